@@ -16,7 +16,7 @@ import sys
 from types import TracebackType
 from typing import IO
 
-from gcspy_drivers.cpython.stub import Stub, let_read
+from gcspy_drivers.cpython.cooperation.stub import Stub, let_read
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError
 

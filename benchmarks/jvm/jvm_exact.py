@@ -17,7 +17,7 @@ import tempfile
 import time
 from unittest.mock import patch
 
-from gcspy_drivers.hotspot.cooperative import CooperativeHotSpotDriver
+from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
 from gcspy_drivers.hotspot.driver import HotSpotDriver
 
 from benchmarks.harness.figures import tell

@@ -20,7 +20,7 @@ from gcspy_drivers.hotspot.driver import HotSpotDriver
 from gcspy_drivers.hotspot.objects import machine_code
 from gcspy_drivers.hotspot.objects.layout import HeapLayout
 from gcspy_drivers.hotspot.objects.walking import Walker
-from gcspy_drivers.hotspot.passive import PassiveDriver
+from gcspy_drivers.hotspot.passive_driver import PassiveDriver
 
 from benchmarks.harness.figures import tell
 from benchmarks.targets.java_target import NoJava, java_target

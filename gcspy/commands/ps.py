@@ -94,7 +94,7 @@ def command(everything: bool, as_json: bool, java_option: bool, pattern: str) ->
     listed last, with the reason.
     """
     if java_option:
-        from gcspy_drivers.hotspot.agent import at_start
+        from gcspy_drivers.hotspot.agent.agent import at_start
 
         say(at_start(f"at:{_MEETING_PLACE}"))
         return

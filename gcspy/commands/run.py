@@ -228,10 +228,11 @@ def _command_line(
 ) -> list[str]:
     """What is started so that its stub talks through a descriptor."""
     if kind == "java":
-        from gcspy_drivers.hotspot.agent import at_start
+        from gcspy_drivers.hotspot.agent.agent import at_start
 
         return [program, at_start(f"fd:{fd}"), *arguments]
-    from gcspy_drivers.cpython import begin, stub
+    from gcspy_drivers.cpython.cooperation import bootstrap as begin
+    from gcspy_drivers.cpython.cooperation import stub
 
     return [python, begin.__file__, stub.__file__, str(fd), kind, program, *arguments]
 

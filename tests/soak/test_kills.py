@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from gcspy_drivers.hotspot.agent import library
+from gcspy_drivers.hotspot.agent.agent import library
 
 from tests.drivers.targets import find_python
 from tests.soak.ground import ROOT, Ground, Target, ground_of, until

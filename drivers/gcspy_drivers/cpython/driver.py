@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gcspy_drivers.cpython.cooperative import CooperativeDriver
-from gcspy_drivers.cpython.passive import COLLECTIONS, PassiveDriver
+from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
+from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.kit.sampled import CLOCK
 from gcspy_drivers.kit.stubbed import attach_exactly_or_else
 from gcspy_server.api import AttachOptions

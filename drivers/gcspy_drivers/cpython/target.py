@@ -14,14 +14,19 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
-from gcspy_drivers.cpython.discover import (
+from gcspy_drivers.cpython.collector.generations import (
+    LISTS,
+    Generations,
+    list_heads,
+    read_generations,
+)
+from gcspy_drivers.cpython.collector.interpreters import Interpreter, read_interpreters
+from gcspy_drivers.cpython.discovery import (
     RuntimeFound,
     find_runtime,
     pymalloc_setting,
     without_pymalloc,
 )
-from gcspy_drivers.cpython.generations import LISTS, Generations, list_heads, read_generations
-from gcspy_drivers.cpython.interpreters import Interpreter, read_interpreters
 from gcspy_drivers.cpython.layouts import (
     Layout,
     PoolGeometry,
@@ -30,7 +35,6 @@ from gcspy_drivers.cpython.layouts import (
     layout_for,
 )
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
-from gcspy_drivers.cpython.locate import Locator
 from gcspy_drivers.cpython.objects.copying import COPY_BYTES, HeapCopy
 from gcspy_drivers.cpython.objects.large import LargeBlocks, LargeReader
 from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
@@ -39,8 +43,9 @@ from gcspy_drivers.cpython.objects.pool_index import Outward, PoolIndex
 from gcspy_drivers.cpython.objects.references import BlockMap, find_leads, find_references
 from gcspy_drivers.cpython.objects.scan import NO_ENTRIES, NO_HOLDERS, Nodes, Objects, ObjectScanner
 from gcspy_drivers.cpython.objects.types import TypeTable
-from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.location import Locator
+from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.kit.copying import RecordBuffers
 from gcspy_drivers.kit.memory_map import MemoryMap, MemoryMapper
 from gcspy_drivers.remote.address import Addr

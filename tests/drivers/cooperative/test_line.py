@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 from gcspy_drivers.cooperative.line import StubLine, StubLost
-from gcspy_drivers.cpython.stub import EVENT, HELLO, MAGIC, PROTOCOL
+from gcspy_drivers.cpython.cooperation.stub import EVENT, HELLO, MAGIC, PROTOCOL
 from gcspy_drivers.remote.process import Process
 
 

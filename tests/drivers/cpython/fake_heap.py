@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 from gcspy_drivers.cpython.layouts import ARENA_OBJECT, POOL_HEADER, PoolGeometry
-from gcspy_drivers.cpython.obmalloc import ObmallocPlace, PoolReader
+from gcspy_drivers.cpython.pymalloc.obmalloc import ObmallocPlace, PoolReader
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from gcspy_drivers.cpython.cooperative import CooperativeDriver
+from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
 
 from gcspy_server.api import AttachOptions, Event, Server
 
-STUB = Path(__file__).parents[3] / "drivers/gcspy_drivers/cpython/stub.py"
+STUB = Path(__file__).parents[3] / "drivers/gcspy_drivers/cpython/cooperation/stub.py"
 
 BEGIN = """
 import gc, importlib.util, json, os, socket, sys, threading, time

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from typing import NoReturn
 
 import pytest
-from gcspy_drivers.cpython.cooperative import CooperativeDriver
+from gcspy_drivers.cpython.cooperation.injection import bring_in
+from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_drivers.cpython.inject import bring_in
 from gcspy_drivers.cpython.target import Target
 from gcspy_protocol.errors import TargetError, TargetGone
 

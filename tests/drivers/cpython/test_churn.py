@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import COLLECTIONS, CPythonDriver
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import Target
 
 from gcspy_server.api import AttachOptions, Control, Event, Presentation, Server

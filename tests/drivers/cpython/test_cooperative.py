@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.cooperative.line import StubEvent
+from gcspy_drivers.cpython.cooperation.stub_events import GC_END, GC_START
 from gcspy_drivers.cpython.driver import CLOCK
-from gcspy_drivers.cpython.stub_events import GC_END, GC_START
 from gcspy_drivers.cpython.target import Heap
 from gcspy_protocol.errors import TargetError, TargetGone
 

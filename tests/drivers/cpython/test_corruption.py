@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.layouts import ARENA_OBJECT, POOL_HEADER
-from gcspy_drivers.cpython.obmalloc import HeapReading
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import Target
 
 from gcspy_server.api import AttachOptions, Control, ExtentNames

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.cpython.discover import RuntimeFound, find_runtime, look, version_from_hex
+from gcspy_drivers.cpython.discovery import RuntimeFound, find_runtime, look, version_from_hex
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.layouts import debug_offsets, layout_for
 from gcspy_drivers.cpython.target import Target

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.cpython.driver import CLOCK, COLLECTIONS, CPythonDriver
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_protocol.errors import TargetGone
 
 from gcspy_server.api import (

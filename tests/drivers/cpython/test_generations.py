@@ -8,9 +8,9 @@ import struct
 
 import numpy as np
 import pytest
-from gcspy_drivers.cpython.generation_space import cause_text, collections_between
-from gcspy_drivers.cpython.generations import Generations, read_generations
+from gcspy_drivers.cpython.collector.generations import Generations, read_generations
 from gcspy_drivers.cpython.layouts import GcLayout
+from gcspy_drivers.cpython.spaces.generation_space import cause_text, collections_between
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process

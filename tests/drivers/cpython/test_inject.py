@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.cpython.inject import bring_in
+from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.target import Target
 from gcspy_protocol.errors import TargetError, Unsupported
 

@@ -9,7 +9,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.layouts import KNOWN, ObmallocHome, layout_for
-from gcspy_drivers.cpython.locate import Locator
+from gcspy_drivers.cpython.pymalloc.location import Locator
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.kit.memory_map import MemoryKind
 from gcspy_drivers.remote.elf import Image

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.cpython.generations import LISTS
+from gcspy_drivers.cpython.collector.generations import LISTS
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.objects.lists import Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.scan import Nodes, Objects
 from gcspy_drivers.cpython.objects.ways import UNKNOWN, LoopWays, NumpyWays
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import ObjectReading, Target
 
 from tests.drivers.conftest import Start

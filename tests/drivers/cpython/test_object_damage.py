@@ -11,7 +11,7 @@ import pytest
 from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
 from gcspy_drivers.cpython.objects.blocks import blocks_in_use, judge_copies
 from gcspy_drivers.cpython.objects.ways import UNKNOWN, ends_of
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import Target
 
 from tests.drivers.conftest import Start

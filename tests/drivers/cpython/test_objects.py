@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.spaces.type_space import NO_OBJECT
 from gcspy_drivers.cpython.target import ObjectReading, Target
-from gcspy_drivers.cpython.type_space import NO_OBJECT
 
 from gcspy_server.api import (
     LEVEL,

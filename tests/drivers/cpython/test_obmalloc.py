@@ -10,11 +10,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.cpython.interpreters import read_interpreters
+from gcspy_drivers.cpython.collector.interpreters import read_interpreters
 from gcspy_drivers.cpython.layouts import KNOWN, ObmallocHome, layout_for
-from gcspy_drivers.cpython.locate import Locator
-from gcspy_drivers.cpython.obmalloc import HeapReading, judge_arenas, plausible_table_length
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.location import Locator
+from gcspy_drivers.cpython.pymalloc.obmalloc import (
+    HeapReading,
+    judge_arenas,
+    plausible_table_length,
+)
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.elf import ElfFile, Image
 from gcspy_drivers.remote.memory import Memory

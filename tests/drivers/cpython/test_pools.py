@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
-from gcspy_drivers.cpython.pools import NO_CLASS, block_bytes, capacities, judge
+from gcspy_drivers.cpython.pymalloc.pools import NO_CLASS, block_bytes, capacities, judge
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.cpython.cooperative import CooperativeDriver
+from gcspy_drivers.cpython.cooperation.injection import bring_in
+from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
+from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_drivers.cpython.inject import bring_in
 from gcspy_drivers.cpython.layouts import debug_offsets, layout_for
-from gcspy_drivers.cpython.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.handover import Handover
 from gcspy_drivers.remote.process import Process

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 
 import pytest
-from gcspy_drivers.cpython.cooperative import CooperativeDriver
+from gcspy_drivers.cpython.cooperation.stub_events import GC_END
+from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_drivers.cpython.stub_events import GC_END
 
 from gcspy_server.api import AttachOptions, Event
 from tests.drivers.cpython.answering import SERVER, Client, files_of, residue, running

@@ -10,8 +10,8 @@ import subprocess
 
 import numpy as np
 import pytest
+from gcspy_drivers.cpython.collector.collection_rings import ToldTime, read_rings, times_text
 from gcspy_drivers.cpython.driver import COLLECTIONS, CPythonDriver
-from gcspy_drivers.cpython.rings import ToldTime, read_rings, times_text
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import IO
 
 import pytest
-from gcspy_drivers.cpython import begin, stub
 from gcspy_drivers.cpython import target as target_module
-from gcspy_drivers.cpython.interpreters import Interpreter
+from gcspy_drivers.cpython.collector.interpreters import Interpreter
+from gcspy_drivers.cpython.cooperation import bootstrap as begin
+from gcspy_drivers.cpython.cooperation import stub
 from gcspy_drivers.cpython.layouts import Layout
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.address import Addr

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote import stopping
 from gcspy_drivers.remote.stopping import held

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from gcspy_drivers.cpython.stub_events import GC_END
+from gcspy_drivers.cpython.cooperation.stub_events import GC_END
 
 from gcspy_server.api import LEVEL, Event, ServerSpace, StringNames
 from tests.drivers.conftest import Start

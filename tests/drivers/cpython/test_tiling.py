@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gcspy_drivers.cpython.arena_space import dominant_classes
 from gcspy_drivers.cpython.layouts import PoolGeometry
-from gcspy_drivers.cpython.obmalloc import Arenas, HeapReading, Pools
-from gcspy_drivers.cpython.pools import PoolState
-from gcspy_drivers.cpython.tiling import tile_pools
+from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading, Pools
+from gcspy_drivers.cpython.pymalloc.pool_tiling import tile_pools
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
+from gcspy_drivers.cpython.spaces.arena_space import dominant_classes
 from gcspy_drivers.kit.grouping import choose_group
 from hypothesis import given
 from hypothesis import strategies as st

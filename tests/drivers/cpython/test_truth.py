@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gcspy_drivers.cpython.obmalloc import HeapReading, size_classes
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading, size_classes
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import Target
 
 from tests.drivers.conftest import Start

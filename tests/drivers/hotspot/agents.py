@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import NoReturn
 
 import pytest
-from gcspy_drivers.hotspot.agent import library
-from gcspy_drivers.hotspot.cooperative import CooperativeHotSpotDriver
+from gcspy_drivers.hotspot.agent.agent import library
+from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
 
 from gcspy_server.api import AttachOptions
 from tests.drivers.hotspot.jvms import Jvm

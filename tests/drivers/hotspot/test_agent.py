@@ -14,11 +14,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.hotspot import cooperative
-from gcspy_drivers.hotspot.agent import at_start, library
-from gcspy_drivers.hotspot.cooperative import GC_END, GC_START
+from gcspy_drivers.hotspot import cooperative_driver as cooperative
+from gcspy_drivers.hotspot.agent.agent import at_start, library
+from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
 from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver
-from gcspy_drivers.hotspot.pool_space import Pool
+from gcspy_drivers.hotspot.spaces.pool_space import Pool
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
@@ -382,7 +382,7 @@ def test_one_that_handles_no_signals_listens_from_its_start(java: str, classes: 
 def test_one_in_a_long_pause_is_not_waited_for_and_goes_on_unharmed(
     jvm: Jvm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gcspy_drivers.hotspot.cooperative.HELLO_SECS", 0.5)
+    monkeypatch.setattr("gcspy_drivers.hotspot.cooperative_driver.HELLO_SECS", 0.5)
     with HoldingSidecar(jvm) as sidecar:
         doing = Doing(jvm, "collect")
         assert sidecar.line() == f"held {GC_START}"
@@ -484,7 +484,7 @@ def test_the_library_is_one_file_and_it_says_what_to_do_where_it_was_not_built(
     jvm: Jvm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert library() is not None
-    monkeypatch.setattr("gcspy_drivers.hotspot.agent.library", lambda: None)
+    monkeypatch.setattr("gcspy_drivers.hotspot.agent.agent.library", lambda: None)
     with pytest.raises(Unsupported, match="apt-get install gcc libc6-dev default-jdk-headless"):
         HotSpotDriver.attach(jvm.pid, AGENT)
     with Process(jvm.pid) as process:

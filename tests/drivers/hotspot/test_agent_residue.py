@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.hotspot.cooperative import GC_END, GC_START, CooperativeHotSpotDriver
+from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START, CooperativeHotSpotDriver
 from gcspy_drivers.hotspot.driver import HotSpotDriver
 
 from gcspy_server.api import AttachOptions, Event

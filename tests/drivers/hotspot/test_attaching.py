@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.hotspot.attaching import AttachListener
+from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
 from gcspy_drivers.remote.files import TargetRoot
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, TargetGone

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from gcspy_drivers.hotspot.cards import CardKind, Cards
+from gcspy_drivers.hotspot.heaps.cards import CardKind, Cards
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 from hypothesis import given

@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 import pytest
-from gcspy_drivers.hotspot.class_space import ClassSpace
 from gcspy_drivers.hotspot.objects.found import HeapObjects
+from gcspy_drivers.hotspot.spaces.class_space import ClassSpace
 
 from gcspy_server.api import Server
 

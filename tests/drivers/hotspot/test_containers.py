@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.hotspot.discover import look
+from gcspy_drivers.hotspot.discovery import look
 
 from gcspy.exit_codes import ExitCode
 from tests.drivers.hotspot.jvms import HOMES, Jvm, find_javas

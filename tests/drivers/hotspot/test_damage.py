@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.hotspot.counters import find_counters
-from gcspy_drivers.hotspot.generational import GenerationalReader, PartKind
-from gcspy_drivers.hotspot.generational_space import GenerationalSpace
-from gcspy_drivers.hotspot.tables import Field, Tables, VMType, read_texts
+from gcspy_drivers.hotspot.heaps.generational import GenerationalReader, PartKind
+from gcspy_drivers.hotspot.heaps.generational_space import GenerationalSpace
+from gcspy_drivers.hotspot.vm.counters import find_counters
+from gcspy_drivers.hotspot.vm.tables import Field, Tables, VMType, read_texts
 from gcspy_drivers.kit.tiling import UniformTiling
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory

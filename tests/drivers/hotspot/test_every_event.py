@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from gcspy_drivers.cooperative import held_events
-from gcspy_drivers.hotspot import cooperative
-from gcspy_drivers.hotspot.cooperative import GC_END, GC_START
+from gcspy_drivers.hotspot import cooperative_driver as cooperative
+from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
 from gcspy_drivers.hotspot.driver import CLOCK
-from gcspy_drivers.hotspot.pool_space import Pool
+from gcspy_drivers.hotspot.spaces.pool_space import Pool
 
 from gcspy.link import connect
 from gcspy_server.api import AttachOptions, GatherRequest

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.driver import COLLECTIONS
-from gcspy_drivers.hotspot.view import TILE_SIZE
+from gcspy_drivers.hotspot.heaps.heap_view import TILE_SIZE
 
 from gcspy_server.api import Control
 from tests.drivers.hotspot.jvms import Jvm, agreed, kib

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.hotspot.driver import COLLECTIONS
-from gcspy_drivers.hotspot.view import TILE_SIZE
+from gcspy_drivers.hotspot.heaps.heap_view import TILE_SIZE
 
 from gcspy_server.api import Control, UniformNames
 from tests.drivers.hotspot.jvms import Jvm, agreed

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gcspy_drivers.hotspot import meeting
-from gcspy_drivers.hotspot.meeting import meet, meeting_place
+from gcspy_drivers.hotspot.agent import meeting_place as meeting
+from gcspy_drivers.hotspot.agent.meeting_place import meet, meeting_place
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError
 
@@ -125,7 +125,7 @@ def test_a_link_at_the_worst_moment_leads_root_nowhere(monkeypatch: pytest.Monke
                 (folder / "meet").unlink()
                 (folder / "meet").symlink_to(file)
 
-        monkeypatch.setattr("gcspy_drivers.hotspot.meeting.socket.socket", Swapped)
+        monkeypatch.setattr("gcspy_drivers.hotspot.agent.meeting_place.socket.socket", Swapped)
         before = look_of(file)
         with Process(target.pid) as process, pytest.raises(TargetError, match="was none within"):
             meet(process, f"{folder}/meet", secs=0)
@@ -195,7 +195,7 @@ def test_the_socket_is_the_targets_and_nobody_elses_and_its_listener_is_ours(
             seen.append((found.st_uid, stat.S_IMODE(found.st_mode)))
             super().listen(backlog)
 
-    monkeypatch.setattr("gcspy_drivers.hotspot.meeting.socket.socket", Looking)
+    monkeypatch.setattr("gcspy_drivers.hotspot.agent.meeting_place.socket.socket", Looking)
     was = os.umask(0)
     try:
         with (

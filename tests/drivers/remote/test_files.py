@@ -304,8 +304,8 @@ sys.stdin.read()
 
 @pytest.mark.timeout(120)
 def test_arguments_and_environment_of_a_gigabyte_are_not_read_whole() -> None:
-    from gcspy_drivers.cpython.discover import pymalloc_setting
-    from gcspy_drivers.hotspot.meeting import meeting_place
+    from gcspy_drivers.cpython.discovery import pymalloc_setting
+    from gcspy_drivers.hotspot.agent.meeting_place import meeting_place
 
     uid = NOBODY if os.geteuid() == 0 else os.geteuid()
     try:

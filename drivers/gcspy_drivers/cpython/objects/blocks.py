@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
-from gcspy_drivers.cpython.pools import NO_CLASS, block_bytes, capacities, judge
+from gcspy_drivers.cpython.pymalloc.pools import NO_CLASS, block_bytes, capacities, judge
 
 __all__ = ["CELL_BYTES", "PoolCopies", "blocks_in_use", "judge_copies"]
 

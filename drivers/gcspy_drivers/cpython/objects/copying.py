@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.blocks import PoolCopies, judge_copies
-from gcspy_drivers.cpython.obmalloc import HeapReading
-from gcspy_drivers.cpython.pools import PoolState
+from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
+from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.kit.copying import RecordBuffers
 from gcspy_drivers.remote.memory import Gather, Memory
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.types import distinct
-from gcspy_drivers.cpython.obmalloc import HeapReading
+from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.remote.maps import READ, WRITE, Maps
 
 __all__ = ["Outward", "PoolIndex"]

@@ -20,7 +20,7 @@ from gcspy_drivers.cpython.objects.forms import HOLDER_WORDS
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import PoolIndex
 from gcspy_drivers.cpython.objects.types import TypeColumns, TypeTable
-from gcspy_drivers.cpython.pools import capacities
+from gcspy_drivers.cpython.pymalloc.pools import capacities
 
 __all__ = ["PoolLoop"]
 

@@ -29,7 +29,7 @@ from gcspy_drivers.cpython.objects.copying import HeapCopy
 from gcspy_drivers.cpython.objects.kernels import RECENT
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import Outward
-from gcspy_drivers.cpython.obmalloc import HeapReading
+from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 
 __all__ = ["FOUND", "BlockMap", "Label", "find_leads", "find_references"]
 

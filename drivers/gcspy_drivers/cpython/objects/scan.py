@@ -27,7 +27,7 @@ from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import PoolIndex
 from gcspy_drivers.cpython.objects.pool_loop import PoolLoop
 from gcspy_drivers.cpython.objects.types import TypeTable
-from gcspy_drivers.cpython.pools import PoolState, capacities
+from gcspy_drivers.cpython.pymalloc.pools import PoolState, capacities
 
 __all__ = ["NO_ENTRIES", "NO_HOLDERS", "Nodes", "ObjectScanner", "Objects"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.klasses import CLASS, Shape, Trait, slot_of
 from gcspy_drivers.hotspot.objects.form import FORM, Header
+from gcspy_drivers.hotspot.vm.klasses import CLASS, Shape, Trait, slot_of
 
 __all__ = ["walk"]
 

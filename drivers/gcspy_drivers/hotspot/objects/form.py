@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.hotspot.flags import Flags
-from gcspy_drivers.hotspot.tables import Tables
+from gcspy_drivers.hotspot.vm.flags import Flags
+from gcspy_drivers.hotspot.vm.tables import Tables
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["FORM", "Header", "ObjectForm", "read_form"]

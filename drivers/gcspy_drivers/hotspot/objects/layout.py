@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.g1 import G1Reading, RegionKind
-from gcspy_drivers.hotspot.generational import GenerationalReading, PartKind
+from gcspy_drivers.hotspot.heaps.g1 import G1Reading, RegionKind
+from gcspy_drivers.hotspot.heaps.generational import GenerationalReading, PartKind
 from gcspy_drivers.kit.tiling import UniformTiling
 
 __all__ = ["Epoch", "HeapLayout", "Span", "SpanKind", "of_generations", "of_regions"]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.objects.form import ObjectForm
-from gcspy_drivers.hotspot.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import Tables
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["Buffers", "ThreadBuffers"]

@@ -20,12 +20,12 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.klasses import Klasses
 from gcspy_drivers.hotspot.objects import arrays, machine_code
 from gcspy_drivers.hotspot.objects.found import REFERENCE, HeapObjects, SpanObjects
 from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, Span, SpanKind
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.objects.tlabs import Buffers, ThreadBuffers
+from gcspy_drivers.hotspot.vm.klasses import Klasses
 from gcspy_drivers.kit.copying import CHUNK_BYTES, Copier, Piece
 from gcspy_drivers.remote.memory import MAX_READ_BYTES
 
@@ -87,7 +87,7 @@ class PLACE(IntEnum):
 
 
 class Readable(Protocol):
-    """A heap as it is read anew; see `gcspy_drivers.hotspot.view.HeapView`."""
+    """A heap as it is read anew; see `gcspy_drivers.hotspot.heaps.heap_view.HeapView`."""
 
     def look(self) -> HeapLayout | None:
         """Read what is to be walked."""

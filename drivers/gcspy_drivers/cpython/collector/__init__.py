@@ -1,0 +1,1 @@
+"""The state of CPython's collector: generations, collections, survivors, time."""

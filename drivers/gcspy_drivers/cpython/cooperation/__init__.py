@@ -1,0 +1,1 @@
+"""Inside the target: the stub, and the ways to bring it in."""

@@ -1,0 +1,267 @@
+"""Bring a stub into a running CPython that was not prepared for it; only ever when somebody asks for it.
+
+``remote-exec`` (Python 3.14 and later) leaves the path of a script where the runtime looks for one (`remote_exec`), and stops nobody.
+
+``gdb`` stops the process for a moment and calls two functions in it: `mmap`, for a page that holds some lines of Python, and
+`Py_AddPendingCall`, which may be called at any time and by anybody, to have them run. So no Python runs while gdb is there. gdb has our
+rights and would open whatever file the target says it has mapped; it is told addresses instead and opens no file but one of ours.
+
+Either way the main thread does it when it is next between two instructions. One that is blocked gets there when it is not any more.
+
+Knows the ways in; knows neither stub nor line of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+from gcspy_protocol.errors import TargetError, Unsupported
+
+from gcspy_drivers.cpython.cooperation import stub
+from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
+from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.elf import open_image
+from gcspy_drivers.remote.handover import Handover
+from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["WAYS", "bring_in"]
+
+WAYS: Final = ("auto", "remote-exec", "gdb")
+"""``auto`` takes what stops nobody: ``remote-exec``, never ``gdb``."""
+
+_GDB_SECS: Final = 60.0
+_HURRY_SECS: Final = 0.2
+"""How long a target may take to come to it by itself before it is asked to look."""
+
+_BEGUN_SECS: Final = 2.0
+"""How long it may take, once it has begun, until it connects or says why not."""
+
+_LOOK_SECS: Final = 0.05
+_ACCEPT_SECS: Final = 1.0
+_NOWHERE: Final = "/proc/self/fdinfo/none"
+"""Where gdb looks for the target's files; there is nothing, and nobody can put anything there."""
+
+_C_LIBRARY: Final = re.compile(r"/(libc[.-]|ld-musl-)[^/]*$")
+_PAGE_BYTES: Final = 4096
+_LOWEST_PAGE: Final = 0x1000_0000_0000
+"""Where a free page is looked for: far from what programs and the kernel use."""
+
+_ATTACH: Final = """
+try:
+    import sys
+    stub = sys.modules.get("gcspy_stub")
+    if not hasattr(stub, "SEALS"):
+        import types
+        stub = types.ModuleType("gcspy_stub")
+        stub.__file__ = "<gcspy stub>"
+        with open(folder + "/stub.py") as file:
+            exec(compile(file.read(), "<gcspy stub>", "exec"), stub.__dict__)
+        sys.modules["gcspy_stub"] = stub
+    stub.connect(folder + "/socket")
+    if page:
+        stub.unmap(page, 4096)
+except BaseException as error:
+    try:
+        with open(folder + "/error", "w") as file:
+            file.write(repr(error))
+    except OSError:
+        pass
+"""
+"""What runs in the target. It tells what went wrong in a file: nothing may come out of it there."""
+
+
+_LINES: Final = """\
+try:
+    with open("{folder}/attach.py") as _gcspy_file:
+        exec(_gcspy_file.read(), dict(folder="{folder}", page={page}))
+    del _gcspy_file
+except BaseException:
+    pass
+"""
+"""What it is made to run. Nothing may come out of this either: it would be raised wherever the program is. It may run much later, when
+nobody waits for it any more and the folder is gone."""
+
+
+def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
+    """Bring a stub into a process and wait until it connects.
+
+    Args:
+        target: The process.
+        how: One of `WAYS`.
+        secs: How long to wait for the target's main thread to come to it.
+
+    Returns:
+        The connection; the caller's to close.
+
+    Raises:
+        Unsupported: There is no such way here.
+        TargetError: It was not managed, or the target did not come to it.
+    """
+    if how not in WAYS:
+        raise Unsupported(
+            "no such way to bring a stub into a process", found=how, known=", ".join(WAYS)
+        )
+    script = None if how == "gdb" else RemoteScript(target)
+    gdb = shutil.which("gdb")
+    if script is None and gdb is None:
+        raise Unsupported(
+            "gdb is not installed: install it, or start the program with `gcspy run`, or let it call gcspy.listen()",
+            found="no gdb on PATH",
+            known="gdb",
+        )
+    with Handover(target.process) as folder:
+        folder.add("stub.py", Path(stub.__file__).read_bytes())
+        folder.add("attach.py", _ATTACH.encode())
+        if script is not None:
+            lines = _LINES.format(folder=folder.path, page=0).encode()
+            connected = _ask(script, folder.add("lines", lines), folder, secs)
+        else:
+            assert gdb is not None
+            page = _free_page(read_maps(target.process))
+            lines = _LINES.format(folder=folder.path, page=page).encode()
+            _have_it_run(gdb, target, lines, page)
+            connected = _answered(folder, secs)
+        connection = folder.accept(_ACCEPT_SECS) if connected else None
+        if connection is None:
+            raise TargetError(_why_not(target, folder, secs))
+        return connection
+
+
+def _ask(script: RemoteScript, path: str, folder: Handover, secs: float) -> bool:
+    """Ask the target to run a script, and take that back if it does not; tell whether it connects."""
+    deadline = time.monotonic() + secs
+    try:
+        script.ask(path)
+        if not _answered(folder, min(_HURRY_SECS, secs)):
+            script.hurry()
+            _answered(folder, deadline - time.monotonic())
+    finally:
+        # One that has begun looks for its files: these must be there, or it complains of that where its user reads it.
+        begun = not script.take_back()
+        connected = begun and _answered(folder, _BEGUN_SECS)
+    return connected
+
+
+def _answered(folder: Handover, secs: float) -> bool:
+    """Wait until the target connects, or tells why it does not; tell whether it connects."""
+    deadline = time.monotonic() + secs
+    while (left := deadline - time.monotonic()) > 0:
+        if select.select([folder.listener], [], [], min(left, _LOOK_SECS))[0]:
+            return True
+        if folder.told("error"):
+            return False
+    return bool(select.select([folder.listener], [], [], 0)[0])
+
+
+def _free_page(maps: Maps) -> int:
+    """Find an address at which nothing is mapped."""
+    page = _LOWEST_PAGE
+    for start, end in zip(maps.start.tolist(), maps.end.tolist(), strict=True):
+        if start < page + _PAGE_BYTES and end > page:
+            page = end
+    return int(page)
+
+
+def _have_it_run(gdb: str, target: Target, lines: bytes, page: int) -> None:
+    """Have the main thread run some lines of Python when it is next able to."""
+    pending, run = target.function("Py_AddPendingCall"), target.function("PyRun_SimpleString")
+    private_anonymous_exactly_there = 0x2 | 0x20 | 0x100000
+    arguments = f"{page}, {_PAGE_BYTES}, 3, {private_anonymous_exactly_there}, -1, 0"
+    # Not a file that the target could exchange: gdb would copy into it whatever we may read.
+    own = os.memfd_create("gcspy")
+    try:
+        os.write(own, lines + b"\0")
+        _run_gdb(
+            gdb,
+            target.process,
+            own,
+            f"print ((long (*)(long, long, int, int, int, long)) {_mmap(target.process)})({arguments}) == {page}",
+            f"restore /proc/self/fd/{own} binary {page}",
+            f"print ((int (*)(long, long)) {pending})({run}, {page})",
+        )
+    finally:
+        os.close(own)
+
+
+def _mmap(process: Process) -> int:
+    """Return where `mmap` is in a process.
+
+    Raises:
+        Unsupported: None of its libraries is a C library that we know.
+    """
+    maps = read_maps(process)
+    paths = {maps.path[row] for row in range(len(maps)) if maps.permissions[row] & EXECUTE}
+    program = process.read_link("exe")
+    for path in sorted(paths):
+        if not _C_LIBRARY.search(path) and path != program:
+            continue
+        image = open_image(process, Memory(process), maps, path)
+        try:
+            found = image.exported("mmap")
+        finally:
+            image.close()
+        if found is not None:
+            return found
+    raise Unsupported(
+        "gdb has no way to get a page there: start the program with `gcspy run`, or let it call gcspy.listen()",
+        found=f"process {process.pid}, without a C library that exports mmap",
+        known="glibc, musl",
+    )
+
+
+def _run_gdb(gdb: str, process: Process, passed: int, *calls: str) -> None:
+    """Have gdb do something in a process."""
+    settings = (
+        "set auto-load off",
+        "set debuginfod enabled off",
+        f"set sysroot {_NOWHERE}",
+        "set auto-solib-add off",
+    )
+    command = [gdb, "-nx", "-batch"]
+    for setting in settings:
+        command += ["-iex", setting]
+    command += ["-p", str(process.pid)]
+    for call in calls:
+        command += ["-ex", call]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_GDB_SECS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            cwd="/",  # gdb looks for its history where it runs
+            pass_fds=(passed,),
+        )
+    except subprocess.TimeoutExpired:
+        raise TargetError(
+            f"process {process.pid}: gdb did not come to an end within {_GDB_SECS:g} s and was killed; the target runs on"
+        ) from None
+    if "$1 = 1" not in done.stdout or "$2 = 0" not in done.stdout:
+        said = " ".join(done.stderr.split())[-400:]
+        raise TargetError(
+            f"process {process.pid}: gdb could not bring the stub in: {said or 'it did not say why'}"
+        )
+
+
+def _why_not(target: Target, folder: Handover, secs: float) -> str:
+    pid = target.process.pid
+    target.check()
+    error = folder.told("error")
+    if error is not None:
+        return f"process {pid}: the stub could not begin there: {error}"
+    return (
+        f"process {pid}: its main thread did not come to run Python within {secs:g} s; it is blocked somewhere, "
+        "as in reading: try again when it is not, or let the program call gcspy.listen()"
+    )

@@ -1,0 +1,125 @@
+"""The driver for a CPython that cooperates: a stub in the target tells of each collection, and the target waits.
+
+Three kinds of event. At "GC start" and "GC end" the thread that collects stands still and keeps the interpreter's lock, so nothing
+that needs the lock changes while it is read: pymalloc, the collector's generations. What is outside of it is not
+promised: the memory map, since threads of C libraries go on; sub-interpreters with a lock of their own. The clock ticks beside
+that, reads a running program, as in passive mode, and holds nothing: a pause waits for a collection.
+
+Knows the stub's events and the passive readers; knows neither wire nor memory.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cooperative.held_events import HELLO_SECS
+from gcspy_drivers.cooperative.line import StubEvent
+from gcspy_drivers.cpython.collector.collector_time import CollectorTime
+from gcspy_drivers.cpython.collector.survivors import Survivors
+from gcspy_drivers.cpython.cooperation.injection import bring_in
+from gcspy_drivers.cpython.cooperation.stub_events import cause_of
+from gcspy_drivers.cpython.passive_driver import PassiveDriver
+from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.kit.stubbed import StubbedDriver
+from gcspy_server.api import (
+    AttachOptions,
+    GatherRequest,
+    Server,
+)
+
+__all__ = ["CooperativeDriver"]
+
+
+class CooperativeDriver(StubbedDriver, PassiveDriver):
+    """Watches one CPython process that has a stub.
+
+    Args:
+        target: The process.
+        options: What the user chose.
+        connection: The socket that its stub talks to.
+    """
+
+    info = (
+        "At GC start and GC end the program waits, with the interpreter's lock, while it is read: pymalloc and the "
+        "generations are exact then. The memory map is not, nor are sub-interpreters with a lock of their own. At the "
+        "clock the running program is read, and what changed meanwhile is unknown; a pause waits for a collection."
+    )
+    noticed = None
+
+    def __init__(self, target: Target, options: AttachOptions, connection: socket.socket) -> None:
+        super().__init__(target, options, connection)
+        self._event: StubEvent | None = None
+        self._time = CollectorTime(target.process.pid, lambda: self._line.stands_still)
+        self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
+
+    @classmethod
+    def find_target(cls, pid: int) -> Target:
+        """Find the runtime's structures in a process; see `Target`."""
+        return Target(pid)
+
+    @classmethod
+    def bring_in(cls, target: Target, options: AttachOptions) -> socket.socket:
+        """Have a running interpreter take a stub; see `inject.bring_in`."""
+        return bring_in(target, options.inject, secs=HELLO_SECS)
+
+    def changes(self) -> str:
+        """Return nothing: the stub announces collections."""
+        return ""
+
+    def _follow_rung(self) -> None:
+        """There is one mode only: it stands still by itself."""
+
+    def announced(self, server: Server, event: StubEvent) -> None:
+        """Follow the interpreters and the level, and note the time."""
+        if event.kind == 0:
+            self._time.start(event.number)
+        else:
+            self._time.end(event.number, event.generation)
+        super().announced(server, event)
+
+    def read(self, request: GatherRequest, event: StubEvent) -> None:
+        """Gather what is wanted."""
+        self._event = event
+        try:
+            self.gather(request)
+        finally:
+            self._event = None
+
+    def spoil(self) -> None:
+        """Forget the lengths of lists that were counted while the target went on."""
+        self._lists_at_start = None
+
+    def cause_of(self, event: StubEvent) -> str:
+        """Say what the runtime told."""
+        return cause_of(event)
+
+    def pass_by(self, server: Server) -> None:
+        """Look at the collector's numbers though nobody is sent them: what a collection left alive shows in two looks only."""
+        begin = time.monotonic_ns()
+        for reading in self._target.generations(self._interpreters):
+            self._survivors_of(reading.ident).look(reading.generations)
+        server.held(time.monotonic_ns() - begin)
+
+    def _spent(self, ident: int) -> CollectorTime | None:
+        """Return how long the collections took that the stub told of; it stands in the main interpreter."""
+        return self._time if ident == 0 else None
+
+    def _compare_lists(self, ident: int, survivors: Survivors) -> None:
+        """Compare the lists' lengths at the end of a collection with those at its start, if both were counted whole."""
+        event = self._event
+        if ident != 0 or event is None:
+            return  # the stub stands in the main interpreter
+        lengths = (
+            self._objects.lengths(ident) if self._counted and self._line.stands_still else None
+        )
+        start, self._lists_at_start = self._lists_at_start, None
+        if lengths is None:
+            return
+        if event.kind == 0:
+            self._lists_at_start = event.number, lengths
+        elif start is not None and start[0] == event.number:
+            survivors.compare(event.generation, start[1], lengths)

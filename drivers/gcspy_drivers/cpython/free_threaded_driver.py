@@ -1,0 +1,300 @@
+"""The driver for a Python without a lock (free-threaded): what its stub tells of the collector, and nothing that would have to be read.
+
+Such a program cannot be made to stand still by keeping a lock, and has neither pymalloc nor lists of objects. So nothing of its heap is
+shown, and nothing is held: its stub tells of collections and goes on. "GC start" and "GC end" have the collector's numbers as the program
+itself says them at that moment; the clock has the kernel's map of its memory. A pause is one of the sampling.
+
+Knows the stub's line and the kernel's files; knows no structure of the runtime.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
+
+from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cooperative.tally import Tally
+from gcspy_drivers.cpython.collector.collection_rings import TIMED, CollectionTimes, ToldTime
+from gcspy_drivers.cpython.collector.generations import GENERATIONS, Generations
+from gcspy_drivers.cpython.collector.survivors import Survivors
+from gcspy_drivers.cpython.cooperation.stub import NUMBERS
+from gcspy_drivers.cpython.cooperation.stub_events import GC_END, GC_START, KINDS, cause_of
+from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
+from gcspy_drivers.cpython.layouts.debug_offsets import FREE_THREADED, with_gil
+from gcspy_drivers.cpython.passive_driver import ABOUT_MEMORY
+from gcspy_drivers.cpython.spaces.generation_space import GenerationSpace
+from gcspy_drivers.cpython.spaces.object_view import title_of
+from gcspy_drivers.kit.memory_map import MemoryMapper
+from gcspy_drivers.kit.memory_space import MemorySpace
+from gcspy_drivers.kit.sampled import SampledDriver
+from gcspy_drivers.kit.stubbed import EXACT_EVENTS
+from gcspy_drivers.remote.process import Process
+from gcspy_server.api import (
+    AttachOptions,
+    GatherRequest,
+    Mode,
+    PauseActsOn,
+    Recognition,
+    Server,
+    ServerDescription,
+    Specificity,
+    WaitingDriver,
+)
+
+__all__ = ["FreeThreadedDriver"]
+
+_HELLO_SECS: Final = 10.0
+_NO_ARENAS: Final = np.zeros(0, dtype=np.uint64)
+
+
+class FreeThreadedDriver(SampledDriver, WaitingDriver):
+    """Takes what one process with a stub tells.
+
+    Args:
+        process: The process; taken over.
+        options: What the user chose.
+        version: Of its Python, as text; empty if that is not known.
+        line: The connection to its stub, which has said hello; taken over.
+    """
+
+    name: ClassVar[str] = "cpython"
+    runtime = FREE_THREADED_RUNTIME
+    info = (
+        "Told: this Python has no lock by which it could be made to stand still, so its objects are not looked at. At GC start and "
+        "GC end it tells what its collector says of itself, and goes on; a pause stops the sampling, not the program."
+    )
+
+    def __init__(
+        self, process: Process, options: AttachOptions, version: str, line: StubLine
+    ) -> None:
+        super().__init__(process, options)
+        self._version = version
+        self._line = line
+        self._tally = Tally(line, KINDS)
+        self._mapper = MemoryMapper(process)
+        self._times = _Times()
+        self._survivors = Survivors()  # none are known
+
+    @classmethod
+    def find(cls, pid: int) -> Recognition | None:
+        """Say cheaply whether the process is a Python without a lock."""
+        found = look(pid)
+        if found.runtime != FREE_THREADED_RUNTIME:
+            return None
+        return Recognition(
+            runtime=found.runtime,
+            specificity=Specificity.RUNTIME,
+            version=found.version_text,
+            detail=found.image,
+            supported=False,
+            why_not=found.why_not,
+        )
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> FreeThreadedDriver:
+        """Meet the stub of a process.
+
+        Raises:
+            Unsupported: It has none: from outside there is nothing to be had of it.
+            TargetError: The process has ended, or what answered is no stub that only tells.
+        """
+        if options.stub_fd is None:
+            found = look(pid)
+            known = with_gil(found.version[:2])
+            raise Unsupported(
+                FREE_THREADED, found=f"{FREE_THREADED_RUNTIME} {found.version_text}", known=known
+            )
+        connection = socket.socket(fileno=options.stub_fd)
+        try:
+            # Before its hello it may not be the program yet that it is to be.
+            select.select([connection], [], [], _HELLO_SECS)
+            found = look(pid)
+            process = Process(pid, start_ticks=found.start_ticks)
+        except BaseException:
+            connection.close()
+            raise
+        driver = cls(
+            process,
+            options,
+            found.version_text,
+            StubLine(connection, process, lambda _secs: False),
+        )
+        try:
+            driver._line.begin(_HELLO_SECS)
+            if driver._line.holds:
+                raise TargetError(
+                    f"process {pid}: its stub would have to be read while it waits, and this Python cannot be read"
+                )
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Names of the kinds of event."""
+        return EXACT_EVENTS
+
+    @property
+    def title(self) -> str:
+        """What is visualised."""
+        process = self.process
+        return f"{process.name} ({FREE_THREADED_RUNTIME} {self._version}, process {process.pid})"
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Facts about the target."""
+        return {"version": self._version}
+
+    def description(self) -> ServerDescription:
+        """Return what distinguishes the session."""
+        return ServerDescription(
+            name=self.title,
+            events=self.events,
+            mode=Mode.COOPERATIVE,
+            pause_acts_on=PauseActsOn.SAMPLING,
+            pairs=(KINDS,),
+        )
+
+    def start(self) -> None:
+        """Add the spaces; the target begins with the first tick or wait."""
+        self._generations = GenerationSpace(self.server, title_of("GC generations", 0))
+        self._memory = MemorySpace(
+            self.server,
+            main=True,
+            driver=self.name,
+            arenas="pymalloc arenas",
+            description=ABOUT_MEMORY,
+        )
+        self._tally.want(self.server)
+
+    def prepare(self) -> None:
+        """Count what nobody was told of."""
+        self._tally.count_untold(self.server)
+
+    def gather(self, request: GatherRequest) -> None:
+        """Read the kernel's map of the process's memory."""
+        if request.wants(self._memory.space):
+            self._read_map()
+
+    def sample(self) -> None:
+        """Gather and finish the event of the clock; see `SampledDriver.sample`."""
+        super().sample()
+        self._tally.want(self.server)
+        self._line.let_begin()
+
+    def wait(self, secs: float) -> None:
+        """Wait so long, or until the target has told of a collection; see `gcspy_server.drivers.WaitingDriver`.
+
+        Raises:
+            TargetError: The stub has left the target.
+        """
+        server = self.server
+        self._tally.want(server)
+        self._line.let_begin()
+        try:
+            event = self._line.wait(secs)
+        except StubLost as error:
+            self.process.check()  # that it has ended is the better message
+            raise TargetError(
+                f"process {self.process.pid} is alive, but {error}: attach again"
+            ) from error
+        if event is not None:
+            self._take(server, event)
+
+    def close(self) -> None:
+        """Release the target; its stub leaves it at its next collection."""
+        self._line.close()
+        super().close()
+
+    def _take(self, server: Server, event: StubEvent) -> None:
+        kind = GC_END if event.kind else GC_START
+        self._tally.count_to_event(server, event)
+        self._times.take(event)
+        request = server.should_transmit(kind)
+        if request is not None and request.wants(self._generations.space):
+            self._fill(event)
+        server.finish(kind, cause_of(event))
+
+    def _fill(self, event: StubEvent) -> None:
+        if len(event.more) != NUMBERS.size:
+            self._generations.fill(None, self._survivors)
+            return
+        told = np.array(NUMBERS.unpack(event.more), dtype=np.int64).reshape(-1, GENERATIONS)
+        count, threshold, collections, collected, uncollectable = told
+        found = Generations(
+            enabled=False,
+            collecting=False,
+            count=count.astype(np.int32),
+            threshold=threshold.astype(np.int32),
+            collections=collections,
+            collected=collected,
+            uncollectable=uncollectable,
+            long_lived=0,
+            pending=0,
+            garbage=None,
+            whole=False,
+        )
+        spent = self._times.told()
+        self._generations.fill(
+            found,
+            self._survivors,
+            spent=spent,
+            note="" if spent is None else spent.note(self._times.numbers),
+        )
+
+    def _read_map(self) -> None:
+        try:
+            found = self._mapper.read(_NO_ARENAS, 0)
+        except (TargetGone, NotPermitted):
+            raise
+        except TargetError:
+            found = None  # it changed while it was read
+        self._memory.fill(found)
+
+
+class _Times:
+    """When the collections were whose start and end were told."""
+
+    def __init__(self) -> None:
+        self._started: tuple[int, int] | None = None
+        self._last = np.zeros(GENERATIONS, dtype=TIMED)
+        self._total_nanos: npt.NDArray[np.int64] = np.zeros(GENERATIONS, dtype=np.int64)
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """(3,) how many of each generation."""
+        numbers: npt.NDArray[np.int64] = self._last["number"]
+        return numbers
+
+    def take(self, event: StubEvent) -> None:
+        if event.kind == 0:
+            self._started = event.number, event.time_nanos
+            return
+        started, self._started = self._started, None
+        generation = event.generation
+        if (
+            started is None
+            or started[0] != event.number
+            or generation >= GENERATIONS
+            or event.time_nanos < started[1]
+        ):
+            return
+        self._total_nanos[generation] += event.time_nanos - started[1]
+        self._last[generation] = (
+            generation,
+            self._last[generation]["number"] + 1,
+            started[1],
+            event.time_nanos,
+        )
+
+    def told(self) -> ToldTime | None:
+        """As streams have it; None before the first."""
+        recent = np.sort(self._last[self._last["number"] > 0], order="start")
+        return ToldTime(CollectionTimes(recent, self._total_nanos)) if len(recent) else None

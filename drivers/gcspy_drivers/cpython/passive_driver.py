@@ -1,0 +1,455 @@
+"""The driver for CPython without a stub: at each tick of the clock, what was read becomes spaces, tiles and streams.
+
+Two kinds of event. A collection is noticed at the tick after it, by the collector's own statistics; then the tick is a
+"Collections" event if anybody wants one, and the clock is only counted, so that nothing is read twice. Pause holds the
+sampling: the program is not stopped, and is not called so.
+
+Knows the target's readings and the server's API; knows neither memory nor wire.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+
+from gcspy_drivers.cpython.collector.collection_rings import ToldTime, times_text
+from gcspy_drivers.cpython.collector.collector_time import CollectorLooks, CollectorTime
+from gcspy_drivers.cpython.collector.generations import Generations
+from gcspy_drivers.cpython.collector.interpreters import Interpreter
+from gcspy_drivers.cpython.collector.survivors import Survivors
+from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
+from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
+from gcspy_drivers.cpython.spaces.arena_space import ArenaSpace
+from gcspy_drivers.cpython.spaces.generation_space import (
+    GenerationSpace,
+    cause_text,
+    collections_between,
+)
+from gcspy_drivers.cpython.spaces.object_view import ObjectView, title_of
+from gcspy_drivers.cpython.spaces.return_space import ReturnSpace
+from gcspy_drivers.cpython.spaces.size_class_space import SizeClassSpace
+from gcspy_drivers.cpython.stopped_target import (
+    ABOUT_HOLDS,
+    LONGEST_HOLD_SECS,
+    HeldReader,
+    why_not_held,
+)
+from gcspy_drivers.cpython.target import Heap, InterpreterReading, ObjectCopies, Target
+from gcspy_drivers.kit.memory_map import MemoryMap
+from gcspy_drivers.kit.memory_space import MemorySpace
+from gcspy_drivers.kit.sampled import SampledDriver
+from gcspy_drivers.remote.stopping import held
+from gcspy_server.api import (
+    RUNG,
+    AttachOptions,
+    GatherRequest,
+    Mode,
+    PauseActsOn,
+    Recognition,
+    Server,
+    ServerDescription,
+    ServerSpace,
+    Specificity,
+)
+
+__all__ = ["ABOUT_MEMORY", "COLLECTIONS", "PassiveDriver"]
+
+ABOUT_MEMORY: Final = (
+    "All memory of the process by kind: pymalloc has only blocks of up to 512 bytes"
+)
+
+POOLS: Final = 2
+OBJECTS: Final = 3
+REFERENCES: Final = 4
+"""Levels: 1 reads the collectors' states only, 2 pool headers and the memory map too, 3 looks for objects in all pools, 4 for references in them."""
+
+_LEVELS: Final = (
+    "1: the collector's counters",
+    "2: pool headers and the memory map",
+    "3: objects in all pools",
+    "4: references in them",
+)
+
+_RUNGS: Final = (Mode.PASSIVE, Mode.STOPPED)
+"""Values of the setting "Rung"."""
+
+COLLECTIONS: Final = 1
+
+_MOST_SHOWN: Final = 16
+"""Interpreters that get spaces of their own; a server of hundreds would drown in them."""
+
+_MAP_REST: Final = 4
+"""The memory map is read again after this many times what reading it took: ``smaps`` of a large process is a long walk
+through page tables, in which the target's own mapping has to wait."""
+
+
+@dataclass
+class _HeapSpaces:
+    """The spaces of one pymalloc."""
+
+    tiles: HeapTiles
+    arenas: ArenaSpace
+    classes: SizeClassSpace
+    whole: ReturnSpace
+
+    @property
+    def all(self) -> tuple[ServerSpace, ...]:
+        """The spaces themselves."""
+        return self.arenas.space, self.classes.space, self.whole.space
+
+
+class PassiveDriver(SampledDriver):
+    """Watches one CPython process, passively, or held while it is read, as the controller chooses.
+
+    Args:
+        target: The process.
+        options: What the user chose.
+    """
+
+    name: ClassVar[str] = "cpython"
+    runtime = "CPython"
+    levels = _LEVELS
+    noticed: int | None = COLLECTIONS
+
+    def __init__(self, target: Target, options: AttachOptions) -> None:
+        super().__init__(target.process, options)
+        self._target = target
+        self._interpreters: tuple[Interpreter, ...] = ()
+        self._before: dict[int, Generations | None] = {}
+        self._survivors: dict[int, Survivors] = {}
+        self._looks: dict[int, CollectorLooks] = {}
+        self._heap_spaces: dict[int, _HeapSpaces] = {}
+        self._generation_spaces: dict[int, GenerationSpace] = {}
+        self._memory_space: MemorySpace | None = None
+        self._map_due_nanos = 0
+        self._objects = ObjectView(target, tiles=options.tiles)
+        self._stops = options.rung == Mode.STOPPED.value
+        self._held_reader: HeldReader | None = None
+        self._counted = False  # whether objects were gathered at this event
+
+    @classmethod
+    def find(cls, pid: int) -> Recognition | None:
+        """Say cheaply whether the process is a CPython that can be watched."""
+        found = look(pid)
+        if found.runtime == FREE_THREADED_RUNTIME:
+            return None  # `free_threaded_driver.FreeThreadedDriver` knows it
+        return Recognition(
+            runtime=found.runtime,
+            specificity=Specificity.RUNTIME,
+            version=found.version_text,
+            detail=f"{found.image} ({found.note})" if found.note else found.image,
+            rungs=("passive", "stopped") if found.runtime and not found.why_not else (),
+            supported=bool(found.runtime) and not found.why_not,
+            why_not=found.why_not,
+        )
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
+        """Find the runtime's structures in a process, and verify them.
+
+        Raises:
+            TargetGone: There is no such process.
+            NotPermitted: The system does not let us read it.
+            Unsupported: It is no CPython that can be read.
+            TargetError: It is, and is not as its version should be; or it is to be held, and cannot be.
+        """
+        target = Target(pid)
+        if options.rung == Mode.STOPPED.value:
+            try:
+                with held(target.process, longest_secs=LONGEST_HOLD_SECS):
+                    pass
+            except BaseException:
+                target.close()
+                raise
+        return cls(target, options)
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Names of the kinds of event."""
+        return ("Clock", "Collections")
+
+    @property
+    def title(self) -> str:
+        """What is visualised."""
+        process = self.process
+        return f"{process.name} (CPython {self._version}, process {process.pid})"
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Facts about the target."""
+        return {"version": self._version, "image": self._target.image_path}
+
+    @property
+    def _version(self) -> str:
+        return ".".join(map(str, self._target.version))
+
+    def description(self) -> ServerDescription:
+        """Return what distinguishes the session; see `ServerDescription`."""
+        target = self._target
+        info = (
+            "Passive: read from outside while it runs; what changed while it was read is read again, and then unknown. "
+            f"Stopped: {ABOUT_HOLDS[0].lower()}{ABOUT_HOLDS[1:]}"
+        )
+        if not self._has_pymalloc():
+            setting = f" (PYTHONMALLOC={target.malloc_setting})" if target.malloc_setting else ""
+            info += f" pymalloc is not in use{setting}: small objects are in malloc's heaps."
+        return ServerDescription(
+            name=self.title,
+            events=self.events,
+            mode=Mode.STOPPED if self._stops else Mode.PASSIVE,
+            rungs=_RUNGS,
+            rung_refusal=self._why_not_rung,
+            pause_acts_on=PauseActsOn.SAMPLING,
+            general_info=info,
+        )
+
+    def start(self) -> None:
+        """Add the spaces, with the tiles that there are now.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        server = self.server
+        self._interpreters = self._target.interpreters() or ()
+        heaps = self._target.heaps(self._interpreters)
+        self._add_heap_spaces(server, tuple(heap.owner for heap in heaps), heaps)
+        self._add_generation_spaces(server)
+        self._memory_space = MemorySpace(
+            server,
+            main=not heaps,
+            driver=self.name,
+            arenas="pymalloc arenas",
+            description=ABOUT_MEMORY,
+        )
+        self._follow_level()
+        self._follow_rung()
+        for reading in self._target.generations(self._interpreters):
+            self._before[reading.ident] = reading.generations
+            self._survivors_of(reading.ident).look(reading.generations)
+
+    def check(self) -> None:
+        """Confirm that what was read is of the target; see `SampledDriver.check`."""
+        self._target.check()
+
+    def close(self) -> None:
+        """Release the target, which goes on running."""
+        self._target.close()
+
+    def changes(self) -> str:
+        """Return which collections happened since the last tick; empty when none did."""
+        return self._collections_since(self._target.generations(self._interpreters))
+
+    def _collections_since(self, readings: tuple[InterpreterReading, ...]) -> str:
+        """Say which collections happened since the last tick; empty when none did."""
+        counts = {}
+        said = []
+        now = dict(self._before)
+        for reading in readings:
+            before = self._before.get(reading.ident)
+            if before is not None and reading.generations is not None:
+                said.append(times_text(reading.generations.times, before.collections))
+            counts[reading.ident] = collections_between(
+                self._before.get(reading.ident), reading.generations
+            )
+            self._survivors_of(reading.ident).look(reading.generations)
+            self._looks.setdefault(reading.ident, CollectorLooks()).look(reading.generations)
+            if reading.generations is not None:
+                now[reading.ident] = reading.generations
+        present = {reading.ident for reading in readings}
+        self._before = {ident: found for ident, found in now.items() if ident in present}
+        self._survivors = {
+            ident: found for ident, found in self._survivors.items() if ident in present
+        }
+        self._looks = {ident: found for ident, found in self._looks.items() if ident in present}
+        return "; ".join(part for part in (cause_text(counts), *said) if part)
+
+    def gather(self, request: GatherRequest) -> None:
+        """Read what is wanted, and fill the spaces."""
+        # What is shown was read when the event is, and not when collections were looked for.
+        self._gather_heaps(request)
+        if any(request.wants(space.space) for space in self._generation_spaces.values()):
+            self._fill_generations(request)
+
+    def _gather_heaps(self, request: GatherRequest) -> None:
+        memory = self._memory_space
+        level = min(self.level, request.level)
+        self._counted = False
+        of_heaps = [space for spaces in self._heap_spaces.values() for space in spaces.all]
+        heaps: tuple[Heap, ...] = ()
+        copies: ObjectCopies | None = None
+        objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
+        if level < POOLS:
+            return
+        if objects or any(request.wants(space) for space in of_heaps):
+            heaps, copies = self._read_heaps(objects=objects)
+            self._fill_heaps(heaps, request)
+        if objects:
+            # Who sees none of its spaces does not pay for references.
+            wanted = any(request.wants(space) for space in self._objects.reference_spaces)
+            large = self._objects.large_space
+            tables = self._objects.fill(
+                heaps,
+                self._interpreters,
+                references=wanted and level >= REFERENCES,
+                large=large is not None and request.wants(large),
+                copies=copies,
+            )
+            for ident, table in tables.items():
+                arenas = self._heap_spaces[ident].arenas
+                if request.wants(arenas.space):  # its tiles are those of this event
+                    arenas.answer_with(table.table)
+            self._counted = True
+        now = time.monotonic_ns()
+        if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
+            memory.fill(self._read_map(heaps))
+            after = time.monotonic_ns()
+            self._map_due_nanos = after + _MAP_REST * (after - now)
+
+    def _read_heaps(self, *, objects: bool) -> tuple[tuple[Heap, ...], ObjectCopies | None]:
+        """Read the heaps, and what `ObjectView.fill` is to look into if it is not to read that itself."""
+        if self._stops and self._held_reader is not None:
+            return self._held_reader.read(self._interpreters, objects=objects)
+        return self._target.heaps(self._interpreters), None
+
+    def _fill_generations(self, request: GatherRequest) -> None:
+        for reading in self._target.generations(self._interpreters):
+            space = self._generation_spaces.get(reading.ident)
+            if space is not None and request.wants(space.space):
+                survivors = self._survivors_of(reading.ident)
+                survivors.look(reading.generations)
+                self._compare_lists(reading.ident, survivors)
+                spent: CollectorTime | ToldTime | None = self._spent(reading.ident)
+                if (
+                    spent is None
+                    and reading.generations is not None
+                    and reading.generations.times is not None
+                ):
+                    spent = ToldTime(reading.generations.times)
+                looks = self._looks.get(reading.ident)
+                note = "" if looks is None else looks.note()
+                if spent is not None and reading.generations is not None:
+                    note = spent.note(reading.generations.collections)
+                space.fill(reading.generations, survivors, spent=spent, note=note)
+
+    def _survivors_of(self, ident: int) -> Survivors:
+        return self._survivors.setdefault(ident, Survivors())
+
+    def _spent(self, _ident: int) -> CollectorTime | None:
+        """Return how long an interpreter's collections took, if anybody tells of them."""
+        return None
+
+    def _compare_lists(self, ident: int, survivors: Survivors) -> None:
+        """Say what the collector's lists themselves tell of a collection; only who stands beside it can."""
+
+    def _fill_heaps(self, heaps: tuple[Heap, ...], request: GatherRequest) -> None:
+        for heap in heaps:
+            spaces = self._heap_spaces.get(heap.owner)
+            if spaces is None:
+                continue
+            if request.wants(spaces.arenas.space):
+                spaces.arenas.fill(heap.reading)
+            if request.wants(spaces.classes.space):
+                spaces.classes.fill(heap.reading)
+            if request.wants(spaces.whole.space):
+                spaces.whole.fill(heap.reading)
+
+    def _read_map(self, heaps: tuple[Heap, ...]) -> MemoryMap | None:
+        arenas = (
+            [heap.reading.arenas for heap in heaps]
+            if heaps
+            else self._target.arenas(self._interpreters)
+        )
+        try:
+            return self._target.memory_map(arenas)
+        except (TargetGone, NotPermitted):
+            raise
+        except TargetError:
+            return None  # it changed while it was read: unknown at this event
+
+    def prepare(self) -> None:
+        """Notice sub-interpreters that came or went: their spaces come and go with them; and another level or mode."""
+        found = self._target.interpreters()
+        if found and found != self._interpreters:
+            self._change_interpreters(self.server, found)
+        self._follow_level()
+        self._follow_rung()
+
+    def _change_interpreters(self, server: Server, found: tuple[Interpreter, ...]) -> None:
+        self._interpreters = found
+        present = {interpreter.ident for interpreter in found}
+        for ident in [ident for ident in self._heap_spaces if ident not in present]:
+            for space in self._heap_spaces.pop(ident).all:
+                server.remove_space(space)
+        for ident in [ident for ident in self._generation_spaces if ident not in present]:
+            server.remove_space(self._generation_spaces.pop(ident).space)
+        self._add_heap_spaces(server, self._target.owners(found), ())
+        self._add_generation_spaces(server)
+
+    def _add_heap_spaces(
+        self, server: Server, owners: tuple[int, ...], heaps: tuple[Heap, ...]
+    ) -> None:
+        readings = {heap.owner: heap.reading for heap in heaps}
+        geometry = self._target.geometry
+        for ident in owners:
+            if ident in self._heap_spaces or len(self._heap_spaces) >= _MOST_SHOWN:
+                continue
+            tiles = HeapTiles(geometry, tiles=self.options.tiles)
+            arenas = ArenaSpace(
+                server,
+                title_of("pymalloc arenas", ident),
+                geometry,
+                tiles=tiles,
+                main=ident == 0,
+                first=readings.get(ident),
+            )
+            self._heap_spaces[ident] = _HeapSpaces(
+                tiles,
+                arenas,
+                SizeClassSpace(server, title_of("Size classes", ident), geometry),
+                ReturnSpace(
+                    server,
+                    title_of("Whole arenas", ident),
+                    geometry,
+                    tiles=tiles,
+                    first=readings.get(ident),
+                ),
+            )
+
+    def _add_generation_spaces(self, server: Server) -> None:
+        for interpreter in self._interpreters:
+            ident = interpreter.ident
+            if ident not in self._generation_spaces and len(self._generation_spaces) < _MOST_SHOWN:
+                self._generation_spaces[ident] = GenerationSpace(
+                    server, title_of("GC generations", ident)
+                )
+
+    def _follow_level(self) -> None:
+        """Notice between events that another level was chosen: spaces of objects are there once they were wanted."""
+        super().prepare()
+        if self.level >= OBJECTS:
+            self._objects.open(
+                self.server,
+                self._target.owners(self._interpreters),
+                self._interpreters,
+                tiles={ident: spaces.tiles for ident, spaces in self._heap_spaces.items()},
+                references=self.level >= REFERENCES,
+            )
+
+    def _follow_rung(self) -> None:
+        """Notice between events that the target shall be held while it is read, or not any more."""
+        self._stops = _RUNGS[self.server.take_setting(RUNG)] is Mode.STOPPED
+        if self._stops and self._held_reader is None:
+            self._held_reader = HeldReader(self._target, self.server)
+
+    def _why_not_rung(self, mode: Mode) -> str:
+        """Why the target cannot be watched so from now on; empty: it can. Asked in the session's thread."""
+        if mode is not Mode.STOPPED or self._stops:
+            return ""
+        return why_not_held(self._target)
+
+    def _has_pymalloc(self) -> bool:
+        return bool(self._target.owners(self._target.interpreters() or ()))

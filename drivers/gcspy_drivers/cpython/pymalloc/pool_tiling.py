@@ -1,0 +1,57 @@
+"""Which pools a tile has: one, or a power of two of neighbours in one arena when there are too many pools.
+
+How cells are grouped is `gcspy_drivers.kit.grouping`; knows where pools are and not what they hold.
+"""
+
+from __future__ import annotations
+
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
+from gcspy_drivers.kit.grouping import GroupedTiles, GroupedTiling
+
+__all__ = ["HeapTiles", "PoolTiles", "tile_pools"]
+
+
+def tile_pools(reading: HeapReading, group: int) -> GroupedTiling:
+    """Cut the pools of a reading into tiles of so many pools."""
+    return GroupedTiling.of(
+        reading.pools.address,
+        reading.arenas.total_pools,
+        cell_bytes=reading.geometry.pool_bytes,
+        group=group,
+    )
+
+
+class PoolTiles:
+    """The tiling of one pymalloc, for all spaces that have its tiles: cut anew only when the arenas are others.
+
+    Args:
+        geometry: Sizes that it was built with.
+        tiles: About how many tiles there may be; 0: as few as may be, which is one an arena.
+    """
+
+    def __init__(self, geometry: PoolGeometry, tiles: int) -> None:
+        most = geometry.arena_bytes // geometry.pool_bytes
+        self._tiles = GroupedTiles(geometry.pool_bytes, most, tiles)
+
+    def cut(self, reading: HeapReading) -> GroupedTiling:
+        """Return the tiles of a reading's pools: the same object as before while the pools are the same."""
+        arenas = reading.arenas
+        return self._tiles.cut(arenas.address, arenas.total_pools, reading.pools.address)
+
+
+class HeapTiles:
+    """Both tilings of one pymalloc.
+
+    Args:
+        geometry: Sizes that it was built with.
+        tiles: About how many tiles a space of pools may have.
+
+    Attributes:
+        pools: A tile is a pool, or some neighbours.
+        arenas: A tile is a whole arena.
+    """
+
+    def __init__(self, geometry: PoolGeometry, *, tiles: int) -> None:
+        self.pools = PoolTiles(geometry, tiles)
+        self.arenas = PoolTiles(geometry, 0)

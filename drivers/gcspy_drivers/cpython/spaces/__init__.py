@@ -1,0 +1,1 @@
+"""The spaces of a CPython process."""

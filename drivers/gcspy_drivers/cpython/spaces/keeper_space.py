@@ -1,0 +1,113 @@
+"""The space "Objects in arenas": a tile is a whole arena, with the objects that keep it from being given back.
+
+The space "Whole arenas" says how many blocks those are; this one, at level 3, what is in them. Maps `HeapObjects` to streams; knows no memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.objects.scan import Objects
+from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
+from gcspy_drivers.cpython.pymalloc.pools import capacities
+from gcspy_drivers.cpython.spaces.object_space import top_types
+from gcspy_drivers.cpython.spaces.type_space import TypeSpace
+from gcspy_drivers.cpython.target import HeapObjects
+from gcspy_drivers.kit.streams import add_amount, add_category, hide, show_names
+from gcspy_server.api import Control, ExtentNames, Server
+
+__all__ = ["KeeperSpace"]
+
+_NAMED_TYPES = 3
+_EASY_BLOCKS = 64
+"""An arena that so few blocks keep is told of by name."""
+
+
+class KeeperSpace:
+    """The objects in each arena of one pymalloc.
+
+    Args:
+        server: Where the space is added.
+        title: Name of the space.
+        geometry: Sizes that this pymalloc was built with.
+        types: Where types have their names.
+        tiles: Its tilings.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        title: str,
+        geometry: PoolGeometry,
+        types: TypeSpace,
+        *,
+        tiles: HeapTiles,
+    ) -> None:
+        self._types = types
+        self._tiles = tiles.arenas
+        self.space = server.add_space(
+            title,
+            names=ExtentNames([], []),
+            driver="cpython",
+            tile_title="Arena ",
+            description="What is in the blocks that keep an arena from being given back to the system",
+        )
+        most = int(capacities(geometry)[0]) * (geometry.arena_bytes // geometry.pool_bytes)
+        for order, (name, description) in enumerate(
+            (
+                ("Objects", "Python objects in the arena"),
+                (
+                    "Tracked",
+                    "Objects that the collector tracks: only these can be garbage in a cycle",
+                ),
+                (
+                    "Other blocks",
+                    "Blocks in use that are no object: items, keys, text of one that may be anywhere",
+                ),
+            )
+        ):
+            add_amount(self.space, name, description, order=order, most=most)
+        self.top_type = add_category(
+            self.space,
+            "Top type",
+            types.space,
+            "The type with most bytes in the arena, as the number of its tile in the space Types",
+            order=3,
+        )
+
+    def fill(self, found: HeapObjects) -> None:
+        """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
+        reading, objects = found.heap.reading, found.objects
+        tiling = self._tiles.cut(reading)
+        show_names(self.space, tiling.names)
+        unknown = tiling.sums(~objects.known) != 0
+        blocks = tiling.sums(objects.blocks)
+        self.space.reset()
+        number, tracked, others, _ = self.space.streams
+        number.data[:] = tiling.sums(objects.objects)
+        tracked.data[:] = tiling.sums(objects.tracked)
+        others.data[:] = tiling.sums(objects.blocks - objects.objects)
+        arena_of_pool = tiling.tile_of_cell
+        self.top_type.data[:] = top_types(objects, arena_of_pool, len(tiling), self._types)
+        hide(self.space.streams, unknown)
+        self.space.control[:] = np.where(unknown | (blocks != 0), Control.USED, Control.UNUSED)
+        self.space.info = self._info(objects, arena_of_pool, np.where(unknown, 0, blocks))
+
+    def _info(
+        self, objects: Objects, arena_of_pool: npt.NDArray[np.intp], blocks: npt.NDArray[np.int64]
+    ) -> str:
+        easy = np.flatnonzero((blocks > 0) & (blocks <= _EASY_BLOCKS))
+        if not len(easy):
+            return f"no arena is kept by {_EASY_BLOCKS} blocks or fewer"
+        mine = np.isin(arena_of_pool[objects.pool], easy)
+        tiles = self._types.tile_of(objects.type[mine])
+        counts = np.bincount(tiles, weights=objects.count[mine], minlength=self._types.space.count)
+        top = np.argsort(-counts, kind="stable")[:_NAMED_TYPES]
+        named = ", ".join(
+            f"{self._types.name_of(kind)} ×{int(counts[kind])}"
+            for kind in top.tolist()
+            if counts[kind]
+        )
+        return f"{len(easy)} arenas are kept by {_EASY_BLOCKS} blocks or fewer each, together by {int(blocks[easy].sum())}: {named}"

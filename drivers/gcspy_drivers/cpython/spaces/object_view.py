@@ -1,0 +1,182 @@
+"""The spaces of levels 3 and 4 together: objects by address, by type, and by generation, and references. Added when the level is first wanted.
+
+Knows spaces and a target that can be looked into; knows neither events nor who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.collector.interpreters import Interpreter
+from gcspy_drivers.cpython.objects import machine_code
+from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
+from gcspy_drivers.cpython.spaces.keeper_space import KeeperSpace
+from gcspy_drivers.cpython.spaces.large_space import LargeSpace
+from gcspy_drivers.cpython.spaces.object_space import ObjectSpace, TrackedSpace
+from gcspy_drivers.cpython.spaces.reference_space import ReferenceSpace
+from gcspy_drivers.cpython.spaces.type_space import TypeSpace
+from gcspy_drivers.cpython.spaces.type_tables import TypeTables
+from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
+from gcspy_server.api import Server, ServerSpace
+
+__all__ = ["ObjectView", "title_of"]
+
+_MOST_SHOWN = 16
+
+
+class ObjectView:
+    """The objects of one process, as spaces.
+
+    Args:
+        target: The process.
+        tiles: About how many tiles a space may have.
+    """
+
+    def __init__(self, target: Target, *, tiles: int) -> None:
+        self._target = target
+        self._tiles = tiles
+        self._types: TypeSpace | None = None
+        self._heaps: dict[int, ObjectSpace] = {}
+        self._tracked: dict[int, TrackedSpace] = {}
+        self._references: dict[int, ReferenceSpace] = {}
+        self._arenas: dict[int, KeeperSpace] = {}
+        self._large: LargeSpace | None = None
+
+    @property
+    def spaces(self) -> list[ServerSpace]:
+        """Those that there are."""
+        found = [] if self._types is None else [self._types.space]
+        return [
+            *found,
+            *(one.space for one in self._heaps.values()),
+            *(one.space for one in self._arenas.values()),
+            *(one.space for one in self._tracked.values()),
+            *([] if self._large is None else [self._large.space]),
+            *(one.space for one in self._references.values()),
+        ]
+
+    @property
+    def large_space(self) -> ServerSpace | None:
+        """That of large blocks, once there is one."""
+        return None if self._large is None else self._large.space
+
+    @property
+    def reference_spaces(self) -> list[ServerSpace]:
+        """Those of references that there are."""
+        return [one.space for one in self._references.values()]
+
+    def open(
+        self,
+        server: Server,
+        owners: tuple[int, ...],
+        interpreters: tuple[Interpreter, ...],
+        *,
+        tiles: Mapping[int, HeapTiles],
+        references: bool = False,
+    ) -> None:
+        """Add what is missing and remove what is gone, between events.
+
+        Args:
+            server: Where the spaces are.
+            owners: Ids of the interpreters that have a pymalloc of their own; none: there is nothing to look into.
+            interpreters: Those that have a collector.
+            tiles: The tilings of each pymalloc that has spaces, by the id of its interpreter.
+            references: Whether there is to be a space of references.
+        """
+        if not owners:
+            return
+        machine_code.want()
+        if self._types is None:
+            self._types = TypeSpace(server)
+        for ident in owners:
+            if ident not in self._heaps and ident in tiles:
+                geometry, mine = self._target.geometry, tiles[ident]
+                self._heaps[ident] = ObjectSpace(
+                    server, title_of("Objects", ident), geometry, self._types, tiles=mine
+                )
+                self._arenas[ident] = KeeperSpace(
+                    server, title_of("Objects in arenas", ident), geometry, self._types, tiles=mine
+                )
+            if references and ident not in self._references and ident in self._heaps:
+                self._references[ident] = ReferenceSpace(
+                    server, title_of("References", ident), tiles=tiles[ident]
+                )
+        present = [interpreter.ident for interpreter in interpreters]
+        for ident in present:
+            if ident not in self._tracked and len(self._tracked) < _MOST_SHOWN:
+                self._tracked[ident] = TrackedSpace(server, title_of("Tracked objects", ident))
+        if self._large is None:
+            self._large = LargeSpace(server, self._types, tiles=self._tiles)
+        for gone in [ident for ident in self._heaps if ident not in owners]:
+            server.remove_space(self._heaps.pop(gone).space)
+            server.remove_space(self._arenas.pop(gone).space)
+            if gone in self._references:
+                server.remove_space(self._references.pop(gone).space)
+        for gone in [ident for ident in self._tracked if ident not in present]:
+            server.remove_space(self._tracked.pop(gone).space)
+
+    def fill(
+        self,
+        heaps: tuple[Heap, ...],
+        interpreters: tuple[Interpreter, ...],
+        *,
+        references: bool = False,
+        large: bool = False,
+        copies: ObjectCopies | None = None,
+    ) -> dict[int, TypeTables]:
+        """Look into the pools and give the spaces what is there.
+
+        Args:
+            heaps: As they were read, just before.
+            interpreters: Those that have a collector.
+            references: Whether to look for references too.
+            large: Whether to look for large blocks too.
+            copies: What was copied of them; without it they are copied now.
+
+        Returns:
+            What the tiles of each pymalloc are made of, by the id of its interpreter.
+
+        Raises:
+            TargetGone: The target has ended.
+            TargetError: It cannot be looked into.
+        """
+        if self._types is None:
+            raise AssertionError("open comes before fill")
+        found = self._target.objects(
+            heaps,
+            interpreters,
+            code=machine_code.compiled(),
+            references=references,
+            large=large,
+            copies=copies,
+        )
+        self._types.fill(found)
+        tables: dict[int, TypeTables] = {}
+        for one in found.heaps:
+            space = self._heaps.get(one.heap.owner)
+            if space is not None:
+                tables[one.heap.owner] = space.fill(one, found)
+                self._arenas[one.heap.owner].fill(one)
+            counts = self._references.get(one.heap.owner)
+            if counts is not None and found.references is not None:
+                counts.fill(one, found.references)
+        everything = tuple(tables.values()) if len(tables) == len(found.heaps) else ()
+        self._types.answer_with(everything)
+        for ident, tracked in self._tracked.items():
+            tracked.fill(found, ident)
+        if self._large is not None:
+            self._large.fill(found)
+        return tables
+
+    def lengths(self, ident: int) -> npt.NDArray[np.int64] | None:
+        """Return how many objects each generation of an interpreter had at the last filling, (3,); None when that is not known."""
+        tracked = self._tracked.get(ident)
+        return None if tracked is None else tracked.lengths
+
+
+def title_of(name: str, ident: int) -> str:
+    """Name a space after its interpreter, which is not named when it is the main one."""
+    return name if ident == 0 else f"{name} (interpreter {ident})"

@@ -1,0 +1,116 @@
+"""The space "Types": a tile is a type, with all its objects in all of the process's pymalloc.
+
+A type gets its tile when it is among the largest for the first time and keeps it, so that its growth over the session is a
+history graph. Everything else is in two tiles: objects of other types, and blocks that are no object; so the bytes sum to all blocks in use.
+
+Maps an `ObjectReading` to streams; knows no memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.cpython.spaces.type_tables import TYPES, TypeTables, whole_table
+from gcspy_drivers.cpython.target import ObjectReading
+from gcspy_drivers.kit.streams import add_amount
+from gcspy_server.api import DetailTable, Server, StringNames
+
+__all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
+
+NO_OBJECT, OTHER_TYPES = 0, 1
+"""The tiles that are no type."""
+
+_NAMES = ("(no object)", "(other types)")
+_NEW_AT_ONCE = 256
+_MOST_TILES = 4096
+
+I64 = npt.NDArray[np.int64]
+
+
+class TypeSpace:
+    """The types of one process as a space.
+
+    Args:
+        server: Where the space is added.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._tile: I64 = np.zeros(0, dtype=np.int64)
+        self._names = list(_NAMES)
+        self.space = server.add_space(
+            "Types",
+            names=StringNames(self._names),
+            driver="cpython",
+            tile_title="Type ",
+            description="Objects in pymalloc's pools by type; what is larger than 512 bytes is not among them",
+            details=(TYPES,),
+        )
+        for order, (name, suffix, description) in enumerate(
+            (
+                (
+                    "Bytes",
+                    " bytes",
+                    "Bytes of the blocks that its objects are in, without what they keep elsewhere",
+                ),
+                (
+                    "Objects",
+                    "",
+                    "Objects of the type; of what is no object, blocks with items, keys or text",
+                ),
+            )
+        ):
+            add_amount(self.space, name, description, order=order, suffix=suffix)
+
+    def tile_of(self, numbers: npt.NDArray[np.int32]) -> I64:
+        """Return the tile of each type, by its number in the `TypeTable`; -1 is `NO_OBJECT`. New."""
+        tiles: I64 = np.concatenate((self._tile, [NO_OBJECT]))[numbers]
+        return tiles
+
+    def name_of(self, tile: int) -> str:
+        """Return the name of a tile."""
+        return self._names[tile]
+
+    def fill(self, found: ObjectReading) -> None:
+        """Give the space what was found; types that are new among the largest get tiles."""
+        kinds = len(found.types)
+        counts, size = np.zeros(kinds + 1, dtype=np.int64), np.zeros(kinds + 1, dtype=np.int64)
+        for one in found.heaps:
+            objects = one.objects
+            number = objects.count.astype(np.int64)
+            np.add.at(counts, objects.type, number)  # the last row is what is no object
+            np.add.at(size, objects.type, number * objects.block_bytes)
+        outside = np.zeros(kinds, dtype=np.int64)
+        if found.large is not None:  # what has large blocks is named too
+            np.add.at(outside, found.large.type, np.maximum(found.large.size, 1))
+        self._give_tiles(size[:kinds] + outside, found.types.names)
+        tile = self.tile_of(np.append(np.arange(kinds, dtype=np.int32), np.int32(-1)))
+        self.space.reset()
+        for stream, figures in zip(self.space.streams, (size, counts), strict=True):
+            sums = np.zeros(self.space.count, dtype=np.int64)
+            np.add.at(sums, tile, figures)
+            stream.data[:] = sums
+        unknown = sum(int(np.count_nonzero(~one.objects.known)) for one in found.heaps)
+        self.space.info = f"{int(np.count_nonzero(counts[:kinds]))} types have objects"
+        if unknown:
+            self.space.info += f"; {unknown} pools are unknown and not counted"
+
+    def answer_with(self, parts: tuple[TypeTables, ...]) -> None:
+        """Answer what the whole process is made of, of what its heaps are; none: that is not known."""
+
+        def table(tile: int | None, most: int) -> DetailTable | None:
+            return whole_table(parts, most) if tile is None else None
+
+        self.space.answer_with(TYPES, table if parts else None)
+
+    def _give_tiles(self, size: I64, names: list[str]) -> None:
+        before = len(self._tile)
+        self._tile = np.concatenate((self._tile, np.full(len(size) - before, OTHER_TYPES)))
+        without = np.flatnonzero((self._tile == OTHER_TYPES) & (size > 0))
+        room = max(0, min(_NEW_AT_ONCE, _MOST_TILES - len(self._names)))
+        largest = without[np.argsort(-size[without], kind="stable")][:room]
+        if not len(largest):
+            return
+        self._tile[largest] = np.arange(len(self._names), len(self._names) + len(largest))
+        self._names += [names[number] for number in largest.tolist()]
+        self.space.resize(StringNames(self._names))

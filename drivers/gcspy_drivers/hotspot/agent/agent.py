@@ -1,0 +1,195 @@
+"""The agent: where it is, whether a JVM takes it in, and bringing it into one that runs, and out again.
+
+It is one small library of ours (``drivers/native/hotspot_agent.c``), built when gcspy is installed where a C compiler and the headers of a
+JVM are there. A JVM gets a copy of its own, in a folder that is removed again as soon as it has it: what is installed may be
+exchanged then, and the JVM need not be able to read it. A JVM that had it before uses the one it has: it is never unmapped, so there is one.
+
+Knows the agent's options and answers; knows neither its line nor the heap.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from gcspy_protocol.errors import TargetError, Unsupported
+
+from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
+from gcspy_drivers.hotspot.agent.meeting_place import meet, meeting_place
+from gcspy_drivers.hotspot.vm.jvm import Jvm
+from gcspy_drivers.remote.handover import PLACES, Handover
+from gcspy_drivers.remote.maps import read_maps
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["BUILD_REMEDY", "INJECTIONS", "Agent", "at_start", "library", "why_not_loaded"]
+
+INJECTIONS: Final = ("auto", "agent")
+"""Ways to bring it in; ``auto``: and if it cannot be, watch from outside."""
+
+BUILD_REMEDY: Final = (
+    "install a C compiler and the headers of a JVM (Debian: apt-get install gcc libc6-dev default-jdk-headless; or set JAVA_HOME to a JDK), "
+    "and install gcspy again"
+)
+
+_ANSWERS: Final = {
+    "101": "it did not understand us",
+    "102": "another gcspy has its agent: `gcspy view {pid}` joins that one, or end it",
+    "103": "it could not connect to gcspy: is a sandbox (seccomp, AppArmor) in the way?",
+    "104": "it does not give events of its collections to an agent",
+    "105": "its agent is in use at this moment: try again",
+}
+_OTHERWISE: Final = (
+    "with `gcspy run -- java …`, or with the option that `gcspy ps --java-option` prints"
+)
+_FORGET_SECS: Final = 2.0
+
+
+def library() -> Path | None:
+    """Return where the agent is; None when it was not built."""
+    found = sorted(
+        Path(__file__).parents[1].glob("gcspy-agent-*.so"), key=lambda path: path.stat().st_mtime
+    )
+    return found[-1] if found else None
+
+
+def why_not_loaded(jvm: Jvm) -> str:
+    """Say why a JVM cannot be given the agent while it runs, with the remedy; empty if it can, as far as can be seen from outside.
+
+    Raises:
+        TargetGone: It has ended.
+    """
+    if meeting_place(jvm.process):
+        return ""
+    if library() is None:
+        return f"the agent was not built when gcspy was installed: {BUILD_REMEDY}"
+    if jvm.flags.on("DisableAttachMechanism"):
+        return f"it was started with -XX:+DisableAttachMechanism: start it without, or {_OTHERWISE}"
+    if "EnableDynamicAgentLoading" in jvm.flags and not jvm.flags.on("EnableDynamicAgentLoading"):
+        return (
+            f"it was started with -XX:-EnableDynamicAgentLoading: start it without, or {_OTHERWISE}"
+        )
+    return AttachListener(jvm.process).why_not()
+
+
+def at_start(option: str) -> str:
+    """Return the argument with which a JVM has the agent from its start.
+
+    Args:
+        option: What the agent is to do.
+
+    Raises:
+        Unsupported: It was not built.
+    """
+    found = library()
+    if found is None:
+        raise Unsupported(
+            f"there is no agent for JVMs here: {BUILD_REMEDY}",
+            found="no agent",
+            known="watching from outside",
+        )
+    return f"-agentpath:{found}={option}"
+
+
+class Agent:
+    """The agent in one JVM.
+
+    Args:
+        process: The process; borrowed.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._listener = AttachListener(process)
+        self._path = ""
+
+    def bring_in(self, jvm: Jvm, how: str, *, secs: float) -> socket.socket:
+        """Have a JVM load it and connect.
+
+        Args:
+            jvm: The JVM.
+            how: One of `INJECTIONS`.
+            secs: How long to wait for the JVM.
+
+        Returns:
+            The connection; the caller's to close.
+
+        Raises:
+            Unsupported: It cannot be given an agent, or not in this way.
+            TargetError: It did not take it, or not in time.
+        """
+        pid = self._process.pid
+        if how not in INJECTIONS:
+            raise Unsupported(
+                "a JVM takes no stub in this way",
+                found=f"--inject {how}",
+                known=", ".join(INJECTIONS),
+            )
+        place = meeting_place(self._process)
+        if place:
+            return meet(self._process, place, secs=secs)
+        why_not = why_not_loaded(jvm)
+        image = library()
+        if why_not or image is None:
+            raise Unsupported(
+                f"process {pid} cannot be given the agent: {why_not}",
+                found="no agent",
+                known="watching from outside",
+            )
+        deadline = time.monotonic() + secs
+        with Handover(self._process, code=True) as folder:
+            before = self._had(image.name)
+            # The copy is made in any case: it is needed if what the maps seem to show does not work.
+            fresh = folder.add(image.name, image.read_bytes())
+            self._load(
+                [path for path in (before, fresh) if path], f"{folder.path}/socket", deadline
+            )
+            connection = folder.accept(max(0.1, deadline - time.monotonic()))
+            if connection is None:
+                self._process.check()
+                raise TargetError(f"process {pid}: the agent did not connect; try again")
+            return connection
+
+    def take_out(self) -> None:
+        """Have the JVM's agent give back all it has; a JVM that does not answer keeps one that does nothing."""
+        if self._path:
+            with suppress(TargetError):
+                self._listener.ask("load", self._path, "true", "stop", secs=_FORGET_SECS)
+
+    def _load(self, paths: list[str], listener: str, deadline: float) -> None:
+        for last, path in [(path is paths[-1], path) for path in paths]:
+            answer = self._listener.ask(
+                "load",
+                path,
+                "true",
+                f"connect:{listener}",
+                secs=max(0.1, deadline - time.monotonic()),
+            )
+            # Since 9 "return code: 0", before that "0"; anything else is why it was not even loaded, also behind a code 0.
+            found = re.search(r"(?:^|return code:)\s*(\d+)\s*$", answer)
+            if found is not None and found[1] == "0":
+                self._path = path
+                return
+            if found is not None or last:
+                said = _ANSWERS.get(found[1], "") if found else ""
+                said = (
+                    said.format(pid=self._process.pid)
+                    or " ".join(answer.split())[:400]
+                    or "it did not say why"
+                )
+                raise TargetError(
+                    f"process {self._process.pid}: the JVM did not take the agent: {said}"
+                )
+
+    def _had(self, name: str) -> str:
+        """Return the path by which the JVM knows the agent that it has already; empty if it has none."""
+        places = "|".join(PLACES)
+        for path in read_maps(self._process).path:
+            if path.removesuffix(" (deleted)").endswith(f"/{name}"):
+                # In another root we see it by our own path: what the JVM knows begins at a place of ours.
+                inside = re.search(rf"/(?:{places})/gcspy-[0-9a-f]{{16}}/{re.escape(name)}", path)
+                return inside[0] if inside else path
+        return ""

@@ -1,0 +1,94 @@
+"""Is this process a HotSpot JVM, and can it be watched: cheaply, for lists of processes.
+
+A mapped ``libjvm.so`` that exports the tables for debuggers is one. Knows names, and leaves the rest to `jvm`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
+
+from gcspy_drivers.hotspot.agent.agent import why_not_loaded
+from gcspy_drivers.hotspot.vm.jvm import Jvm
+from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["Found", "library_of", "look"]
+
+_LIBRARY: Final = re.compile(r"/libjvm\.so$")
+_JAVA: Final = re.compile(r"/java$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a look at a process found.
+
+    Attributes:
+        runtime: ``HotSpot``, or empty when it is none.
+        version: As the VM says it.
+        program: Main class and arguments, as the VM keeps them.
+        collector: Name of its collector.
+        heap: How large its heap is, for people.
+        why_not: Why it cannot be watched, with the remedy; empty when it can.
+        rungs: In which ways it can be watched.
+    """
+
+    runtime: str = ""
+    version: str = ""
+    program: str = ""
+    collector: str = ""
+    heap: str = ""
+    why_not: str = ""
+    rungs: tuple[str, ...] = ()
+
+
+def look(pid: int) -> Found:
+    """Look at a process without attaching to it.
+
+    Raises:
+        TargetGone: There is no such process.
+    """
+    with Process(pid) as process:
+        try:
+            maps = read_maps(process)
+        except NotPermitted as error:
+            # Of somebody else's process only the name of its program may be known, and often not even that.
+            seems = process.name == "java" or bool(_JAVA.search(process.read_link("exe") or ""))
+            return Found(runtime="HotSpot" if seems else "", why_not=str(error))
+        if library_of(maps) is None:
+            return Found(why_not="not a JVM")
+        try:
+            with Jvm(process, maps) as jvm:
+                return _judge(jvm)
+        except (TargetGone, NotPermitted) as error:
+            return Found(runtime="HotSpot", why_not=str(error))
+        except TargetError as error:
+            return Found(runtime="HotSpot", why_not=str(error))
+
+
+def library_of(maps: Maps) -> str | None:
+    """Return the path of the VM's library as the maps name it; None when none is mapped with its code."""
+    for row, path in enumerate(maps.path):
+        if maps.permissions[row] & EXECUTE and _LIBRARY.search(maps.file_of(row)):
+            return path
+    return None
+
+
+def _judge(jvm: Jvm) -> Found:
+    why_not = ""
+    try:
+        jvm.refuse_unsupported()
+    except Unsupported as error:
+        why_not = str(error)
+    return Found(
+        runtime="HotSpot",
+        version=jvm.version,
+        program=jvm.command,
+        collector=jvm.collector,
+        heap=jvm.heap_text(),
+        why_not=why_not,
+        rungs=() if why_not else ("passive",) if why_not_loaded(jvm) else ("passive", "agent"),
+    )

@@ -1,0 +1,1 @@
+"""The heap of each collector: how it is read, and how it becomes a space."""

@@ -1,0 +1,511 @@
+"""Reading a G1 heap: the table of its regions, and each region's bounds and kind.
+
+A region is believed where its kind and bounds were the same at two looks and do not contradict each other: at the event before and at this one,
+or else at two of this one; after some tries it is unknown. What the VM keeps to itself (live bytes, remembered sets) is read through a
+private layout, where that proved itself.
+
+Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/g1/heapRegion.hpp, heapRegionType.hpp,
+g1HeapRegionManager.hpp; JDK 8 heapRegion.hpp, whose first region of a humongous series ends where the series ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.hotspot.heaps.generational import read_reserved
+from gcspy_drivers.hotspot.layouts.g1_private import G1Private, layout_of
+from gcspy_drivers.hotspot.objects.marks import MarkBitmap, Marks
+from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.remote.memory import Gather, Memory, Neighbours
+
+__all__ = ["G1Reader", "G1Reading", "RegionKind"]
+
+_WORD: Final = 8
+_TRIES: Final = 4
+_MOST_REGIONS: Final = 1 << 20  # a heap of 32 TiB in regions of 32 MiB
+_MOST_GRAIN: Final = 1 << 30
+_REM_SET_BYTES: Final = 320
+_UNTOLD: Final = 255
+_MOVED_BYTES: Final = 64
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
+Bool = npt.NDArray[np.bool_]
+
+
+class RegionKind(IntEnum):
+    """What a region is for."""
+
+    UNCOMMITTED = 0
+    FREE = 1
+    EDEN = 2
+    SURVIVOR = 3
+    OLD = 4
+    HUMONGOUS = 5
+    HUMONGOUS_REST = 6
+    ARCHIVE = 7
+
+
+@dataclass(frozen=True, eq=False)
+class G1Reading:
+    """One look at all regions, in order of address.
+
+    Attributes:
+        base: Address of the first region.
+        grain: Bytes of a region.
+        known: (regions,) whether it could be read consistently; of the others nothing is meant.
+        kind: (regions,) `RegionKind`; free ones may be uncommitted, which is not told here.
+        used: (regions,) bytes up to its top.
+        live: (regions,) bytes that the last completed marking did not find dead; -1: not known, as everywhere before the first one, but for
+            free regions. None: the VM does not say it.
+        remembered: (regions,) remembered cards; None: the VM does not say it.
+        state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2 complete; None: the VM does not say it.
+        pinned: (regions,) objects that must not be moved; None: the VM does not say it.
+        marked_top: (regions,) addresses up to which the last completed marking tells what is alive; 0: not told. None: the VM does not
+            say it.
+        marks: Address of the structure that has its marks; 0: not known.
+        collections: How many collections there were so far.
+        collecting: Whether one was under way.
+    """
+
+    base: int
+    grain: int
+    known: Bool
+    kind: U8
+    used: I64
+    live: I64 | None
+    remembered: I64 | None
+    state: U8 | None
+    pinned: I64 | None
+    marked_top: I64 | None
+    marks: int
+    collections: int
+    collecting: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Look:
+    """What the structures said once, (regions that are there,) each.
+
+    Attributes:
+        table: Where the structures were; the same array as long as that does not change.
+        ok: Whether it could be read.
+        bottom: First address of the region.
+        end: Address behind its last byte.
+        top: Address behind what is used.
+        kind: `RegionKind`, or `_UNTOLD`.
+    """
+
+    table: U64
+    ok: Bool
+    bottom: U64
+    end: U64
+    top: U64
+    kind: U8
+
+
+class G1Reader:
+    """Reads the regions of one JVM.
+
+    Args:
+        memory: The target's memory.
+        tables: What it exports.
+        heap: Address of its CollectedHeap.
+        marked: Whether a marking or a full collection has completed so far, by the VM's own counters; None: it does not say that.
+
+    Raises:
+        TargetError: A field is not exported without which nothing can be said, or it is not what it should be.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        tables: Tables,
+        heap: int,
+        *,
+        marked: Callable[[], bool | None] = lambda: None,
+    ) -> None:
+        self._memory = memory
+        self._marked = marked
+        region = "G1HeapRegion" if "G1HeapRegion" in tables.types else "HeapRegion"
+        manager = f"{region}Manager"
+        self._size = tables.size_of(region) or 0
+        self._bottom, self._end = (
+            tables.need_offset(region, "_bottom"),
+            tables.need_offset(region, "_end"),
+        )
+        self._top = _top_offset(tables, region)
+        self._pinned = tables.offset(region, "_pinned_object_count")
+        self._kinds = _kinds(tables, f"{region}Type")
+        type_offset = tables.offset(region, "_type")
+        self._tag = (
+            None
+            if type_offset is None
+            else type_offset + (tables.offset(f"{region}Type", "_tag") or 0)
+        )
+        table = (
+            heap
+            + tables.need_offset("G1CollectedHeap", "_hrm")
+            + tables.need_offset(manager, "_regions")
+        )
+        heads = (
+            heap + tables.need_offset("CollectedHeap", "_total_collections"),
+            heap + tables.need_offset("CollectedHeap", "_is_gc_active", "_is_stw_gc_active"),
+            table + tables.need_offset("G1HeapRegionTable", "_base"),
+            table + tables.need_offset("G1HeapRegionTable", "_length"),
+        )
+        self._heads = Gather(memory.process, np.array(heads, dtype=np.uint64), _WORD)
+        self.grain = int.from_bytes(
+            memory.read(tables.need_static(region, "GrainBytes"), _WORD), "little"
+        )
+        self._low, high = read_reserved(memory, tables, heap)
+        self.regions = (high - self._low) // self.grain if 0 < self.grain <= _MOST_GRAIN else 0
+        fields = (self._bottom, self._end, self._top, self._pinned or 0)
+        if not 0 < self.regions <= _MOST_REGIONS or max(fields) + _WORD > self._size > 4096:
+            raise TargetError(
+                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes, each told in {self._size}: it is starting, "
+                "or no G1 that can be read"
+            )
+        self._pointers: U64 = np.zeros(0, dtype=np.uint64)
+        self._there: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._structures: Neighbours | None = None
+        self._before: _Look | None = None
+        self._private: G1Private | None = None
+        self._private, self.why_no_private = self._prove(layout_of(self._size, type_offset))
+        self._structures = None  # with remembered sets from now on
+        if self._tag is None:
+            if self._private is None or self._private.tag is None:
+                raise TargetError(
+                    f"process {memory.process.pid}: this JVM does not say of what kind a region is: {self.why_no_private}"
+                )
+            self._tag = self._private.tag
+        self._bitmap = MarkBitmap(memory, *self.reserved)
+        place = self._find_marks(heap)
+        if place is not None:
+            self._heads = Gather(memory.process, np.array([*heads, place], dtype=np.uint64), _WORD)
+
+    @property
+    def reserved(self) -> tuple[int, int]:
+        """First address of the heap, and the one behind its last byte."""
+        return self._low, self._low + self.regions * self.grain
+
+    @property
+    def private(self) -> G1Private | None:
+        """The private layout that proved itself; None: none did."""
+        return self._private
+
+    @property
+    def tells_pinned(self) -> bool:
+        """Whether the VM exports how many objects of a region are pinned."""
+        return self._pinned is not None
+
+    def counted(self) -> tuple[int, bool, int] | None:
+        """Read how many collections there were, whether one is under way, and where the marks are; None: that is not readable.
+
+        Raises as `read` does.
+        """
+        heads = self._read_heads()
+        return None if heads is None else (heads[0], bool(heads[1]), heads[4])
+
+    def read(self) -> G1Reading | None:
+        """Read all regions; None when even their table changed under each try.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        found: G1Reading | None = None
+        for _ in range(_TRIES):
+            heads = self._read_heads()
+            if heads is None or (look := self._look(heads[2:4])) is None:
+                continue
+            now = self._judge(look, self._settled(look), heads)
+            self._before = look
+            # A collection in between: what is of before and what of after does not go together.
+            found = (
+                now
+                if found is None or (found.collections, found.marks) != (now.collections, now.marks)
+                else _completed(found, now)
+            )
+            if found.known.all() and self._read_heads() == heads:
+                return found
+        return found
+
+    def marks(self, structure: int, low: int, high: int) -> Marks | None:
+        """Read the marks of a range, as `MarkBitmap.read` does."""
+        return self._bitmap.read(structure, low, high)
+
+    def _find_marks(self, heap: int) -> int | None:
+        """Return where the pointer to the marks is; None where the layout that is known does not prove itself.
+
+        Updates of a release move it a little: it is where there are two bitmaps of this heap, of the last marking and of the one that is
+        under way.
+        """
+        private = self._private
+        if private is None or private.marking is None or private.bitmap is None:
+            return None
+        for offset in sorted(range(-_MOVED_BYTES, _MOVED_BYTES + 1, _WORD), key=abs):
+            found = self._memory.try_read(heap + private.marking + offset, _WORD)
+            place = int.from_bytes(found or b"", "little") + private.bitmap
+            both = self._memory.try_read(place, 2 * _WORD) if found and place % _WORD == 0 else None
+            if both is None:
+                continue
+            last, following = np.frombuffer(both, dtype="<u8").tolist()
+            if (
+                last != following
+                and self._bitmap.believes(following)
+                and self._bitmap.believes(last)
+            ):
+                return place
+        return None
+
+    def _read_heads(self) -> list[int] | None:
+        self._heads.read()
+        if not self._heads.ok.all():
+            return None
+        count, active, base, length, *marks = self._heads.data.view("<u8")[:, 0].tolist()
+        return [count & 0xFFFFFFFF, active & 0xFF, base, length, *(marks or (0,))]
+
+    def _look(self, table: list[int]) -> _Look | None:
+        """Read the structure of each region, and its remembered set; None when there is no such table, or regions came or went meanwhile."""
+        base, length = table
+        pointers = self._read_table(base) if length == self.regions else None
+        if pointers is None:
+            return None
+        if self._structures is None or not np.array_equal(pointers, self._pointers):
+            self._find_structures(pointers)
+        structures = self._structures
+        if structures is None:
+            raise AssertionError("they were found above")
+        structures.read()
+        again = self._read_table(base)
+        if again is None or not np.array_equal(again, pointers):
+            return None
+        return _Look(
+            table=self._pointers,
+            ok=structures.ok[: len(self._there)],
+            bottom=self._column(self._bottom),
+            end=self._column(self._end),
+            top=self._column(self._top),
+            kind=self._kind_of(structures, len(self._there)),
+        )
+
+    def _read_table(self, base: int) -> U64 | None:
+        found = self._memory.try_read(base, self.regions * _WORD)
+        return None if found is None else np.frombuffer(found, dtype="<u8")
+
+    def _find_structures(self, pointers: U64) -> None:
+        """Note which regions have a structure, and where it and its remembered set are, which the VM makes one behind the other."""
+        there = np.flatnonzero(pointers)
+        process, places = self._memory.process, pointers[there]
+        self._structures = Neighbours(process, places, self._size)
+        self._pointers, self._there = pointers, there
+        if self._private is not None and self._private.kept:
+            self._structures.read()
+            # They live and die with their regions.
+            sets = self._structures.column(self._private.rem_set)
+            self._structures = Neighbours(process, np.concatenate([places, sets]), self._size)
+
+    def _column(self, offset: int, dtype: npt.DTypeLike = "<u8") -> npt.NDArray[Any]:
+        """Return a field of each region that is there, as read last."""
+        if self._structures is None:
+            raise AssertionError("regions are read before")
+        return self._structures.column(offset, dtype, count=len(self._there))
+
+    def _kind_of(self, structures: Neighbours, count: int) -> U8:
+        kinds: U8 = self._kinds[structures.column(self._tag or 0, np.uint8, count=count)]
+        return kinds
+
+    def _settled(self, look: _Look) -> Bool:
+        """Return of which regions kind and bounds were the same at an earlier look, (regions that are there,).
+
+        Where the look before this one had something else, it is looked at again, now.
+        """
+        settled: Bool = np.zeros(len(look.ok), dtype=np.bool_)
+        before = self._before
+        if before is not None and before.table is look.table:
+            settled = (
+                look.ok & before.ok & (look.bottom == before.bottom) & (look.end == before.end)
+            )
+            settled &= look.kind == before.kind
+        rows = np.flatnonzero(~settled)
+        if len(rows):
+            again = Neighbours(self._memory.process, look.table[self._there[rows]], self._size)
+            again.read()
+            same = look.ok[rows] & again.ok & (again.column(self._bottom) == look.bottom[rows])
+            same &= (again.column(self._end) == look.end[rows]) & (
+                self._kind_of(again, len(rows)) == look.kind[rows]
+            )
+            settled[rows] = same
+        return settled
+
+    def _judge(self, look: _Look, settled: Bool, heads: list[int]) -> G1Reading:
+        """Make a reading of what was looked at, where that does not contradict itself."""
+        there, bottom, end, top, kind = self._there, look.bottom, look.end, look.top, look.kind
+        expected = np.uint64(self._low) + there.astype(np.uint64) * np.uint64(self.grain)
+        # In JDK 8 the first region of a humongous series ends where the series does.
+        whole = expected + np.uint64(self.grain)
+        good = look.ok & settled & (kind != _UNTOLD)
+        good &= (bottom == expected) & (end >= whole) & (bottom <= top) & (top <= end)
+        remembered, state, readable = self._kept()
+        good &= readable
+        used = np.where(good, np.minimum(top, whole) - bottom, 0).astype(np.int64)
+        used[kind == RegionKind.FREE] = 0
+
+        def spread(values: npt.NDArray[Any] | None, fill: int) -> npt.NDArray[Any] | None:
+            if values is None:
+                return None
+            out = np.full(self.regions, fill, dtype=values.dtype)
+            out[there] = np.where(good, values, fill)
+            return out
+
+        known = np.ones(self.regions, dtype=np.bool_)
+        known[there] = good
+        marked_top = None
+        if self._private is not None and self._private.marked_top is not None:
+            marked_top = self._column(self._private.marked_top).astype(np.int64)
+            marked_top[
+                (marked_top < bottom.astype(np.int64)) | (marked_top > top.astype(np.int64))
+            ] = 0
+        pinned = None if self._pinned is None else self._column(self._pinned).astype(np.int64)
+        whole_kind, whole_used = spread(kind, RegionKind.UNCOMMITTED), spread(used, 0)
+        if whole_kind is None or whole_used is None:
+            raise AssertionError("a region has a kind and bounds")
+        return G1Reading(
+            base=self._low,
+            grain=self.grain,
+            known=known,
+            kind=whole_kind,
+            used=whole_used,
+            live=spread(self._live(used, kind, top), -1),
+            remembered=spread(remembered, 0),
+            state=spread(state, 0),
+            pinned=spread(pinned, 0),
+            marked_top=spread(marked_top, 0),
+            marks=heads[4],
+            collections=heads[0],
+            collecting=bool(heads[1]),
+        )
+
+    def _live(self, used: I64, kind: U8, top: U64) -> I64 | None:
+        """Return live bytes, (regions that are there,); -1: not known.
+
+        What was allocated since the last completed marking counts as live. Before the first one the fields say of each region
+        that all of it is, and mean nothing.
+        """
+        private = self._private
+        if private is None:
+            return None
+        old = kind >= RegionKind.OLD
+        if private.marked_bytes is not None and private.marked_top is not None:
+            above = top.astype(np.int64) - self._column(private.marked_top).astype(np.int64)
+            live = self._column(private.marked_bytes).astype(np.int64) + above
+            # In whatever was old then it looked beyond the bottom.
+            marked = bool((old & (above < used)).any())
+        elif private.garbage_bytes is not None:
+            garbage = self._column(private.garbage_bytes).astype(np.int64)
+            live = used - garbage
+            said = self._marked()
+            marked = bool((garbage[old] > 0).any()) if said is None else said
+        else:
+            return None
+        counted = old & (live >= 0) & (live <= used) & marked
+        return np.where(counted, live, np.where(kind == RegionKind.FREE, 0, -1))
+
+    def _kept(self) -> tuple[I64 | None, U8 | None, Bool]:
+        """Return remembered cards, their state, and whether they could be read, (regions that are there,) each."""
+        private, structures, count = self._private, self._structures, len(self._there)
+        if private is None or structures is None or not private.kept or len(structures.ok) == count:
+            return None, None, np.ones(count, dtype=np.bool_)
+        remembered = state = None
+        if private.remembered is not None:
+            remembered = structures.column(private.remembered, first=count).astype(np.int64)
+        if private.state is not None:
+            state = np.minimum(structures.column(private.state, np.uint8, first=count), 2)
+        return remembered, state, structures.ok[count:]
+
+    def _prove(self, private: G1Private | None) -> tuple[G1Private | None, str]:
+        """Believe a layout only where each region has its own number, and its remembered set points back to it."""
+        if private is None:
+            return None, f"no layout is known for regions that are told in {self._size} bytes"
+        heads = self._read_heads()
+        look = None if heads is None else self._look(heads[2:4])
+        if look is None or not look.ok.all():
+            return None, "the regions could not be read"
+        there = self._there
+        if not np.array_equal(self._column(private.number, "<u4"), there.astype(np.uint32)):
+            return None, "its regions have their numbers elsewhere than in the layout that is known"
+        sets, ok = self._memory.read_many(self._column(private.rem_set), _REM_SET_BYTES)
+        back = sets.view("<u8") == self._pointers[there][:, np.newaxis]
+        if not ok.all() or not back.all(axis=0).any():
+            return None, "its remembered sets are not where the layout that is known has them"
+        return private, ""
+
+
+def _completed(first: G1Reading, then: G1Reading) -> G1Reading:
+    """Return a reading with what was not known in it taken from a later one."""
+
+    def both(old: npt.NDArray[Any] | None, new: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+        return None if old is None or new is None else np.where(first.known, old, new)
+
+    return replace(
+        then,
+        known=first.known | then.known,
+        kind=np.where(first.known, first.kind, then.kind),
+        used=np.where(first.known, first.used, then.used),
+        live=both(first.live, then.live),
+        remembered=both(first.remembered, then.remembered),
+        state=both(first.state, then.state),
+        pinned=both(first.pinned, then.pinned),
+        marked_top=both(first.marked_top, then.marked_top),
+    )
+
+
+def _top_offset(tables: Tables, region: str) -> int:
+    """Return where a region's top is: in 8 and 11 it belongs to a type between, which is not always named as its superclass."""
+    for holder in (region, "G1ContiguousSpace", "G1OffsetTableContigSpace", "ContiguousSpace"):
+        found = tables.offset(holder, "_top")
+        if found is not None:
+            return found
+    raise TargetError("this JVM does not export where a region's top is")
+
+
+def _kinds(tables: Tables, tag_type: str) -> U8:
+    """Return the kind of each tag, (256,)."""
+    constants = tables.constants
+    kinds = np.full(256, _UNTOLD, dtype=np.uint8)
+    old, archive = (
+        constants.get(f"{tag_type}::OldMask", 8),
+        constants.get(f"{tag_type}::ArchiveMask"),
+    )
+    for tag in range(256):
+        if tag & old:
+            kinds[tag] = RegionKind.OLD
+        if archive is not None and tag & archive:
+            kinds[tag] = RegionKind.ARCHIVE
+    # JDK 8 exports none: these are its values, and what it has there is believed only with its private layout.
+    usual = {
+        "FreeTag": 0,
+        "EdenTag": 2,
+        "SurvTag": 3,
+        "StartsHumongousTag": 4,
+        "ContinuesHumongousTag": 5,
+    }
+    meaning = {
+        "FreeTag": RegionKind.FREE,
+        "EdenTag": RegionKind.EDEN,
+        "SurvTag": RegionKind.SURVIVOR,
+        "StartsHumongousTag": RegionKind.HUMONGOUS,
+        "ContinuesHumongousTag": RegionKind.HUMONGOUS_REST,
+    }
+    for name, kind in meaning.items():
+        kinds[constants.get(f"{tag_type}::{name}", usual[name]) & 0xFF] = kind
+    return kinds

@@ -1,0 +1,198 @@
+"""The driver for HotSpot without an agent: at each tick of the clock, what was read becomes spaces, tiles and streams.
+
+Two kinds of event. Collections are noticed at the tick after them, by the VM's own counters; then the tick is a "Collections" event if
+anybody wants one, and the clock is only counted, so that nothing is read twice. Pause holds the sampling: the program is not
+stopped, and is not called so.
+
+Knows views and the server's API; knows neither memory nor wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from gcspy_drivers.hotspot.discovery import look
+from gcspy_drivers.hotspot.heaps.heap_view import (
+    CARDS,
+    OBJECTS,
+    TILE_SIZE,
+    HeapView,
+    tile_size_setting,
+)
+from gcspy_drivers.hotspot.heaps.view_choice import open_view
+from gcspy_drivers.hotspot.spaces.non_heap import Beside
+from gcspy_drivers.hotspot.spaces.object_view import ObjectView
+from gcspy_drivers.hotspot.spaces.pool_space import PoolSpace
+from gcspy_drivers.hotspot.vm.collection_counts import Collections
+from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
+from gcspy_drivers.kit.sampled import SampledDriver
+from gcspy_server.api import AttachOptions, GatherRequest, Recognition, Specificity
+
+__all__ = ["COLLECTIONS", "PassiveDriver"]
+
+COLLECTIONS: Final = 1
+
+_LEVELS: Final = (
+    "1: bounds of spaces, regions, counters",
+    "2: card table, code cache",
+    "3: objects",
+    "4: references",
+)
+
+
+class PassiveDriver(SampledDriver):
+    """Watches one JVM, passively.
+
+    Args:
+        target: The process, and the JVM in it; closed here.
+        options: What the user chose.
+    """
+
+    name: ClassVar[str] = "hotspot"
+    runtime = "HotSpot"
+    levels = _LEVELS
+    info = "Read from outside while it runs; what changed while it was read is read again, and then unknown."
+    noticed: int | None = COLLECTIONS
+
+    def __init__(self, target: JvmTarget, options: AttachOptions) -> None:
+        super().__init__(target.process, options)
+        self._jvm = target.jvm
+        self._view: HeapView | None = None
+        self._pools: PoolSpace | None = None
+        self._beside: Beside | None = None
+        self._objects: ObjectView | None = None
+        self._collections: Collections | None = None
+        self._tile_sizes: tuple[int, ...] = ()
+
+    @classmethod
+    def find(cls, pid: int) -> Recognition:
+        """Say cheaply whether the process is a JVM that can be watched."""
+        found = look(pid)
+        facts = (found.collector, f"heap {found.heap}" if found.heap else "")
+        return Recognition(
+            runtime=found.runtime,
+            specificity=Specificity.RUNTIME,
+            version=found.version,
+            detail=", ".join(fact for fact in facts if fact),
+            program=found.program,
+            rungs=found.rungs,
+            supported=bool(found.runtime) and not found.why_not,
+            why_not=found.why_not,
+        )
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
+        """Find the VM's structures in a process, and verify them.
+
+        Raises:
+            TargetGone: There is no such process.
+            NotPermitted: The system does not let us read it.
+            Unsupported: It is no JVM that can be read.
+            TargetError: It is, and is not as its version should be.
+        """
+        return cls(open_jvm(pid), options)
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Names of the kinds of event."""
+        return ("Clock", "Collections")
+
+    @property
+    def title(self) -> str:
+        """What is visualised."""
+        jvm, process = self._jvm, self.process
+        program = jvm.main_class or process.name
+        return f"{program} (Java {jvm.version}, {jvm.collector}, process {process.pid})"
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Facts about the target."""
+        jvm = self._jvm
+        return {
+            "version": jvm.version,
+            "collector": jvm.collector,
+            "image": jvm.image.path,
+            "command": jvm.command,
+        }
+
+    def start(self) -> None:
+        """Add the spaces, with the tiles that there are now.
+
+        Raises:
+            TargetError: The JVM does not export what is needed.
+            TargetGone: The target has ended.
+        """
+        server, jvm = self.server, self._jvm
+        self._view = open_view(jvm, server, tiles=self.options.tiles)
+        if self._view.tile_bytes is not None:
+            low, high = self._view.extent
+            setting, self._tile_sizes = tile_size_setting(high - low, self._view.tile_bytes)
+            server.add_setting(setting)
+        self._beside = Beside(jvm, server, tiles=self.options.tiles)
+        self._pools = PoolSpace(server, [*self._view.pool_names, *self._beside.names])
+        self._collections = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
+        self._objects = ObjectView(jvm, self._view, self._collections)
+        self._objects.open(server, self.level)
+
+    def changes(self) -> str:
+        """Return which collections the VM's counters tell of since the last tick."""
+        return "" if self._collections is None else self._collections.since()
+
+    def close(self) -> None:
+        """Release the target, which goes on running."""
+        self._jvm.close()
+        super().close()
+
+    def gather(self, request: GatherRequest) -> None:
+        """Read what is wanted, and fill the spaces."""
+        self._gather(request)
+
+    def prepare(self) -> None:
+        """Follow the settings."""
+        super().prepare()
+        server = self.server
+        if self._tile_sizes and self._view is not None:
+            self._view.cut(self._tile_sizes[server.take_setting(TILE_SIZE)])
+        if self._objects is not None:
+            self._objects.open(server, self.level)
+
+    def _copied(self) -> None:
+        """Say that all was read that has to be of one moment: what follows is made of copies."""
+
+    def _walks(self, _objects: ObjectView) -> bool:
+        """Whether objects may be walked now, where they are wanted."""
+        return True
+
+    def _gather(self, request: GatherRequest, *, held: bool = False, settled: bool = False) -> None:
+        """Read what is wanted and fill the spaces.
+
+        Args:
+            request: Who wants what.
+            held: Whether the target stands still until `_copied`.
+            settled: Whether it does so with no collection about to begin.
+        """
+        if self._view is None or self._pools is None or self._beside is None:
+            raise AssertionError("open comes before tick")
+        level = min(self.level, request.level)
+        self._view.read(request, level)
+        objects = self._objects
+        if level >= OBJECTS and objects is not None and not self._walks(objects):
+            level = OBJECTS - 1
+            self.server.lighten(level)
+            objects = None
+        if objects is not None and not objects.wanted(request, level):
+            objects = None
+        copy = objects.copy(request, level) if objects is not None and held else None
+        self._copied()
+        pools = self._view.fill(request)
+        code = self._beside.code
+        if code is not None and level >= CARDS:
+            self._beside.gather(fills=request.wants(code.space))
+        if request.wants(self._pools.space):
+            beside, note = self._beside.pools()
+            if self._objects is not None and self._objects.why_not:
+                note += f"; objects: not available, {self._objects.why_not}"
+            self._pools.fill([*pools, *beside], note)
+        if objects is not None and (copy is not None or not held):
+            objects.gather(request, level, copy, settled=settled)

@@ -1,0 +1,1 @@
+"""Spaces that every JVM has, whichever its collector: classes, objects, code, pools."""

@@ -1,0 +1,1 @@
+"""What a HotSpot says of itself: types, flags, counters, classes, code."""

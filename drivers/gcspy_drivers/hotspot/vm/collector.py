@@ -1,0 +1,49 @@
+"""Which collector a JVM uses, by its flags.
+
+Not by the type of its heap: stock libraries have no symbols for that. Source: OpenJDK src/hotspot/share/gc/shared/gc_globals.hpp.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gcspy_drivers.hotspot.vm.flags import Flags
+from gcspy_drivers.hotspot.vm.tables import Tables
+
+__all__ = ["collector_of"]
+
+_BY_FLAG: Final = {
+    "UseG1GC": "G1",
+    "UseParallelGC": "Parallel",
+    "UseParallelOldGC": "Parallel",
+    "UseConcMarkSweepGC": "CMS",
+    "UseSerialGC": "Serial",
+    "UseShenandoahGC": "Shenandoah",
+    "UseEpsilonGC": "Epsilon",
+}
+
+
+def collector_of(flags: Flags, tables: Tables) -> str:
+    """Return the collector's name; empty when it is none that is known here.
+
+    Returns:
+        ``Serial``, ``Parallel``, ``CMS``, ``G1``, ``Epsilon``, ``Shenandoah``, ``Generational Shenandoah``, ``ZGC`` or ``Generational
+        ZGC``.
+    """
+    for flag, name in _BY_FLAG.items():
+        if flags.on(flag):
+            return (
+                f"Generational {name}"
+                if flags.text("ShenandoahGCMode") == "generational" and flag == "UseShenandoahGC"
+                else name
+            )
+    if flags.on("UseZGC"):
+        return "Generational ZGC" if _is_generational(flags, tables) else "ZGC"
+    return ""
+
+
+def _is_generational(flags: Flags, tables: Tables) -> bool:
+    if "ZGenerational" in flags:
+        return flags.on("ZGenerational")
+    # From 24 on there is no other: then there is no flag, and what the other had been called until 20 is called so again.
+    return "ZAddressBadMask" not in tables.constants and ("ZPageType::small" in tables.constants)
