@@ -21,8 +21,27 @@ from types import TracebackType
 
 from gcspy_protocol import Connection
 from gcspy_protocol.address import Address, TcpAddress, UnixAddress, parse_address
-from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError
-from gcspy_protocol.messages import Error, Goodbye, Hello, Message, Ping, Pong, Welcome
+from gcspy_protocol.errors import (
+    CommandError,
+    LinkError,
+    LocalProtocolError,
+    Refused,
+    RemoteProtocolError,
+    Unproven,
+)
+from gcspy_protocol.handshake.credentials import Credentials, channel_of
+from gcspy_protocol.messages import (
+    Challenge,
+    Error,
+    ErrorCode,
+    Goodbye,
+    Hello,
+    Message,
+    Ping,
+    Pong,
+    Proof,
+    Welcome,
+)
 from gcspy_protocol.model import Role
 
 __all__ = ["Link", "Tap", "connect"]
@@ -198,35 +217,47 @@ def connect(
 
     Args:
         address: Where; see `gcspy_protocol.address`.
-        token: The secret that TCP needs.
+        token: The secret that TCP needs. Over plain TCP and Unix sockets it is never sent, only proved.
         client: Name of this program, as the others see it.
         wants_control: Ask to be the controller.
         pause_at_connect: As controller, pause after the first transmission.
         person: Name of who sits there, for a class.
         following: Follow the one who leads the class.
-        timeout_secs: For connecting and for the server's answer.
+        timeout_secs: For connecting, and for all of the greeting.
         tap: Told of all bytes that the server sends.
 
     Raises:
-        CommandError: The address is malformed.
+        CommandError: The address is malformed, or it is plain TCP beyond this machine.
         LinkError: Nobody listens there, or nobody answers.
-        Refused: The server said no.
+        Refused: The server said no, or has not proved that it knows the token.
         VersionMismatch: It speaks other protocol versions.
         RemoteProtocolError: It is no GCspy server.
     """
     place = parse_address(address) if isinstance(address, str) else address
     sock = _open(place, timeout_secs)
     try:
-        connection = Connection(Role.CLIENT)
+        credentials = Credentials(token, channel_of(place))
+        connection = Connection(Role.CLIENT, credentials=credentials)
         hello = Hello(
             client=client,
-            token=token,
             wants_control=wants_control,
             pause_at_connect=pause_at_connect,
             person=person,
             following=following,
         )
-        welcome = _greet(place, sock, connection, hello, tap)
+        give_up = time.monotonic() + timeout_secs
+        greeting = credentials.greeting(hello)
+        exchange = _Greeting(place, sock, connection, tap, give_up, insists=credentials.insists)
+        welcome = exchange.run(greeting)
+    except Unproven as error:
+        _tell_unproven(sock, connection)
+        sock.close()
+        raise Refused(
+            f"the server at {place} cannot prove that it knows the token ({error})",
+            code=ErrorCode.TOKEN.name.lower(),
+            remedy="the token was not sent: ask who started the server whether this is its address, and give its token "
+            "by --token-file, GCSPY_TOKEN or at the prompt",
+        ) from error
     except BaseException:
         sock.close()
         raise
@@ -253,13 +284,45 @@ def _open(place: Address, timeout_secs: float) -> socket.socket:
                 sock.close()
                 raise
             return sock
-        plain = socket.create_connection((place.host, place.port), timeout_secs)
+        plain = _open_tcp(place, timeout_secs)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise LinkError(
             f"cannot connect to {place}: {error.strerror or error}; is the server running? (`gcspy ps` lists targets)"
         ) from error
     return _encrypt(place, plain) if place.tls else plain
+
+
+def _open_tcp(place: TcpAddress, timeout_secs: float) -> socket.socket:
+    """Connect to the host; without TLS only if it is this one."""
+    if place.tls:
+        return socket.create_connection((place.host, place.port), timeout_secs)
+    failure = OSError(f"{place.host} has no address")
+    for _, _, _, _, where in socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM):
+        host = str(where[0])
+        if not TcpAddress(host, place.port).is_loopback:
+            raise CommandError(
+                f"{place.exposure}: connect to tls:{place}#sha256=… as the server prints it, "
+                f"or through a tunnel, `ssh -N -L {place.port}:127.0.0.1:{place.port} {place.host}`"
+            )
+        try:
+            return socket.create_connection((host, place.port), timeout_secs)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _tell_unproven(sock: socket.socket, connection: Connection) -> None:
+    """Leave the server a line for its log: who guards a session sees that somebody has another token."""
+    why = Error(
+        code=ErrorCode.TOKEN,
+        message="wrong token: the server's proof does not fit this client's",
+        fatal=True,
+    )
+    try:
+        sock.sendall(connection.send(why))
+    except (OSError, LocalProtocolError):
+        return  # it does not listen any more, or nothing may be said
 
 
 def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
@@ -289,32 +352,97 @@ def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
     return encrypted
 
 
-def _greet(
-    place: Address, sock: socket.socket, connection: Connection, hello: Hello, tap: Tap | None
-) -> Welcome:
-    """Exchange the greetings; messages behind the Welcome stay in the connection."""
-    any_came = False
-    try:
-        sock.sendall(connection.preamble() + connection.send(hello))
-        while (message := connection.next_message()) is None:
-            data = sock.recv(_RECEIVE_BYTES)
-            if not data and not any_came:
-                # As a tunnel does whose other end has nobody to connect to: that breaks no protocol.
-                raise LinkError(
-                    f"{place} closed the connection before it greeted; is the server running?"
-                )
-            any_came = True
+class _Greeting:
+    """The exchange of greetings, and of proofs; messages behind the Welcome stay in the connection.
+
+    Args:
+        place: The server's address.
+        sock: The socket.
+        connection: Its protocol.
+        tap: Told of all bytes that the server sends.
+        give_up: When to stop waiting, by the monotonic clock: a server that sends a byte now and then does not
+            prolong it.
+        insists: Whether the server has to prove itself before it is believed.
+    """
+
+    def __init__(
+        self,
+        place: Address,
+        sock: socket.socket,
+        connection: Connection,
+        tap: Tap | None,
+        give_up: float,
+        *,
+        insists: bool,
+    ) -> None:
+        self._place, self._socket, self._connection = place, sock, connection
+        self._tap, self._give_up = tap, give_up
+        self._any_came = False
+        self._insists = insists
+
+    def run(self, hello: Hello) -> Welcome:
+        """Greet, prove what has to be proved, and be welcomed."""
+        try:
+            self._socket.sendall(self._connection.preamble() + self._connection.send(hello))
+            while isinstance(message := self._next(), Challenge | Proof):
+                if isinstance(message, Proof):
+                    self._insists = False
+                    self._socket.sendall(self._connection.prove())
+        except TimeoutError as error:
+            raise LinkError(
+                f"the server at {self._place} does not answer; is it a GCspy server?"
+            ) from error
+        except OSError as error:
+            raise LinkError(
+                f"the connection to {self._place} is lost: {error.strerror or error}"
+            ) from error
+        if isinstance(message, Error):
+            raise self._refused(message)
+        if not isinstance(message, Welcome):
+            raise RemoteProtocolError(
+                f"{type(message).__name__} instead of a welcome from {self._place}"
+            )
+        return message
+
+    def _refused(self, error: Error) -> Refused:
+        code = error.code.name.lower()
+        if not self._insists:
+            return Refused(error.message, code=code, remedy=error.remedy)
+        # Who has not proved itself is quoted, and gives no advice.
+        return Refused(
+            f"what listens at {self._place} has not proved that it knows the token, and says: {error.message}",
+            code=code,
+        )
+
+    def _next(self) -> Message:
+        """The next message, waited for."""
+        while (message := self._connection.next_message()) is None:
+            left = self._give_up - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
+            data = self._socket.recv(_RECEIVE_BYTES)
             if not data:
-                connection.receive_eof()
-            connection.receive_data(data)
-            if tap is not None:
-                tap(data)
-    except TimeoutError as error:
-        raise LinkError(f"the server at {place} does not answer; is it a GCspy server?") from error
-    except OSError as error:
-        raise LinkError(f"the connection to {place} is lost: {error.strerror or error}") from error
-    if isinstance(message, Error):
-        raise Refused(message.message, code=message.code.name.lower(), remedy=message.remedy)
-    if not isinstance(message, Welcome):
-        raise RemoteProtocolError(f"{type(message).__name__} instead of a welcome from {place}")
-    return message
+                self._end_of_data()
+            self._any_came = True
+            self._connection.receive_data(data)
+            if self._tap is not None:
+                self._tap(data)
+        return message
+
+    def _end_of_data(self) -> None:
+        """The server closed before it welcomed us."""
+        if not self._any_came:
+            # As a tunnel does whose other end has nobody to connect to: that breaks no protocol.
+            raise LinkError(
+                f"{self._place} closed the connection before it greeted; is the server running?"
+            )
+        spoke = self._connection.their_versions is not None
+        try:
+            self._connection.receive_eof()
+        except RemoteProtocolError as error:
+            if spoke:  # it was cut off, or killed: that it may be there again soon is for the caller to say
+                raise LinkError(
+                    f"{self._place} closed the connection before it welcomed us: {error}"
+                ) from error
+            raise

@@ -16,11 +16,28 @@ from typing import Protocol
 
 from gcspy_protocol.address import Address, TcpAddress, UnixAddress
 from gcspy_protocol.connection import Connection
-from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
-from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Ping, Pong, Welcome
+from gcspy_protocol.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    Unproven,
+    VersionMismatch,
+)
+from gcspy_protocol.handshake.credentials import Channel, Credentials, channel_of
+from gcspy_protocol.messages import (
+    Challenge,
+    Error,
+    ErrorCode,
+    Goodbye,
+    Hello,
+    Message,
+    Ping,
+    Pong,
+    Proof,
+    Welcome,
+)
 from gcspy_protocol.model import Role
 from PySide6.QtCore import QCryptographicHash, QObject, Qt, QTimer, Signal
-from PySide6.QtNetwork import QAbstractSocket, QLocalSocket, QSslSocket, QTcpSocket
+from PySide6.QtNetwork import QAbstractSocket, QHostAddress, QLocalSocket, QSslSocket, QTcpSocket
 
 from gcspy_client.model.shell.link_meter import LinkMeter
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, retry_delay_secs
@@ -99,7 +116,9 @@ class Link(QObject):
         self._token = ""
         self._wants_control = True
         self._socket: QLocalSocket | QTcpSocket | None = None
+        self._credentials = Credentials("", Channel.LOCAL)
         self._connection = Connection(Role.CLIENT)
+        self._proven = False
         self._attempt = 0
         self._was_live = False
         self._pings = 0
@@ -200,10 +219,15 @@ class Link(QObject):
         self._drop_socket()
         assert self._address is not None
         self._attempt += 1
-        self._connection = Connection(Role.CLIENT)
+        self._credentials = Credentials(self._token, channel_of(self._address))
+        self._connection = Connection(Role.CLIENT, credentials=self._credentials)
+        self._proven = False
         self.meter = LinkMeter()
         if self.tap is not None:
             self.tap.connected()
+        if _is_elsewhere(self._address):
+            self._refuse_plain_tcp()
+            return
         self._tell(LinkPhase.CONNECTING, "", "")
         self._patience.start(_GREETING_MILLIS)
         if isinstance(self._address, UnixAddress):
@@ -257,18 +281,42 @@ class Link(QObject):
                 return
         self._greet()
 
+    def _refuse_plain_tcp(self) -> None:
+        """The server is on another machine, and what it sends would go there and back in the clear."""
+        place = self._address
+        assert isinstance(place, TcpAddress)
+        self._end(
+            LinkPhase.FAILED,
+            place.exposure,
+            f"connect to tls:{place}#sha256=… as the server prints it, or through a tunnel: "
+            f"ssh -N -L {place.port}:127.0.0.1:{place.port} {place.host}",
+        )
+
     def _greet(self) -> None:
         if self._socket is None:
+            return
+        if (
+            self._credentials.channel is Channel.PLAIN_TCP
+            and isinstance(self._socket, QTcpSocket)
+            and not self._socket.peerAddress().isLoopback()
+        ):
+            self._refuse_plain_tcp()  # a name that leads elsewhere: nothing was sent so far
             return
         self._tell(LinkPhase.GREETING, "", "")
         hello = Hello(
             client="gcspy window",
             wants_control=self._wants_control,
-            token=self._token,
             person=self.person,
             following=self.follows,
         )
-        self._socket.write(self._connection.preamble() + self._connection.send(hello))
+        greeting = self._connection.send(self._credentials.greeting(hello))
+        self._socket.write(self._connection.preamble() + greeting)
+
+    def _prove(self) -> None:
+        """The server has proved that it knows the token: prove the same."""
+        self._proven = True
+        if self._socket is not None:
+            self._socket.write(self._connection.prove())
 
     def _give_up_waiting(self) -> None:
         if self.status.phase is LinkPhase.CONNECTING:
@@ -307,7 +355,11 @@ class Link(QObject):
         batch: list[Message] = []
         failure: RemoteProtocolError | None = None
         try:
-            batch.extend(self._connection.messages())
+            for message in self._connection.messages():
+                if isinstance(message, Proof):
+                    self._prove()
+                elif not isinstance(message, Challenge):
+                    batch.append(message)
         except RemoteProtocolError as error:
             failure = error
         for message in batch:
@@ -348,12 +400,27 @@ class Link(QObject):
             )
         elif message.fatal:
             remedy = message.remedy or _REFUSAL_REMEDIES.get(message.code, "")
-            self._end(LinkPhase.FAILED, f"the server refused: {message.message}", remedy)
+            who = "the server refused"
+            if self._credentials.insists and not self._proven:
+                # Who has not proved itself is quoted, and gives no advice.
+                who, remedy = (
+                    "what listens there has not proved that it knows the token: it says",
+                    "",
+                )
+            self._end(LinkPhase.FAILED, f"{who}: {message.message}", remedy)
         else:
             self.refused.emit(message)
 
     def _judge(self, error: RemoteProtocolError) -> None:
-        if isinstance(error, VersionMismatch):
+        if isinstance(error, Unproven):
+            self._tell_unproven()
+            self._end(
+                LinkPhase.FAILED,
+                f"the server at {self._address} cannot prove that it knows the token ({error})",
+                "the token was not sent: ask who started the server whether this is its address, and give its token "
+                "with --token-file or GCSPY_TOKEN, or in Connect…",
+            )
+        elif isinstance(error, VersionMismatch):
             self._end(LinkPhase.FAILED, "another protocol version", str(error))
         elif self.status.phase is LinkPhase.GREETING:
             self._end(
@@ -361,6 +428,17 @@ class Link(QObject):
             )
         else:
             self._lose(f"the server's bytes make no sense: {error}", "")
+
+    def _tell_unproven(self) -> None:
+        """Leave the server a line for its log: who guards a session sees that somebody has another token."""
+        why = Error(
+            code=ErrorCode.TOKEN,
+            message="wrong token: the server's proof does not fit this client's",
+            fatal=True,
+        )
+        if self._socket is not None:
+            self._socket.write(self._connection.send(why))
+            self._socket.flush()
 
     def _ping(self) -> None:
         if self._held:
@@ -382,7 +460,8 @@ class Link(QObject):
         try:
             self._connection.receive_eof()
         except RemoteProtocolError as error:
-            if self.status.phase is LinkPhase.GREETING:
+            # Cut off while it greeted again, it may be there in a moment, as if it had not answered.
+            if self.status.phase is LinkPhase.GREETING and not self._was_live:
                 self._judge(error)
                 return
         self._lose("the server has gone without a goodbye", "")
@@ -471,3 +550,10 @@ class Link(QObject):
             retry_secs=retry_secs,
         )
         self.status_changed.emit(self.status)
+
+
+def _is_elsewhere(address: Address) -> bool:
+    """Whether an address is plain TCP to another machine; of a name that is known when it is connected to."""
+    if isinstance(address, UnixAddress) or address.tls or address.is_loopback:
+        return False
+    return not QHostAddress(address.host).isNull()

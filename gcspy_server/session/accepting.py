@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 import trio
+from gcspy_protocol.handshake.credentials import Channel
 
 from gcspy_server.session.listeners import Listener
 from gcspy_server.session.spare import SpareDescriptor
@@ -63,9 +64,9 @@ def _transport(stream: trio.SocketStream, listener: Listener) -> Transport:
     who, uid = peer_of(stream)
     if listener.tls is not None:
         encrypted = trio.SSLStream(stream, listener.tls, server_side=True, https_compatible=True)
-        return Transport(encrypted, f"tls {who.removeprefix('tcp ')}", trusted=False)
+        return Transport(encrypted, f"tls {who.removeprefix('tcp ')}", channel=Channel.TLS)
     if uid is None:
-        return Transport(stream, who, trusted=False)
+        return Transport(stream, who, channel=Channel.PLAIN_TCP)
     ours = os.geteuid()
     refusal = "" if uid in (ours, 0) else f"uid {uid} may not connect to a session of uid {ours}"
-    return Transport(stream, who, trusted=True, refusal=refusal)
+    return Transport(stream, who, channel=Channel.LOCAL, refusal=refusal)

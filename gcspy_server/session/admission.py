@@ -7,11 +7,26 @@ from __future__ import annotations
 
 import hmac
 
+from gcspy_protocol.handshake.credentials import Channel
 from gcspy_protocol.messages import Error, ErrorCode, Hello
 
 from gcspy_server.session.transport import Transport
 
-__all__ = ["refusal_of"]
+__all__ = ["has_to_prove", "refusal_of"]
+
+_REMEDY = "give the server's token by a token file, GCSPY_TOKEN or at the prompt"
+
+
+def has_to_prove(transport: Transport, hello: Hello, token: str) -> bool:
+    """Whether a client that offers to prove that it knows the token has to.
+
+    Args:
+        transport: The way it came.
+        hello: How it greeted.
+        token: The session's; empty: there is none.
+    """
+    offers = bool(hello.nonce) and not hello.token
+    return offers and bool(token) and not (transport.refusal or transport.trusted)
 
 
 def refusal_of(
@@ -19,6 +34,7 @@ def refusal_of(
     hello: Hello,
     *,
     token: str | None,
+    proven: bool,
     closing: bool,
     clients: int,
     most_clients: int,
@@ -29,6 +45,7 @@ def refusal_of(
         transport: The way it came.
         hello: How it greeted.
         token: What those must know whose way here does not prove who they are; None: nobody may come that way.
+        proven: Whether it has proved that it knows the token.
         closing: Whether the session is ending.
         clients: How many are there already.
         most_clients: How many there may be.
@@ -40,12 +57,10 @@ def refusal_of(
             remedy="connect as the same user",
             fatal=True,
         )
-    if not transport.trusted and not (
-        token is not None and hmac.compare_digest(hello.token.encode(), token.encode())
-    ):
-        what = "wrong token" if hello.token else "no token"
-        remedy = "give the server's token by a token file, GCSPY_TOKEN or at the prompt"
-        return Error(code=ErrorCode.TOKEN, message=what, remedy=remedy, fatal=True)
+    if not (transport.trusted or proven):
+        refusal = _refusal_of_token(transport, hello, token)
+        if refusal is not None:
+            return refusal
     if closing:
         return Error(code=ErrorCode.BUSY, message="the session is ending", fatal=True)
     if clients >= most_clients:
@@ -54,3 +69,20 @@ def refusal_of(
             code=ErrorCode.BUSY, message=message, remedy="try again when one has left", fatal=True
         )
     return None
+
+
+def _refusal_of_token(transport: Transport, hello: Hello, token: str | None) -> Error | None:
+    """Why the token in a greeting does not let it in; None: it does."""
+    if transport.channel is Channel.PLAIN_TCP and hello.token:
+        message = "the token came over plain TCP, where others can read it"
+        remedy = (
+            "install the same release of GCspy at both ends, which proves that it knows the token and never "
+            "sends it, and start the session with another token"
+        )
+    elif hello.token:
+        if token is not None and hmac.compare_digest(hello.token.encode(), token.encode()):
+            return None
+        message, remedy = "wrong token", _REMEDY
+    else:
+        message, remedy = "no token", _REMEDY
+    return Error(code=ErrorCode.TOKEN, message=message, remedy=remedy, fatal=True)

@@ -19,13 +19,15 @@ from typing import Protocol
 
 import trio
 from gcspy_protocol.connection import Connection, ConnectionState
-from gcspy_protocol.errors import RemoteProtocolError, VersionMismatch
-from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Missed
+from gcspy_protocol.errors import RemoteProtocolError, Unproven, VersionMismatch
+from gcspy_protocol.handshake.credentials import Credentials
+from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Missed, Proof
 from gcspy_protocol.model import Role
 from gcspy_protocol.transcoding import without_zstd
 
 from gcspy_server.interpreter.room import Capacity
 from gcspy_server.interpreter.wants import EVERYTHING, Wants
+from gcspy_server.session.admission import has_to_prove
 from gcspy_server.session.allowance import Allowance, Bucket
 from gcspy_server.session.lossless import Grant
 from gcspy_server.session.options import SessionOptions
@@ -106,10 +108,12 @@ class Client:
         transport: Its byte stream.
         options: Limits and deadlines.
         shared: How much all clients together may ask for.
+        token: The session's; None: there is none.
 
     Attributes:
         transport: Its byte stream.
         name: Name of the program, from its greeting.
+        proven: Whether it has proved that it knows the token.
         wants: What it subscribed to.
         takes_zstd: Whether compressed frames may be sent to it.
         interval_nanos: The shortest time between events that it wants.
@@ -123,10 +127,17 @@ class Client:
     """
 
     def __init__(
-        self, number: int, transport: Transport, options: SessionOptions, shared: Bucket
+        self,
+        number: int,
+        transport: Transport,
+        options: SessionOptions,
+        shared: Bucket,
+        *,
+        token: str | None,
     ) -> None:
         self.number = number
         self.name = ""
+        self.proven = False
         self.wants: Wants = EVERYTHING
         self.takes_zstd = True
         self.interval_nanos = 0
@@ -139,9 +150,12 @@ class Client:
         self.presence = Presence()
         self.transport = transport
         self._options = options
-        self._connection = Connection(Role.SERVER)
         self._allowance = Allowance(options.requests, shared)
         self._charged = (0, 0)
+        self._token = token or ""
+        self._connection = Connection(
+            Role.SERVER, credentials=Credentials(self._token, transport.channel)
+        )
         self._queue = ClientQueue(
             events=options.queued_events,
             event_bytes=options.queued_bytes,
@@ -237,6 +251,16 @@ class Client:
             await work()
         except VersionMismatch as error:
             self.end(f"version mismatch: {error}", last_words=_protocol_error(error))
+        except Unproven as error:
+            self.end(
+                f"did not prove that it knows the token: {error}",
+                last_words=Error(
+                    code=ErrorCode.TOKEN,
+                    message=f"you did not prove that you know the token: {error}",
+                    remedy="connect again, with the token of this session",
+                    fatal=True,
+                ),
+            )
         except RemoteProtocolError as error:
             if self._received_any:
                 self.end(
@@ -302,16 +326,23 @@ class Client:
     # ------------------------------------------------------------------ greeting
 
     async def _greet(self, admit: Callable[[Client, Hello], Error | None]) -> None:
+        awaited = "greet"
         with trio.move_on_after(self._options.handshake_secs) as deadline:
             await self.transport.start()
             await self._send_preamble()
             hello = await self._read_hello()
             self.takes_zstd = "zstd" in hello.codecs
-            refusal = admit(self, hello)
+            if has_to_prove(self.transport, hello, self._token):
+                awaited = "prove that it knows the token"
+                await self.transport.send_all(self._connection.prove())
+                self.proven = await self._read_proof()
+            refusal = admit(self, hello) if self._ending is None else None
             if refusal is not None:
                 self.end(f"refused: {refusal.message}", last_words=refusal)
         if deadline.cancelled_caught:
-            self.end(f"did not greet within {self._options.handshake_secs:g} s")
+            what = f"did not {awaited} within {self._options.handshake_secs:g} s"
+            late = Error(code=ErrorCode.TOKEN, message=f"this client {what}", fatal=True)
+            self.end(what, last_words=None if awaited == "greet" else late)
 
     async def _send_preamble(self) -> None:
         try:
@@ -326,6 +357,20 @@ class Client:
                 return message
             if message is not None:
                 raise RemoteProtocolError(f"{type(message).__name__} instead of a greeting")
+            await self._receive()
+
+    async def _read_proof(self) -> bool:
+        """Wait for the client's proof, which the connection checks; False: it has gone instead."""
+        while True:
+            message = self._connection.next_message()
+            if isinstance(message, Proof):
+                return True
+            if isinstance(message, Goodbye):
+                self.end("said goodbye before it proved that it knows the token", normal=True)
+                return False
+            if isinstance(message, Error):
+                self.end(f"reported an error: {message.message}")
+                return False
             await self._receive()
 
     async def _receive(self) -> bool:

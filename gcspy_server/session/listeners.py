@@ -169,10 +169,7 @@ def _open_tcp(address: TcpAddress, token: str | None) -> Listener:
         ) from error
     family, _, _, _, place = found[0]
     if not address.tls and not TcpAddress(str(place[0]), 0).is_loopback:
-        raise CommandError(
-            f"{address} can be reached from other machines, and plain TCP would carry the token and the heap "
-            f"in the clear: listen at tls:{address}"
-        )
+        raise CommandError(f"{address.exposure}: listen at tls:{address}")
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -10,6 +10,7 @@ import socket
 import struct
 
 import trio
+from gcspy_protocol.handshake.credentials import Channel
 
 __all__ = ["Transport", "peer_of"]
 
@@ -23,17 +24,22 @@ class Transport:
     Args:
         stream: The stream.
         who: The other end, for the log and for nobody else: ``unix uid 1000 pid 4711``.
-        trusted: Whether the way it came proves who it is, so that no token is needed.
+        channel: The way it came.
         refusal: Why this peer may not connect at all; empty: it may.
     """
 
     def __init__(
-        self, stream: trio.abc.Stream, who: str, *, trusted: bool, refusal: str = ""
+        self, stream: trio.abc.Stream, who: str, *, channel: Channel, refusal: str = ""
     ) -> None:
         self._stream = stream
         self.who = who
-        self.trusted = trusted
+        self.channel = channel
         self.refusal = refusal
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the way it came proves who it is, so that no token is needed."""
+        return self.channel is Channel.LOCAL
 
     def send_now(self, data: bytes | memoryview) -> int:
         """Give the socket what it takes without waiting; how many bytes it took.

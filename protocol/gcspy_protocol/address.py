@@ -65,6 +65,11 @@ class TcpAddress:
         except ValueError:
             return False
 
+    @property
+    def exposure(self) -> str:
+        """Why plain TCP to or from beyond this machine is refused."""
+        return f"{self} can be reached from other machines, and plain TCP would carry the heap in the clear"
+
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         text = f"{'tls:' if self.tls else ''}{host}:{self.port}"

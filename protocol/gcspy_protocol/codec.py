@@ -26,6 +26,8 @@ from gcspy_protocol.frame import (
     pack_frame,
     raw_size,
 )
+from gcspy_protocol.handshake.frames import pack_handshake, read_handshake
+from gcspy_protocol.handshake.messages import NONCE_BYTES
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
@@ -143,8 +145,14 @@ def _encode(message: Message) -> Frame:
                 f"{type(message).__name__} has no frame of its own: use encode_event"
             )
         case _:
-            frame_type, fields = _as_map(message)
-            return pack_frame(frame_type, pack_map(fields) if fields else b"")
+            return _map_or_handshake(message)
+
+
+def _map_or_handshake(message: Message) -> Frame:
+    if isinstance(message, m.Challenge | m.Proof):
+        return pack_handshake(message)
+    frame_type, fields = _as_map(message)
+    return pack_frame(frame_type, pack_map(fields) if fields else b"")
 
 
 def _schema(message: m.SpaceDefined | m.SpaceRemoved) -> Frame:
@@ -215,6 +223,7 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
                 "codecs": list(message.codecs),
                 **({"person": message.person} if message.person else {}),
                 **({"following": True} if message.following else {}),
+                **({"nonce": message.nonce.hex()} if message.nonce else {}),
             }
         case m.Welcome():
             return FrameType.WELCOME, {
@@ -403,6 +412,8 @@ _BINARY: dict[int, int] = {
     FrameType.COUNTERS: 0,
     FrameType.POSITION: 0,
     FrameType.TIMELINE: 0,
+    FrameType.CHALLENGE: 0,
+    FrameType.PROOF: 0,
 }
 """Frames whose payload is no map, and how many bytes of it tell how long it is."""
 
@@ -471,7 +482,21 @@ def _hello(header: Header, payload: bytes, limits: Limits) -> Message:
         codecs=f.texts("codecs", 16),
         person=f.text("person", ""),
         following=f.flag("following", False),
+        nonce=_nonce(f.text("nonce", "")),
     )
+
+
+def _nonce(text: str) -> bytes:
+    """A nonce from its hexadecimal digits; none from no text."""
+    if text and not (len(text) == 2 * NONCE_BYTES and set(text) <= set("0123456789abcdef")):
+        raise RemoteProtocolError(
+            f"hello: the nonce should be {2 * NONCE_BYTES} hexadecimal digits in lower case, got {len(text)} characters"
+        )
+    return bytes.fromhex(text)
+
+
+def _of_handshake(header: Header, payload: bytes, limits: Limits) -> Message:
+    return read_handshake(header, payload)
 
 
 def _welcome(header: Header, payload: bytes, limits: Limits) -> Message:
@@ -693,6 +718,8 @@ _DECODERS: dict[int, Decoder] = {
     FrameType.GOODBYE: _goodbye,
     FrameType.PING: _number(m.Ping, "number"),
     FrameType.PONG: _number(m.Pong, "number"),
+    FrameType.CHALLENGE: _of_handshake,
+    FrameType.PROOF: _of_handshake,
     FrameType.SPACE_DEFINED: _space_defined,
     FrameType.SPACE_REMOVED: lambda header, payload, limits: m.SpaceRemoved(space=header.space),
     FrameType.EPOCH_END: _number(m.EpochEnd, "epoch"),

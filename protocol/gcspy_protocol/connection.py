@@ -1,7 +1,12 @@
 """One end of a connection, without a socket: bytes in, messages out (SPEC.md sections 2 to 4).
 
     PREAMBLE ──their magic and versions──▶ GREETING ──HELLO / WELCOME──▶ OPEN ──GOODBYE, fatal ERROR, eof──▶ CLOSED
+        │                                   │    └─HELLO with a nonce / CHALLENGE─▶ PROVING
+        │                                   │         of a client: ──PROOF─▶ OPEN
+        │                                   │         of a server: ──PROOF─▶ PROVEN ──WELCOME─▶ OPEN
         └────────────────────── anything else ──────────────▶ BROKEN ◀────────────┘
+
+A client that gave a nonce to a server that asks for no proof is welcomed at once.
 
 The same class serves the trio server, the Qt window, the text client and the
 tests; the shells only move bytes. Data of an event are released together with
@@ -20,16 +25,26 @@ from collections.abc import Iterator
 from enum import Enum
 
 from gcspy_protocol.codec import crc_of_crcs, decode, encode, unpack
-from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
+from gcspy_protocol.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    Unproven,
+    VersionMismatch,
+)
 from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, raw_size
+from gcspy_protocol.handshake.credentials import VERSIONS, Channel, Credentials, new_nonce
+from gcspy_protocol.handshake.frames import HANDSHAKE_FRAMES, check_handshake_header
+from gcspy_protocol.handshake.proofs import Transcript, is_proof, key_of, proof_of
 from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
 from gcspy_protocol.messages import (
+    Challenge,
     Error,
     Event,
     FrameType,
     Goodbye,
     Hello,
     Message,
+    Proof,
     Unknown,
     Welcome,
 )
@@ -48,12 +63,15 @@ __all__ = [
 MAGIC = b"GCspy\r\n\x1a"
 """First eight bytes of either direction; CR, LF and Ctrl-Z show a transfer that mangled them."""
 
-VERSIONS = (1, 1)
-"""Lowest and highest protocol version that this code speaks."""
-
 _PREAMBLE = struct.Struct("<8sHH")
 
 _COMPACT_BYTES = 1 << 20
+
+_UNPROVEN_BYTES = 64 << 10
+"""Largest payload of a server that has to prove itself and has not: an ERROR, as a rule."""
+
+_PROVING_VERSION = 2
+"""The first protocol version with CHALLENGE and PROOF."""
 
 _BOTH = frozenset({FrameType.GOODBYE, FrameType.PING, FrameType.PONG, FrameType.ERROR})
 
@@ -112,15 +130,24 @@ class ConnectionState(Enum):
 
     PREAMBLE = "preamble"
     GREETING = "greeting"
+    PROVING = "proving"
+    PROVEN = "proven"
     OPEN = "open"
     CLOSED = "closed"
     BROKEN = "broken"
 
 
 _ALLOWED: dict[tuple[Role, ConnectionState], frozenset[FrameType]] = {
-    (Role.SERVER, ConnectionState.GREETING): frozenset({FrameType.WELCOME, FrameType.ERROR}),
+    (Role.SERVER, ConnectionState.GREETING): frozenset(
+        {FrameType.WELCOME, FrameType.ERROR, FrameType.CHALLENGE}
+    ),
+    (Role.SERVER, ConnectionState.PROVING): frozenset({FrameType.PROOF, FrameType.ERROR}),
+    (Role.SERVER, ConnectionState.PROVEN): frozenset({FrameType.WELCOME, FrameType.ERROR}),
     (Role.SERVER, ConnectionState.OPEN): frozenset(_FROM_SERVER),
     (Role.CLIENT, ConnectionState.GREETING): frozenset({FrameType.HELLO, FrameType.GOODBYE}),
+    (Role.CLIENT, ConnectionState.PROVING): frozenset(
+        {FrameType.PROOF, FrameType.ERROR, FrameType.GOODBYE}
+    ),
     (Role.CLIENT, ConnectionState.OPEN): frozenset(_FROM_CLIENT),
 }
 """What an end with this role may send in this state."""
@@ -147,16 +174,25 @@ class Connection:
     Args:
         role: Which end this is.
         limits: Beyond which the peer is not believed; by default what suits the role.
-        versions: Lowest and highest protocol version spoken here.
+        versions: Lowest and highest protocol version spoken here; by default what the credentials allow.
+        credentials: What this end knows and which way the connection goes; None: no token, and no way that
+            needs a proof.
     """
 
     def __init__(
-        self, role: Role, *, limits: Limits | None = None, versions: tuple[int, int] = VERSIONS
+        self,
+        role: Role,
+        *,
+        limits: Limits | None = None,
+        versions: tuple[int, int] | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self._role = role
         self._peer_role = Role.SERVER if role is Role.CLIENT else Role.CLIENT
         self._limits = limits or (CLIENT_LIMITS if role is Role.CLIENT else SERVER_LIMITS)
-        self._versions = versions
+        self._credentials = credentials or Credentials("", Channel.LOCAL)
+        self._versions = versions or self._credentials.versions
+        self._transcript: Transcript | None = None
         self._their_versions: tuple[int, int] | None = None
         self._our_state = ConnectionState.GREETING
         self._their_state = ConnectionState.PREAMBLE
@@ -170,6 +206,9 @@ class Connection:
         self._failure: RemoteProtocolError | None = None
         self._frames_read = 0
         self._bytes_read = 0
+        if self._credentials.token:
+            self._transcript = Transcript()
+            self._transcript.add(role, self.preamble())
 
     @property
     def read_so_far(self) -> tuple[int, int]:
@@ -223,12 +262,66 @@ class Connection:
                 f"{frame_type.name} travels inside an event: use encode_event, send_event"
             )
         self._check_may_send(frame_type)
+        self._check_order(message)
         data = encode(message).data
-        if isinstance(message, (Hello, Welcome)):
+        if self._transcript is not None:
+            self._transcript.add(self._role, data)
+        if isinstance(message, Hello):
+            self._our_state = ConnectionState.PROVING if message.nonce else ConnectionState.OPEN
+        elif isinstance(message, Challenge):
+            self._our_state = ConnectionState.PROVING
+        elif isinstance(message, Proof):
+            server = self._role is Role.SERVER
+            self._our_state = ConnectionState.PROVEN if server else ConnectionState.OPEN
+        elif isinstance(message, Welcome):
             self._our_state = ConnectionState.OPEN
+            if self._their_state is ConnectionState.PROVING:
+                self._their_state = ConnectionState.OPEN  # it offered a proof, and need not give it
+            self._transcript = None
         elif isinstance(message, Goodbye) or (isinstance(message, Error) and message.fatal):
             self._our_state = ConnectionState.CLOSED
         return data
+
+    def prove(self, *, nonce: bytes | None = None) -> bytes:
+        """The bytes that prove that we know the token, after the peer's greeting or proof.
+
+        Of a server these are CHALLENGE and PROOF, of a client PROOF.
+
+        Args:
+            nonce: A server's; only for tests: otherwise new.
+
+        Raises:
+            LocalProtocolError: We have no token, or this is not the time.
+        """
+        data = b""
+        if self._role is Role.SERVER:
+            data = self.send(Challenge(nonce=nonce or new_nonce()))
+        if self._transcript is None:
+            raise LocalProtocolError("there is no token to prove")
+        proof = proof_of(key_of(self._credentials.token), self._role, self._transcript)
+        return data + self.send(Proof(proof=proof))
+
+    def _check_order(self, message: Message) -> None:
+        """Refuse to send what would give the token away, or let in who has not proved himself."""
+        credentials, theirs = self._credentials, self._their_state
+        match message:
+            case Hello():
+                if message.token and credentials.channel is Channel.PLAIN_TCP:
+                    raise LocalProtocolError("the token is never sent over plain TCP")
+                if credentials.insists and not message.nonce:
+                    raise LocalProtocolError("a greeting over plain TCP needs a nonce")
+            case Challenge():
+                if theirs is not ConnectionState.PROVING or self._transcript is None:
+                    raise LocalProtocolError("a challenge that the client did not ask for")
+            case Proof() if self._role is Role.CLIENT:
+                if theirs is not ConnectionState.PROVEN:
+                    raise LocalProtocolError("a proof before the server has proved itself")
+            case Welcome():
+                asked = self._our_state is ConnectionState.PROVEN
+                if (asked or credentials.insists) and not (
+                    asked and theirs is ConnectionState.OPEN
+                ):
+                    raise LocalProtocolError("a welcome before the client has proved itself")
 
     def send_event(self, event: bytes) -> bytes:
         """An event that `codec.encode_event` made; the same bytes go to every client that wants the same.
@@ -285,6 +378,8 @@ class Connection:
                         f"the peer closed in the middle of an event: {frames} frames came"
                     )
                 )
+            elif self._their_state in (ConnectionState.PROVING, ConnectionState.PROVEN):
+                self._fail(RemoteProtocolError("the peer closed in the middle of the handshake"))
             elif self._their_state is not ConnectionState.OPEN:
                 self._fail(RemoteProtocolError("the peer closed before it greeted"))
             else:
@@ -342,7 +437,12 @@ class Connection:
         _, low, high = _PREAMBLE.unpack_from(self._buffer)
         self._their_versions = (low, high)
         if low > high or max(low, self._versions[0]) > min(high, self._versions[1]):
-            raise self._fail(VersionMismatch(theirs=(low, high), ours=self._versions))
+            reason = self._credentials.why_no_other_version if low < _PROVING_VERSION else ""
+            raise self._fail(
+                VersionMismatch(theirs=(low, high), ours=self._versions, reason=reason)
+            )
+        if self._transcript is not None:
+            self._transcript.add(self._peer_role, bytes(self._buffer[: _PREAMBLE.size]))
         self._consume(_PREAMBLE.size)
         self._their_state = ConnectionState.GREETING
         return True
@@ -363,14 +463,19 @@ class Connection:
         if available < HEADER.size:
             return False
         header = Header._make(HEADER.unpack_from(self._buffer, self._at))
-        if header.length > self._limits.payload_bytes:
+        most = self._most_bytes()
+        if header.length > most:
             raise self._fail(
                 RemoteProtocolError(
-                    f"frame type {header.type:#04x} claims {header.length} bytes, "
-                    f"over the limit of {self._limits.payload_bytes}"
+                    f"frame type {header.type:#04x} claims {header.length} bytes, over the limit of {most}"
                 )
             )
         known = self._check_may_receive(header.type)
+        if header.type in HANDSHAKE_FRAMES:
+            try:
+                check_handshake_header(header)
+            except RemoteProtocolError as error:
+                raise self._fail(error) from None
         size = HEADER.size + header.length
         if available < size:
             return False
@@ -387,8 +492,25 @@ class Connection:
             self._release(header, head, payload, message)
         except RemoteProtocolError as error:
             raise self._fail(error) from None
+        if self._transcript is not None:
+            self._transcript.add(self._peer_role, head, payload)
         self._consume(size)
         return True
+
+    def _most_bytes(self) -> int:
+        """Largest payload that the peer is believed now."""
+        if self._must_prove:
+            return min(_UNPROVEN_BYTES, self._limits.payload_bytes)
+        return self._limits.payload_bytes
+
+    @property
+    def _must_prove(self) -> bool:
+        """Whether the peer is a server that has to prove itself, and has not."""
+        return (
+            self._role is Role.CLIENT
+            and self._credentials.insists
+            and self._their_state in (ConnectionState.GREETING, ConnectionState.PROVING)
+        )
 
     def _check_may_receive(self, number: int) -> bool:
         """Whether this version knows the type of a frame that may come now."""
@@ -400,13 +522,28 @@ class Connection:
             raise self._fail(
                 RemoteProtocolError(f"frame type {number:#04x} before the greeting")
             ) from None
-        if frame_type not in _ALLOWED[(self._peer_role, self._their_state)]:
+        if frame_type is FrameType.WELCOME and self._must_prove:
+            raise self._fail(
+                Unproven("it welcomes us without having proved that it knows the token")
+            )
+        allowed = _ALLOWED[(self._peer_role, self._their_state)]
+        if frame_type not in allowed or not self._is_asked_for(frame_type):
             raise self._fail(
                 RemoteProtocolError(
                     f"a {self._peer_role.value} in state {self._their_state.value} may not send {frame_type.name}"
                 )
             )
         return True
+
+    def _is_asked_for(self, frame_type: FrameType) -> bool:
+        """Whether a frame of a handshake answers what we said; true of others."""
+        if frame_type not in HANDSHAKE_FRAMES:
+            return True
+        if self._transcript is None or (self.version or 0) < _PROVING_VERSION:
+            return False
+        if self._role is Role.CLIENT:
+            return self._our_state is ConnectionState.PROVING
+        return self._our_state is ConnectionState.PROVEN
 
     def _hold(self, header: Header, payload: bytes, *, known: bool) -> None:
         """Count a frame of an event, before it is decompressed."""
@@ -447,7 +584,37 @@ class Connection:
             )
 
     def _follow(self, message: Message) -> None:
-        if isinstance(message, (Hello, Welcome)):
-            self._their_state = ConnectionState.OPEN
-        elif isinstance(message, Goodbye) or (isinstance(message, Error) and message.fatal):
-            self._their_state = ConnectionState.CLOSED
+        match message:
+            case Hello():
+                proving = message.nonce and (self.version or 0) >= _PROVING_VERSION
+                self._their_state = ConnectionState.PROVING if proving else ConnectionState.OPEN
+            case Challenge():
+                self._their_state = ConnectionState.PROVING
+            case Proof():
+                self._follow_proof(message)
+            case Welcome():
+                self._follow_welcome()
+            case Goodbye():
+                self._their_state = ConnectionState.CLOSED
+            case Error() if message.fatal:
+                self._their_state = ConnectionState.CLOSED
+
+    def _follow_proof(self, message: Proof) -> None:
+        """Check a proof; that it may come was seen by its header."""
+        assert self._transcript is not None
+        key = key_of(self._credentials.token)
+        if not is_proof(message.proof, key, self._peer_role, self._transcript):
+            raise Unproven(
+                "its proof does not fit: it knows another token, it answers another connection, "
+                "or somebody in between changed what was said"
+            )
+        server = self._peer_role is Role.SERVER
+        self._their_state = ConnectionState.PROVEN if server else ConnectionState.OPEN
+
+    def _follow_welcome(self) -> None:
+        if self._our_state is ConnectionState.PROVING:
+            if self._their_state is ConnectionState.PROVEN:
+                raise RemoteProtocolError("a welcome before our proof")
+            self._our_state = ConnectionState.OPEN  # it asks for no proof
+        self._their_state = ConnectionState.OPEN
+        self._transcript = None

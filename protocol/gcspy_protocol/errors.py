@@ -4,7 +4,8 @@
     ├── ProtocolError
     │   ├── LocalProtocolError      our side broke the protocol: a defect of ours
     │   └── RemoteProtocolError     the peer broke it (.offset: where in its bytes)
-    │       └── VersionMismatch     no protocol version in common (.theirs, .ours)
+    │       ├── VersionMismatch     no protocol version in common (.theirs, .ours)
+    │       └── Unproven            the peer has not proved that it knows the token
     ├── LinkError                   the connection could not be made, or ended
     │   └── Refused                 the server answered and said no (.code, .remedy)
     ├── TargetError                 the process that is to be watched
@@ -46,6 +47,7 @@ __all__ = [
     "TraceError",
     "TruncatedRecording",
     "UnknownName",
+    "Unproven",
     "Unsupported",
     "VersionMismatch",
 ]
@@ -81,17 +83,22 @@ class VersionMismatch(RemoteProtocolError):
 
     Args:
         theirs: Lowest and highest version that the peer speaks.
-        ours: Lowest and highest version that we speak.
+        ours: Lowest and highest version that we speak here.
+        reason: Why we speak no other here; empty: we know no other.
     """
 
-    def __init__(self, *, theirs: tuple[int, int], ours: tuple[int, int]) -> None:
+    def __init__(self, *, theirs: tuple[int, int], ours: tuple[int, int], reason: str = "") -> None:
         side = "a newer GCspy here" if theirs[0] > ours[1] else "a newer GCspy at the other end"
         super().__init__(
             f"the peer speaks protocol versions {theirs[0]} to {theirs[1]}, this end {ours[0]} to {ours[1]}: "
-            f"install {side}, or the same release at both ends"
+            f"{f'{reason}; ' if reason else ''}install {side}, or the same release at both ends"
         )
         self.theirs = theirs
         self.ours = ours
+
+
+class Unproven(RemoteProtocolError):
+    """The peer has not proved that it knows the token: it knows another, or it is somebody else."""
 
 
 class LinkError(GCspyError):

@@ -222,7 +222,8 @@ class Explainer:
             case m.SpaceInfo() | m.NewNames() | m.TileNames() | m.TileNamesRequest():
                 return f"{self._space(message.space)}: {_rest(message, ('space', 'sequence', 'time_nanos'))}"
             case m.Hello():
-                return f"{_rest(message, ('token',))}, {'with' if message.token else 'no'} token"
+                nonce = ", a nonce" if message.nonce else ""
+                return f"{_rest(message, ('token', 'nonce'))}, {'with' if message.token else 'no'} token{nonce}"
             case m.Timeline():
                 again = ", anew" if message.fresh else ""
                 return f"{len(message.rows)} events from number {message.first} on{again}"
@@ -236,7 +237,7 @@ class Explainer:
                 return (
                     _about_place(message)
                     if isinstance(message, m.Look | m.Looked)
-                    else _rest(message, ())
+                    else _rest(message, ("nonce", "proof"))  # random to whoever reads this
                 )
 
     def _space(self, space_id: int) -> str:

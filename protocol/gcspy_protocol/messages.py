@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gcspy_protocol.attendance import Attend, Look, Looked
 from gcspy_protocol.budget import Budget
 from gcspy_protocol.details import Answer, Query
+from gcspy_protocol.handshake.messages import Challenge, Proof
 from gcspy_protocol.model import (
     ControlState,
     EventFilter,
@@ -35,6 +36,7 @@ __all__ = [
     "Answer",
     "Attend",
     "Budget",
+    "Challenge",
     "Client",
     "Clients",
     "Counters",
@@ -61,6 +63,7 @@ __all__ = [
     "Playback",
     "Pong",
     "Position",
+    "Proof",
     "Query",
     "Resume",
     "Seek",
@@ -99,6 +102,8 @@ class FrameType(IntEnum):
     GOODBYE = 0x04
     PING = 0x05
     PONG = 0x06
+    CHALLENGE = 0x07
+    PROOF = 0x08
     SPACE_DEFINED = 0x10
     SPACE_REMOVED = 0x11
     EPOCH_END = 0x12
@@ -170,11 +175,12 @@ class Hello:
     Attributes:
         client: Name of the program, as shown to the others.
         wants_control: Ask to be the controller, granted when nobody is.
-        token: The secret that TCP needs; never logged.
+        token: The secret of the session, over TLS; never logged.
         pause_at_connect: As controller, pause after the first transmission.
         codecs: Compressions understood; ``zstd`` is the one there is.
         person: Name of who sits there, for the others; empty: not told.
         following: Follow the one who leads (SPEC.md section 8.12).
+        nonce: 32 random bytes, new for each connection: prove yourself, and I will (SPEC.md section 4.4). Empty: neither.
     """
 
     client: str
@@ -184,6 +190,7 @@ class Hello:
     codecs: tuple[str, ...] = ("zstd",)
     person: str = ""
     following: bool = False
+    nonce: bytes = b""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -602,6 +609,8 @@ Message = (
     | Goodbye
     | Ping
     | Pong
+    | Challenge
+    | Proof
     | SpaceDefined
     | SpaceRemoved
     | EpochEnd

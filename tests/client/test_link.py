@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.address import parse_address
-from gcspy_protocol.connection import MAGIC, preamble
+from gcspy_protocol.connection import preamble
 from gcspy_protocol.messages import TakeControl
 from gcspy_protocol.model import ControlState
 from pytestqt.qtbot import QtBot
@@ -321,7 +321,7 @@ def _answering(answer: bytes) -> Iterator[str]:
     [
         (preamble((9, 12)), "protocol versions 9 to 12"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "not a GCspy peer"),
-        (MAGIC + b"\x01\x00\x01\x00" + b"\xff" * 28, "over the limit"),
+        (preamble() + b"\xff" * 28, "over the limit"),
     ],
 )
 def test_a_server_of_another_kind_is_told_from_ours(

@@ -335,7 +335,10 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         codecs=st.lists(TEXT, max_size=3).map(tuple),
         person=TEXT,
         following=st.booleans(),
+        nonce=st.just(b"") | st.binary(min_size=32, max_size=32),
     ),
+    FrameType.CHALLENGE: st.builds(m.Challenge, nonce=st.binary(min_size=32, max_size=32)),
+    FrameType.PROOF: st.builds(m.Proof, proof=st.binary(min_size=32, max_size=32)),
     FrameType.WELCOME: st.builds(
         m.Welcome,
         server=TEXT,

@@ -35,6 +35,8 @@ BINARY = {
     FrameType.COUNTERS,
     FrameType.POSITION,
     FrameType.TIMELINE,
+    FrameType.CHALLENGE,
+    FrameType.PROOF,
 }
 """Types whose payload is no map."""
 
@@ -154,7 +156,8 @@ _MAPS = [
     for t in FrameType
     if t
     not in (FrameType.TILES, FrameType.STREAM_KEY, FrameType.STREAM_DELTA, FrameType.SUMMARY,
-            FrameType.COUNTERS, FrameType.EVENT, FrameType.SPACE_REMOVED, FrameType.TIMELINE, FrameType.POSITION)
+            FrameType.COUNTERS, FrameType.EVENT, FrameType.SPACE_REMOVED, FrameType.TIMELINE, FrameType.POSITION,
+            FrameType.CHALLENGE, FrameType.PROOF)
 ]  # fmt: skip
 
 
@@ -341,6 +344,10 @@ def test_a_map_of_any_type_has_a_limit(kind: FrameType) -> None:
     [
         (FrameType.SUMMARY, struct.pack("<II", 1, 0xFFFFFFFF) + bytes(64), "do not fit"),
         (FrameType.SUMMARY, struct.pack("<II", 1, 4097) + bytes(8 * 4097), "do not fit"),
+        (FrameType.CHALLENGE, bytes(31), "challenge: 31 bytes, 32 needed"),
+        (FrameType.PROOF, b"", "proof: 0 bytes, 32 needed"),
+        (FrameType.HELLO, packed({"client": "c", "nonce": "0" * 63}), "64 hexadecimal digits"),
+        (FrameType.HELLO, packed({"client": "c", "nonce": "0" * 63 + "A"}), "in lower case"),
         (FrameType.COUNTERS, struct.pack("<I", 0xFFFFFFFF) + bytes(64), "do not fit"),
         (FrameType.COUNTERS, struct.pack("<I", 1025) + bytes(8 * 1025), "do not fit"),
         (FrameType.PING, packed({"number": 1, "x": "y" * (9 << 20)}), "over the limit of 8388608"),

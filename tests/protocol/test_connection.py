@@ -80,11 +80,11 @@ def place_of(error: str) -> str:
 
 
 def test_golden_bytes_of_a_preamble() -> None:
-    assert preamble() == bytes.fromhex("47 43 73 70 79 0D 0A 1A 0100 0100")
+    assert preamble() == bytes.fromhex("47 43 73 70 79 0D 0A 1A 0100 0200")
     assert Connection(Role.SERVER, versions=(2, 0x0304)).preamble()[8:] == bytes.fromhex(
         "0200 0403"
     )
-    assert VERSIONS == (1, 1)
+    assert VERSIONS == (1, 2)
 
 
 @given(st.data())
@@ -353,10 +353,11 @@ def test_a_peer_that_is_no_gcspy_is_told_by_its_first_wrong_byte() -> None:
     ("theirs", "version"),
     [
         ((1, 1), 1),
-        ((1, 9), 1),
+        ((1, 9), 2),
         ((0, 1), 1),
-        ((2, 2), None),
-        ((2, 9), None),
+        ((2, 2), 2),
+        ((2, 9), 2),
+        ((3, 9), None),
         ((0, 0), None),
         ((9, 1), None),
     ],
@@ -370,7 +371,7 @@ def test_the_highest_version_that_both_speak_is_used(
     if version is None:
         with pytest.raises(VersionMismatch) as caught:
             connection.next_message()
-        assert (caught.value.theirs, caught.value.ours) == (theirs, (1, 1))
+        assert (caught.value.theirs, caught.value.ours) == (theirs, (1, 2))
         with pytest.raises(VersionMismatch):
             connection.receive_eof()
     else:
@@ -385,7 +386,8 @@ FROM_CLIENT = {t for t in FrameType if t >= FrameType.SET_FILTERS} - {
 }
 FROM_BOTH = {FrameType.ERROR, FrameType.GOODBYE, FrameType.PING, FrameType.PONG}
 GREETINGS = {FrameType.HELLO, FrameType.WELCOME}
-FROM_SERVER = set(FrameType) - FROM_CLIENT - FROM_BOTH - GREETINGS
+HANDSHAKE = {FrameType.CHALLENGE, FrameType.PROOF}
+FROM_SERVER = set(FrameType) - FROM_CLIENT - FROM_BOTH - GREETINGS - HANDSHAKE
 
 MAY_SEND = {
     (Role.CLIENT, "greeting"): {FrameType.HELLO, FrameType.GOODBYE},

@@ -173,8 +173,8 @@ def test_the_sender_is_seen_or_given() -> None:
 
 
 def test_preambles_of_other_versions_and_cut_ones_are_errors() -> None:
-    other = Connection(Role.CLIENT, versions=(2, 3)).preamble()
-    assert "versions 2 to 3" in next(explain(other))
+    other = Connection(Role.CLIENT, versions=(3, 4)).preamble()
+    assert "versions 3 to 4" in next(explain(other))
     explainer = Explainer()
     assert "none of them" in list(explainer.lines(other))[1]
     for size in range(1, 12):

@@ -46,6 +46,7 @@ from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_protocol.transcoding import without_zstd
 from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 
+from tests.protocol import exchange
 from tests.protocol.strategies import tiles_of
 
 FOLDER = Path(__file__).parents[2] / "protocol" / "vectors"
@@ -129,6 +130,8 @@ def to_json(value: Any) -> Any:
         }
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, bytes):
+        return value.hex()
     if dataclasses.is_dataclass(value):
         named = {
             field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)
@@ -151,6 +154,7 @@ _LATER = {
     "stalled",
     "leader",
     "text",
+    "nonce",
 }
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
@@ -180,6 +184,8 @@ def _of(hint: Any, value: Any) -> Any:
     if origin is tuple:
         hints = [inner[0]] * len(value) if len(inner) == 2 and inner[1] is Ellipsis else inner
         return tuple(_of(hint, item) for hint, item in zip(hints, value, strict=True))
+    if hint is bytes:
+        return bytes.fromhex(value)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint(value)
     if dataclasses.is_dataclass(hint):
@@ -802,6 +808,8 @@ def cases() -> Iterator[Vector]:
     for name, means, messages in _event_messages():
         yield _vector(name, means, encoded(messages), exact=True)
     yield from _both_forms()
+    for name, means, data, exact in exchange.vectors():
+        yield _vector(name, means, data, exact=exact)
     later = "with bytes of a later version behind the payload."
     for name, message in (
         ("stream_key-i4-trailing", _key([1, 2], "i4")),

@@ -9,6 +9,7 @@ import trio
 import trio.testing
 from gcspy_protocol import messages as m
 from gcspy_protocol.connection import Connection
+from gcspy_protocol.handshake.credentials import Channel
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Role
@@ -85,7 +86,7 @@ async def served(player: Player) -> AsyncIterator[Callable[[], Remote]]:
 
         def connect() -> Remote:
             ours, theirs = trio.testing.memory_stream_pair()
-            nursery.start_soon(player.serve, Transport(theirs, "test", trusted=True))
+            nursery.start_soon(player.serve, Transport(theirs, "test", channel=Channel.LOCAL))
             return Remote(ours)
 
         yield connect

@@ -152,7 +152,7 @@ def no_greeting(sock: socket.socket) -> None:
 def another_version(sock: socket.socket) -> None:
     future = Connection(Role.CLIENT, versions=(7, 9))
     sock.sendall(future.preamble())
-    with pytest.raises(VersionMismatch, match="versions 1 to 1, this end 7 to 9"):
+    with pytest.raises(VersionMismatch, match="versions 1 to 2, this end 7 to 9"):
         read_to_end(sock, future)
 
 

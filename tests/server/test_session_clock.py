@@ -9,6 +9,7 @@ import trio
 import trio.testing
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
+from gcspy_protocol.handshake.credentials import Channel
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import EventFilter, Mode, PauseActsOn, Role
 
@@ -38,7 +39,9 @@ class Peer:
         self.stream, theirs = over or trio.testing.memory_stream_pair()
         self.connection = Connection(Role.CLIENT)
         self.gone = trio.Event()
-        nursery.start_soon(self._serve, session, Transport(through(theirs), "memory", trusted=True))
+        nursery.start_soon(
+            self._serve, session, Transport(through(theirs), "memory", channel=Channel.LOCAL)
+        )
 
     async def _serve(self, session: Session, transport: Transport) -> None:
         await session.serve(transport)
@@ -155,7 +158,7 @@ async def test_what_is_sent_to_one_client_does_not_wait_for_another(
     target = Target(tiles=4096)
     session = await started(nursery, target, SessionOptions(queued_events=2))
     stuck_stream = _Stuck()
-    nursery.start_soon(session.serve, Transport(stuck_stream, "stuck", trusted=True))
+    nursery.start_soon(session.serve, Transport(stuck_stream, "stuck", channel=Channel.LOCAL))
     await stuck_stream.greet()
     viewer = Peer(session, nursery)
     await viewer.greet()

@@ -13,6 +13,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 from gcspy_protocol.codec import encode
 from gcspy_protocol.frame import pack_frame
+from gcspy_protocol.handshake.credentials import Credentials, channel_of
 from gcspy_protocol.messages import ErrorCode, FrameType, Message
 from gcspy_protocol.model import Role
 
@@ -60,9 +61,18 @@ def test_the_reason_arrives(
     where = () if place == "unix" else (place,)
     address = serve(target, *where, token="sesame").addresses[0]
     bad, name = BREACHES[breach]
-    connection = Connection(Role.CLIENT)
+    credentials = Credentials("sesame", channel_of(parse_address(address)))
+    connection = Connection(Role.CLIENT, credentials=credentials)
     with dial(address) as sock:
-        greeting = connection.preamble() + connection.send(m.Hello(client="x", token="sesame"))
+        hello = credentials.greeting(m.Hello(client="x"))
+        greeting = connection.preamble() + connection.send(hello)
+        if place != "unix":
+            sock.sendall(greeting)
+            while not any(isinstance(message, m.Proof) for message in connection.messages()):
+                data = sock.recv(65536)
+                assert data
+                connection.receive_data(data)
+            greeting = connection.prove()
         if at_once:
             sock.sendall(greeting + bad + bytes(behind))
         else:

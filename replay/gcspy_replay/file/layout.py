@@ -17,7 +17,6 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from gcspy_protocol.connection import VERSIONS
 from gcspy_protocol.errors import (
     CorruptChunk,
     GCspyError,
@@ -69,6 +68,10 @@ MAGIC = b"GCrec\r\n\x1a"
 
 FORMAT_VERSION = 1
 """Raised only for what an older reader would misunderstand; what it can skip needs no new version."""
+
+FRAMES_VERSION = 1
+"""Version of the wire protocol that the frames are of. Version 2 adds frames of the handshake, of which a
+recording has none: each reader of version 1 can read what is recorded today."""
 
 _PREAMBLE = struct.Struct("<8sHH")
 """0 magic, 8 u16 format version, 10 u16 version of the wire protocol that the frames are of."""
@@ -231,7 +234,7 @@ def empty_rows(count: int = 0) -> NDArray[Any]:
 
 def pack_preamble() -> bytes:
     """The first twelve bytes of a file."""
-    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, VERSIONS[1])
+    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, FRAMES_VERSION)
 
 
 def pack_facts(facts: PartFacts) -> bytes:
@@ -319,10 +322,10 @@ def read_preamble(data: bytes) -> tuple[int, int]:
             f"the recording ends after {len(data)} of the {_PREAMBLE.size} bytes that it begins with"
         )
     _, format_version, protocol = _PREAMBLE.unpack_from(data)
-    if format_version != FORMAT_VERSION or not VERSIONS[0] <= protocol <= VERSIONS[1]:
+    if format_version != FORMAT_VERSION or protocol != FRAMES_VERSION:
         raise NotARecording(
             f"a recording of format version {format_version} with protocol version {protocol}; this GCspy reads "
-            f"format {FORMAT_VERSION} with protocol {VERSIONS[0]} to {VERSIONS[1]}: install a newer release"
+            f"format {FORMAT_VERSION} with protocol {FRAMES_VERSION}: install a newer release"
         )
     return format_version, protocol
 

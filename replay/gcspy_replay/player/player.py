@@ -208,7 +208,7 @@ class Player:
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
-        client = Client(self._next_number, transport, self.options, self._shared)
+        client = Client(self._next_number, transport, self.options, self._shared, token=self._token)
         self._next_number += 1
         self._ungreeted.add(client)
         try:
@@ -228,6 +228,7 @@ class Player:
             client.transport,
             hello,
             token=self._token,
+            proven=client.proven,
             closing=self._closing,
             clients=len(self._clients),
             most_clients=self.options.max_clients,

@@ -1,0 +1,12 @@
+"""How two ends prove to each other that they know the same token, without sending it (SPEC.md section 4.4).
+
+    client                                   server
+    HELLO with a nonce          ────────▶
+                                ◀────────    CHALLENGE: a nonce of its own
+                                ◀────────    PROOF over all bytes up to here
+    checks it; PROOF over all   ────────▶    checks it
+                                ◀────────    WELCOME
+
+The server proves itself first: a program that only listens at the address learns neither the
+token nor anything that it could send again. Import from the modules; `Connection` does the work.
+"""
