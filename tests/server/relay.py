@@ -7,16 +7,37 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from gcspy_protocol.address import TcpAddress, parse_address
+
+
+def dial(address: str) -> socket.socket:
+    """A bare socket to an address, plain TCP or a Unix socket."""
+    place = parse_address(address)
+    if isinstance(place, TcpAddress):
+        return socket.create_connection((place.host, place.port), 60)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(place.path)
+    return sock
+
 
 class Relay:
-    """Stands between a client and a server; can be cut, or held, as a cable that is pulled: nothing comes through, and nobody is told."""
+    """Stands between a client and a server; can be cut, or held, as a cable that is pulled: nothing comes through, and nobody is told.
 
-    def __init__(self, path: Path, server: str) -> None:
-        self.address = f"unix:{path}"
-        self._path, self._server = path, server.removeprefix("unix:")
-        self._listening = socket.socket(socket.AF_UNIX)
-        self._listening.bind(str(path))
-        self._listening.listen()
+    Args:
+        path: Where it listens; None: at a free port of this machine.
+        server: The address that it leads to.
+    """
+
+    def __init__(self, path: Path | None, server: str) -> None:
+        self._path, self._server = path, server
+        if path is None:
+            self._listening = socket.create_server(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        else:
+            self._listening = socket.socket(socket.AF_UNIX)
+            self._listening.bind(str(path))
+            self._listening.listen()
+            self.address = f"unix:{path}"
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._threads: list[threading.Thread] = []
         self._flows = threading.Event()
@@ -34,8 +55,7 @@ class Relay:
                 near, _ = self._listening.accept()
             except OSError:
                 return
-            far = socket.socket(socket.AF_UNIX)
-            far.connect(self._server)
+            far = dial(self._server)
             self._pairs.append((near, far))
             self._start(self._pump, near, far)
             self._start(self._pump, far, near)
@@ -50,7 +70,7 @@ class Relay:
 
     def lead_to(self, server: str) -> None:
         """Lead connections from now on to another server."""
-        self._server = server.removeprefix("unix:")
+        self._server = server
 
     def hold(self) -> None:
         """Let nothing through."""
@@ -74,4 +94,5 @@ class Relay:
         self.cut()
         for thread in self._threads:
             thread.join(60)
-        self._path.unlink()
+        if self._path is not None:
+            self._path.unlink()
