@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 from gcspy_protocol import messages as m
+from gcspy_protocol.handshake.credentials import Channel
 
 from gcspy_server.api import SessionOptions
 from gcspy_server.session.allowance import shared_bucket
@@ -97,9 +98,10 @@ class Room:
         self.clients = [
             Client(
                 number,
-                Transport(trio.testing.memory_stream_pair()[0], "memory", trusted=True),
+                Transport(trio.testing.memory_stream_pair()[0], "memory", channel=Channel.LOCAL),
                 options,
                 shared_bucket(options.requests),
+                token=None,
             )
             for number in (1, 2, 3)
         ]
