@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
         self._put_away: list[QWidget] = []  # what the start page does without
         self._stack = QStackedWidget()
         self.desk = self._make_desk(theme, Settings() if settings is None else settings)
-        self.parts = self._make_parts(front, scaled)
+        self.parts = self.make_parts(front, scaled)
         self.file_drop = FileDrop(self, self.opener.play)
         self._build()
         self._wire()
@@ -167,8 +167,13 @@ class MainWindow(QMainWindow):
             say=self.announcer.say,
         )
 
-    def _make_parts(self, front: FrontDoor | None, scaled: int) -> tuple[Part, ...]:
-        """Make the parts; those with panels in the order of the panels."""
+    def make_parts(self, front: FrontDoor | None, scaled: int) -> tuple[Part, ...]:
+        """Make the parts; those with panels in the order of the panels.
+
+        Args:
+            front: What can be started from the window.
+            scaled: Percent by which the application was scaled when it started.
+        """
         desk = self.desk
         self.layout_part = LayoutPart(desk)
         self.opener = SessionOpener(desk, front)
@@ -196,7 +201,7 @@ class MainWindow(QMainWindow):
             lambda: self.classroom.front,
             self.details.enlarge,
         )
-        self.help = HelpPart(desk, self._entries, self._key_rows)
+        self.help = HelpPart(desk, self.palette_entries, self._key_rows)
         self.setting_part = SettingPart(desk, self.cost)
         self.lessons = LessonPart(
             desk,
@@ -281,7 +286,7 @@ class MainWindow(QMainWindow):
         """What the sheet of keys says."""
         return self.actions_table.key_rows()
 
-    def _entries(self) -> list[Entry]:
+    def palette_entries(self) -> list[Entry]:
         """What the command palette offers: all actions, and what is to be seen now."""
         entries = self.actions_table.entries()
         for part in self.parts:

@@ -16,7 +16,7 @@ def test_tiles_have_their_colours_at_every_scale(scale: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.client.scaled_window"],
         env=os.environ | {"QT_SCALE_FACTOR": scale},
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         capture_output=True,
         text=True,
         check=True,

@@ -21,7 +21,7 @@ from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
 
 TILE = 123
-SAMPLE = Path(__file__).parents[3] / "replay" / "samples" / "semispace.gcspy"
+SAMPLE = Path(__file__).parents[4] / "replay" / "samples" / "semispace.gcspy"
 
 
 def graph_of(window: MainWindow) -> HistoryGraph:

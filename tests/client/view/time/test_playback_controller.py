@@ -26,7 +26,7 @@ from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
 
-SAMPLE = Path(__file__).parents[3] / "replay" / "samples" / "semispace.gcspy"
+SAMPLE = Path(__file__).parents[4] / "replay" / "samples" / "semispace.gcspy"
 
 
 class Played:

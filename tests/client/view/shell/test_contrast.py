@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.theme import tokens
-from tests.client.view.test_check_box import contrast
+from tests.client.view.widgets.test_check_box import contrast
 
 
 @pytest.mark.parametrize("theme", list(Theme))

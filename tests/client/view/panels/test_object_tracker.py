@@ -22,7 +22,7 @@ from gcspy_server.api import Answer, AnswerState, Query
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
 
-PROMOTE = Path(__file__).parents[3] / "objects" / "samples" / "anttracks" / "promote.tar.xz"
+PROMOTE = Path(__file__).parents[4] / "objects" / "samples" / "anttracks" / "promote.tar.xz"
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
 
-SAMPLE = Path(__file__).parents[3] / "replay" / "samples" / "semispace.gcspy"
+SAMPLE = Path(__file__).parents[4] / "replay" / "samples" / "semispace.gcspy"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -192,7 +192,7 @@ def test_the_program_starts_with_the_stored_scale_and_theme(
     done = subprocess.run(
         [sys.executable, "-m", "tests.client.preferring_program"],
         env=os.environ | {VARIABLE: settings_path(settings)},
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         capture_output=True,
         text=True,
         check=True,

@@ -25,7 +25,7 @@ from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import Feed
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 USED = Stream(id=1, name="Used", suffix=" bytes")
 LIVE = Stream(id=2, name="Live", maximum=4, presentation=Presentation.PERCENT)
 SECOND = 1_000_000_000

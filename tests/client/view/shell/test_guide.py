@@ -15,7 +15,7 @@ from gcspy_client.guide.__main__ import text_for_docs
 from gcspy_client.view.shell.guide_window import GuideWindow
 from gcspy_client.view.window import MainWindow
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
 
-SAMPLE = Path(__file__).parents[3] / "replay" / "samples" / "semispace.gcspy"
+SAMPLE = Path(__file__).parents[4] / "replay" / "samples" / "semispace.gcspy"
 
 
 def panel_of(watched: Watched) -> TriggerPanel:
