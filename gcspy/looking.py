@@ -13,7 +13,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 from gcspy_protocol.messages import Event
 
 from gcspy.detail_text import print_table, rows_as_json
-from gcspy.target import attach
+from gcspy.target import attach_group
 from gcspy.terminal import say
 from gcspy_server.api import AttachOptions, Server, ServerSpace
 
@@ -43,18 +43,19 @@ class Looked:
     table: DetailTable
 
 
-def look_once(pid: int, kind: str, *, most: int) -> Looked:
+def look_once(pid: int, kind: str, *, most: int, drivers: tuple[str, ...] = ()) -> Looked:
     """Attach to a process, gather once, ask what all of it is made of, and let go.
 
     Args:
         pid: The process.
         kind: Of the question.
         most: Rows.
+        drivers: Names of the drivers; none: the one that knows the process best.
 
     Raises:
         TargetError: It cannot be attached to, or it cannot be told.
     """
-    driver = attach(pid, AttachOptions(level=_OBJECTS))
+    driver = attach_group(pid, AttachOptions(level=_OBJECTS), drivers)
     try:
         described = driver.describe()
         server = described.server()
@@ -75,9 +76,9 @@ def look_once(pid: int, kind: str, *, most: int) -> Looked:
         driver.close()
     if space is None:
         raise Unsupported(
-            f"{described.name}: its driver does not tell {kind}",
-            found="none",
-            known="CPython with pymalloc in use, JVMs with Serial, Parallel, G1 or Epsilon",
+            f"{described.name}: its driver cannot report {kind}",
+            found=", ".join(space.name for space in server.spaces) or "no spaces",
+            known=f"spaces that answer questions about {kind}",
         )
     raise TargetError(f"{described.name}: {answer.reason}; try again")
 

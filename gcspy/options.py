@@ -20,6 +20,7 @@ __all__ = [
     "file_argument",
     "files_argument",
     "driver_option",
+    "driver_options",
     "inject_option",
     "needs_token",
     "new_file_option",
@@ -160,13 +161,29 @@ mode_option = click.option(
     "as unknown. stopped: stop all threads while the pools are copied.",
 )
 
-driver_option = click.option(
-    "--driver",
-    "drivers",
-    multiple=True,
-    metavar="NAME",
-    help="Watch with this driver; may be repeated: several drivers share one session, the first one leads. `gcspy ps` lists them.",
-)
+
+def driver_option(function: F) -> F:
+    """`--driver`: which driver reads the process; several read it side by side."""
+    return click.option(
+        "--driver",
+        "drivers",
+        multiple=True,
+        metavar="NAME",
+        help="Use this driver. Repeatable: several drivers share one session, and the first one leads. "
+        "Default: the one that knows the process best. `gcspy ps` lists the drivers of each process.",
+    )(function)
+
+
+def driver_options(function: F) -> F:
+    """`--driver` and `--share-events`."""
+    share = click.option(
+        "--share-events",
+        is_flag=True,
+        help="With several drivers: each one also reads at the exact events of the others. "
+        "Default: an exact event belongs to the driver that reports it.",
+    )
+    return driver_option(share(function))
+
 
 inject_option = click.option(
     "--inject",

@@ -45,6 +45,7 @@ class ServingOptions:
         wait: Begin with the first client.
         longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.
         drivers: Names of the drivers to watch with, the leading one first; none: the one that knows the target best.
+        share_events: Each driver gathers at the exact events of the others, too.
     """
 
     pid: int
@@ -62,6 +63,7 @@ class ServingOptions:
     wait: bool = False
     longest_hold_secs: float | None = None
     drivers: tuple[str, ...] = ()
+    share_events: bool = False
 
 
 def serve_target(
@@ -97,6 +99,7 @@ def serve_target(
             rung=options.rung,
         ),
         options.drivers,
+        share_events=options.share_events,
     )
     try:
         server = driver.describe().server(

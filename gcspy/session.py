@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from gcspy_protocol.address import UnixAddress
+from gcspy_protocol.errors import CommandError
 
 from gcspy.playing import LAST, PlayingOptions
 from gcspy.recorded import names_recording
@@ -52,6 +53,8 @@ def joinable(
     budget: int = BUDGET,
     inject: str = "",
     rung: str = "passive",
+    drivers: tuple[str, ...] = (),
+    share_events: bool = False,
 ) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 
@@ -67,7 +70,14 @@ def joinable(
         budget: What watching may take of the target's time, in thousandths, for a sidecar.
         inject: How a stub is brought into the target, by a sidecar; empty: not at all.
         rung: Whether the target is held while it is read, for a sidecar.
+        drivers: Names of the drivers, the leading one first, for a sidecar; none: the one that knows the target best.
+        share_events: Each driver gathers at the exact events of the others, too, for a sidecar.
+
+    Raises:
+        CommandError: Drivers were named for what no sidecar of ours reads.
     """
+    if drivers and not source.isdecimal():
+        raise CommandError(f"--driver is for a process: {source} is not a process number")
     if names_recording(source):
         with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
             yield Place(lambda: player.addresses[0])
@@ -78,6 +88,10 @@ def joinable(
     pid = int(source)
     address = default_address(pid)
     if somebody_listens(address):
+        if drivers:
+            raise CommandError(
+                f"process {pid} is being watched already, and its session has its drivers: leave out --driver"
+            )
         yield Place(lambda: str(address))
         return
     options = ServingOptions(
@@ -88,6 +102,8 @@ def joinable(
         budget=budget,
         inject=inject,
         rung=rung,
+        drivers=drivers,
+        share_events=share_events,
         linger=True,
         longest_hold_secs=LONGEST_HOLD_SECS if inject else None,
     )

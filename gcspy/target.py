@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 import psutil
-from gcspy_protocol.errors import NotPermitted, TargetGone, Unsupported
+from gcspy_protocol.errors import CommandError, NotPermitted, TargetGone, Unsupported
 
 from gcspy_server.api import AttachOptions, Driver, Recognition, find_drivers
 from gcspy_server.hosting.driver_group import DriverGroup
@@ -37,30 +37,46 @@ def recognise(pid: int) -> list[tuple[str, Recognition]]:
     return [(one.name, one.recognition) for one in _bench().recognise(pid)]
 
 
-def attach_group(pid: int, options: AttachOptions, names: tuple[str, ...] = ()) -> DriverGroup:
+def attach_group(
+    pid: int, options: AttachOptions, names: tuple[str, ...] = (), *, share_events: bool = False
+) -> DriverGroup:
     """Attach the drivers that were named, or the one that knows the process best.
 
     Args:
         pid: The process.
         options: What the user chose.
         names: Names of drivers, the leading one first; none: one is chosen.
+        share_events: Each driver gathers at the exact events of the others, too.
 
     Raises:
         TargetError: The process cannot be watched so.
         DriverError: A driver makes mistakes.
+        CommandError: A driver was named twice.
     """
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise CommandError(f"driver {twice[0]} is named twice: name each driver once")
+    names = names or ("",)
+    stub_user = _stub_user(names) if options.stub_fd is not None else names[0]
+    if stub_user is None:  # what knows the stub leads: those that were named only watch
+        names, stub_user = ("", *names), ""
     attached: list[tuple[str, str, Driver]] = []
     try:
-        for name in names or ("",):
-            # A stub talks to one driver: the leading one.
-            mine = options if not attached else replace(options, stub_fd=None, inject="")
+        for name in names:
+            # A stub talks to one driver.
+            mine = options if name == stub_user else replace(options, stub_fd=None, inject="")
             chosen, driver = _attach(pid, mine, name)
             attached.append((chosen, _bench().package(chosen), driver))
-        return DriverGroup(attached)
+        return DriverGroup(attached, share_events=share_events)
     except BaseException:
         for _, _, driver in attached:
             driver.close()
         raise
+
+
+def _stub_user(names: tuple[str, ...]) -> str | None:
+    """Return the first of the named drivers that a stub can talk to; None: there is none."""
+    return next((name for name in names if not name or _bench((name,)).load(name).has_stub), None)
 
 
 def attach(pid: int, options: AttachOptions) -> Driver:

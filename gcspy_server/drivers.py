@@ -213,6 +213,9 @@ class Driver(ABC):
     name: ClassVar[str]
     """Name under which it is installed; told to clients with each space."""
 
+    has_stub: ClassVar[bool] = False
+    """Whether its targets can have a stub, which talks to it through `AttachOptions.stub_fd`."""
+
     @classmethod
     @abstractmethod
     def recognise(cls, pid: int) -> Recognition:

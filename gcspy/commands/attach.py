@@ -13,7 +13,7 @@ from gcspy.gui import require_window
 from gcspy.options import (
     CONDITION,
     class_options,
-    driver_option,
+    driver_options,
     inject_option,
     mode_option,
     read_token,
@@ -61,7 +61,7 @@ __all__ = ["command"]
     "'sum(\"pymalloc arenas\".Used) > 1GiB'. Repeatable. Without a client in control, as with --no-window before one takes it, "
     "it fires and pauses nothing.",
 )
-@driver_option
+@driver_options
 @inject_option
 @sampling_options
 @mode_option
@@ -74,6 +74,7 @@ def command(
     listen: tuple[str, ...],
     triggers: tuple[str, ...],
     drivers: tuple[str, ...],
+    share_events: bool,
     inject: str | None,
     clock_hz: float,
     tiles: int,
@@ -111,6 +112,7 @@ def command(
             triggers=triggers,
             inject=inject or "",
             drivers=drivers,
+            share_events=share_events,
             rung=mode,
             longest_hold_secs=LONGEST_HOLD_SECS
             if no_window and inject

@@ -31,7 +31,7 @@ class Row:
     command: str
     program: str = ""
     detail: str = ""
-    rungs: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     drivers: tuple[str, ...] = ()
 
 
@@ -70,7 +70,7 @@ def rows(everything: bool = False) -> list[Row]:
                 command=" ".join(info["cmdline"] or [info["name"] or "?"]),
                 program=best[1].program if best else "",
                 detail=best[1].detail if best else "",
-                rungs=best[1].rungs if best else (),
+                modes=best[1].rungs if best else (),
                 drivers=tuple(name for name, one in recognised if one.supported),
             )
         )
@@ -89,7 +89,7 @@ def rows(everything: bool = False) -> list[Row]:
 def command(everything: bool, as_json: bool, java_option: bool, pattern: str) -> None:
     """List the processes that can be monitored.
 
-    Shows runtime, version, driver and attach modes. A JVM is shown with its main class, collector and heap instead of its command line. PATTERN
+    Shows runtime, version, the drivers that can read the process (the best first), and attach modes. A JVM is shown with its main class, collector and heap instead of its command line. PATTERN
     keeps the processes whose command line contains it. Processes that cannot be monitored are
     listed last, with the reason.
     """
@@ -118,8 +118,8 @@ def _print_table(found: list[Row]) -> None:
     for name in ("PID", "USER", "RUNTIME", "VERSION"):
         table.add_column(name, no_wrap=True, justify="right" if name == "PID" else "left")
     table.add_column("RSS", justify="right", no_wrap=True)
-    table.add_column("DRIVER", no_wrap=True)
-    table.add_column("RUNGS", no_wrap=True)
+    table.add_column("DRIVERS", no_wrap=True)
+    table.add_column("MODES", no_wrap=True)
     table.add_column("COMMAND, or why not", overflow="ellipsis", no_wrap=True, ratio=1)
     for row in found:
         command = f"{row.program} ({row.detail})" if row.program else row.command
@@ -131,7 +131,7 @@ def _print_table(found: list[Row]) -> None:
             escape(row.version),
             f"{row.rss_bytes / 1e6:,.0f} MB",
             ", ".join(row.drivers) if row.watchable else "-",
-            ", ".join(row.rungs) if row.watchable else "-",
+            ", ".join(row.modes) if row.watchable else "-",
             escape(what),
             style=None if row.watchable else "dim",
         )

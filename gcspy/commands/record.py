@@ -11,6 +11,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.destination import Destination
 from gcspy.options import (
+    driver_options,
     inject_option,
     mode_option,
     needs_token,
@@ -75,6 +76,7 @@ __all__ = ["command"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @reconnect_option
+@driver_options
 @sampling_options
 @inject_option
 @mode_option
@@ -92,6 +94,8 @@ def command(
     sync: float,
     reconnect: float | None,
     as_json: bool,
+    drivers: tuple[str, ...],
+    share_events: bool,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -123,6 +127,8 @@ def command(
         level=level,
         budget=budget,
         inject=inject or "",
+        drivers=drivers,
+        share_events=share_events,
         rung=mode,
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.

@@ -21,7 +21,14 @@ from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, GCspyError
 
 from gcspy.gui import require_window
-from gcspy.options import CONDITION, read_token, sampling_options, theme_option, token_option
+from gcspy.options import (
+    CONDITION,
+    driver_options,
+    read_token,
+    sampling_options,
+    theme_option,
+    token_option,
+)
 from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.sharing import say_addresses
 from gcspy.sidecar import start_sidecar
@@ -72,6 +79,7 @@ _ENDING_SECS = 1.0
     metavar="CONDITION",
     help="Pause the program at the collection at which this condition becomes true. Repeatable.",
 )
+@driver_options
 @sampling_options
 @token_option
 @theme_option
@@ -86,6 +94,8 @@ def command(
     longest_hold_secs: float | None,
     python: str,
     triggers: tuple[str, ...],
+    drivers: tuple[str, ...],
+    share_events: bool,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -133,6 +143,8 @@ def command(
             stub_fd=running.ours.fileno(),
             wait=wait,
             longest_hold_secs=longest_hold_secs or None,
+            drivers=drivers,
+            share_events=share_events,
         )
         try:
             if no_window:

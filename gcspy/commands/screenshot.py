@@ -11,7 +11,14 @@ import click
 from gcspy_protocol.errors import CommandError
 
 from gcspy.gui import has_display, require_gui
-from gcspy.options import needs_token, read_token, sampling_options, theme_option, token_option
+from gcspy.options import (
+    driver_options,
+    needs_token,
+    read_token,
+    sampling_options,
+    theme_option,
+    token_option,
+)
 from gcspy.recorded import names_recording
 from gcspy.session import joinable
 from gcspy.terminal import say
@@ -76,6 +83,7 @@ def parse_size(text: str) -> tuple[int, int]:
     "multiples, table, or the name of a renderer that is installed.",
 )
 @theme_option
+@driver_options
 @sampling_options
 @token_option
 def command(
@@ -86,6 +94,8 @@ def command(
     event: int | None,
     view: str | None,
     theme: str | None,
+    drivers: tuple[str, ...],
+    share_events: bool,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -101,7 +111,15 @@ def command(
     token = None if recorded else read_token(token_file, ask=needs_token(source))
     if settle_secs is None:
         settle_secs = 0.0 if recorded or event is not None else 2.0
-    with joinable(source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget) as place:
+    with joinable(
+        source,
+        clock_hz=clock_hz,
+        tiles=tiles,
+        level=level,
+        budget=budget,
+        drivers=drivers,
+        share_events=share_events,
+    ) as place:
         with interruption_held_back():
             # While the sidecar starts: both take about half a second.
             from gcspy_client.app import take_screenshot

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gcspy.options import (
+    driver_options,
     inject_option,
     needs_token,
     read_token,
@@ -35,6 +36,7 @@ __all__ = ["command"]
     help="With --json: include the value of each tile; null means unknown.",
 )
 @reconnect_option
+@driver_options
 @sampling_options
 @inject_option
 @token_option
@@ -45,6 +47,8 @@ def command(
     as_json: bool,
     values: bool,
     reconnect: float | None,
+    drivers: tuple[str, ...],
+    share_events: bool,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -60,6 +64,8 @@ def command(
     if values and not as_json:
         raise click.UsageError("--values needs --json")
     if all(names_recording(source) for source in sources):
+        if drivers:
+            raise click.UsageError("--driver is for a process, not for a recording")
         from gcspy.printing import Printer, print_recording
 
         printer = Printer(events, until, as_json=as_json, values=values)
@@ -70,7 +76,14 @@ def command(
     (source,) = sources
     token = read_token(token_file, ask=needs_token(source))
     with joinable(
-        source, clock_hz=clock_hz, tiles=tiles, level=level, budget=budget, inject=inject or ""
+        source,
+        clock_hz=clock_hz,
+        tiles=tiles,
+        level=level,
+        budget=budget,
+        inject=inject or "",
+        drivers=drivers,
+        share_events=share_events,
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.lasting import LastingLink

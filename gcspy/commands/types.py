@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from gcspy.options import driver_option
+
 __all__ = ["command"]
 
 
@@ -17,8 +19,9 @@ __all__ = ["command"]
     metavar="N",
     help="Number of rows.",
 )
+@driver_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(pid: int, top: int, as_json: bool) -> None:
+def command(pid: int, top: int, drivers: tuple[str, ...], as_json: bool) -> None:
     """Show object counts and bytes by type, from one sample.
 
     The process is not stopped and nothing is left in it. Objects that changed during the sample are
@@ -27,5 +30,5 @@ def command(pid: int, top: int, as_json: bool) -> None:
     """
     from gcspy.looking import look_once, print_as_json, print_as_text
 
-    found = look_once(pid, "types", most=top)
+    found = look_once(pid, "types", most=top, drivers=drivers)
     (print_as_json if as_json else print_as_text)(found)

@@ -54,7 +54,8 @@ class DriverGroup:
 
     Args:
         drivers: Each with its name and the package that it is from, for messages.
-        gather_at_exact: Whether each driver gathers at the exact events of the others, too.
+        share_events: Each driver gathers at the exact events of the others, too. Otherwise an event
+            belongs to the driver that makes it.
         time_secs: Monotonic clock.
     """
 
@@ -62,7 +63,7 @@ class DriverGroup:
         self,
         drivers: Sequence[tuple[str, str, Driver]],
         *,
-        gather_at_exact: bool = False,
+        share_events: bool = False,
         time_secs: Callable[[], float] = time.monotonic,
     ) -> None:
         described = []
@@ -79,7 +80,7 @@ class DriverGroup:
             for (name, package, driver), share in zip(drivers, shares, strict=True)
         ]
         self._all = tuple(self._members)
-        self._shares_exact = gather_at_exact
+        self._share_events = share_events
         self._program = self._description.pause_acts_on is PauseActsOn.PROGRAM
         self._time_secs = time_secs
         self._server: Server | None = None
@@ -166,12 +167,20 @@ class DriverGroup:
 
     def gather_with(self, member: DriverServer, request: GatherRequest) -> None:
         """Let the other drivers gather at an event of one, if they are to; see `Clock`."""
-        if not self._shares_exact:
+        if not self._share_events:
             return
         for other in tuple(self._members):
             gather = getattr(other.driver, "gather", None)
             if other.server is not member and isinstance(other.driver, SteppedDriver) and gather:
-                self._run(other, "gather", partial(gather, request))
+                self._run(other, "gather", partial(self._gather_along, other, gather, request))
+
+    @staticmethod
+    def _gather_along(
+        member: _Member, gather: Callable[[GatherRequest], None], request: GatherRequest
+    ) -> None:
+        gather(request)
+        if member.server is not None:
+            member.server.check_values()
 
     # ------------------------------------------------------------- between the ticks
 

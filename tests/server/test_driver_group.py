@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from gcspy_protocol.errors import DriverError
 from gcspy_protocol.messages import Event
+from gcspy_protocol.model import ControlState, PauseActsOn
 
 from gcspy_server.api import (
     AttachOptions,
     Driver,
+    GatherRequest,
     Recognition,
     Server,
     ServerDescription,
+    SteppedDriver,
     StringNames,
 )
 from gcspy_server.hosting.driver_group import MOST_FAULTS, DriverGroup
@@ -160,3 +163,143 @@ def test_what_is_not_a_number_is_unknown() -> None:
     assert driver.stream.known is not None
     assert driver.stream.known.tolist() == [False, True]
     assert driver.stream.data.tolist() == [0, 5]
+
+
+class Stepped(SteppedDriver):
+    """A driver with a clock, and with an exact event when it was told of one."""
+
+    name: ClassVar[str] = "stepped"
+
+    def __init__(self, title: str, acts_on: PauseActsOn = PauseActsOn.SAMPLING) -> None:
+        self.title, self.acts_on = title, acts_on
+        self.exact = 0
+        self.value = 1
+
+    @classmethod
+    def recognise(cls, pid: int) -> Recognition:
+        return Recognition()
+
+    @classmethod
+    def attach(cls, pid: int, options: AttachOptions) -> Stepped:
+        raise NotImplementedError
+
+    def describe(self) -> ServerDescription:
+        return ServerDescription(
+            name=self.title, events=("Clock", f"{self.title} end"), pause_acts_on=self.acts_on
+        )
+
+    def open(self, server: Server) -> None:
+        self.server = server
+        self.space = server.add_space(self.title, names=StringNames(["a", "b"]))
+        self.stream = self.space.add_stream("value", minimum=0, maximum=100)
+
+    def gather(self, request: GatherRequest) -> None:
+        assert request.wants(self.space)
+        self.space.reset()
+        self.stream.data[:] = self.value
+
+    def notice(self) -> None:
+        while self.exact:
+            self.exact -= 1
+            request = self.server.should_transmit(1)
+            if request is not None:
+                self.gather(request)
+            self.server.finish(1)
+
+    def sample(self) -> None:
+        request = self.server.should_transmit(0)
+        if request is not None:
+            self.gather(request)
+        self.server.finish(0)
+
+
+def stepped_session(
+    *drivers: Stepped, share_events: bool = False
+) -> tuple[DriverGroup, Server, list[tuple[str, list[str]]]]:
+    group = DriverGroup(
+        [(one.title, "package 1", one) for one in drivers], share_events=share_events
+    )
+    server = group.describe().server()
+    group.open(server)
+    events: list[tuple[str, list[str]]] = []
+
+    def note(event: Event) -> None:
+        kind = server.events[event.event].name
+        events.append((kind, [s.name for s in server.spaces if s.streams[0].gathered]))
+
+    server.add_observer(note)
+    return group, server, events
+
+
+def test_an_exact_event_belongs_to_the_driver_that_makes_it() -> None:
+    first, second = Stepped("first"), Stepped("second")
+    group, _, events = stepped_session(first, second)
+    second.exact = 1
+    group.tick()
+    assert events == [("second end", ["second"]), ("Clock", ["first", "second"])]
+    first.exact = 1
+    group.tick()
+    assert events[2:] == [("first end", ["first"]), ("Clock", ["first", "second"])]
+
+
+def test_the_others_gather_at_an_exact_event_if_asked() -> None:
+    first, second = Stepped("first"), Stepped("second")
+    group, _, events = stepped_session(first, second, share_events=True)
+    second.exact = 1
+    group.tick()
+    assert events == [("second end", ["first", "second"]), ("Clock", ["first", "second"])]
+
+
+def test_a_fault_at_the_event_of_another_discards_only_the_own_share() -> None:
+    first, second = Stepped("first"), Stepped("second")
+    group, _, events = stepped_session(first, second, share_events=True)
+    first.value = 101  # outside of what the stream declares
+    second.exact = 1
+    group.tick()
+    assert events == [("second end", ["second"]), ("Clock", ["second"])]
+    assert "tile 0: 101 in 2 tiles" in first.space.told_info
+    first.value = 3
+    second.exact = 1
+    group.tick()
+    assert events[2:] == [("second end", ["first", "second"]), ("Clock", ["first", "second"])]
+    assert first.space.told_info == ""
+    assert not group.given_up
+
+
+@pytest.mark.parametrize("exact", [("first",), ("second",), ("first", "second")])
+@pytest.mark.parametrize("by", ["first", "second"])
+def test_a_pause_holds_the_process_whoevers_exact_event_it_was(
+    exact: tuple[str, ...], by: str
+) -> None:
+    """A driver whose target stands still at its events can hold it; the events of others cannot."""
+    drivers = {
+        name: Stepped(name, PauseActsOn.PROGRAM if name in exact else PauseActsOn.SAMPLING)
+        for name in ("first", "second")
+    }
+    group, server, events = stepped_session(*drivers.values())
+    assert server.pause_acts_on is PauseActsOn.PROGRAM
+    flow = server._core.flow
+    flow.pulse()
+    flow.set_controlled(True)
+    held: list[tuple[str, ControlState]] = []
+
+    def seen() -> str:
+        held.append((events[-1][0], flow.state.state))
+        return "the test has seen it"
+
+    def state() -> ControlState:
+        return flow.state.state
+
+    flow.let_go_when(seen)
+    flow.pause()
+    group.tick()
+    assert held == [], "at the clock the program runs: it is not held there"
+    assert state() is ControlState.PAUSING
+    drivers[by].exact = 1
+    group.tick()
+    if by in exact:
+        assert (f"{by} end", ControlState.PAUSED) in held
+        assert state() is ControlState.RUNNING
+    else:
+        assert held == []
+        assert state() is ControlState.PAUSING, "it waits for an event that can hold"

@@ -14,6 +14,8 @@ __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
 class CPythonDriver(PassiveDriver):
     """Watches one CPython process."""
 
+    has_stub = True
+
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
         """Attach with a stub if the options say so; see `CooperativeDriver` and `PassiveDriver`.

@@ -65,6 +65,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
 
     name: ClassVar[str] = "cpython"
     runtime = FREE_THREADED_RUNTIME
+    has_stub = True
     info = (
         "Told: this Python has no lock by which it could be made to stand still, so its objects are not looked at. At GC start and "
         "GC end it tells what its collector says of itself, and goes on; a pause stops the sampling, not the program."

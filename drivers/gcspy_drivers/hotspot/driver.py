@@ -16,6 +16,8 @@ __all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]
 class HotSpotDriver(PassiveDriver):
     """Watches one JVM."""
 
+    has_stub = True
+
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
         """Attach with the agent if the options say so; see `CooperativeHotSpotDriver` and `PassiveDriver`.

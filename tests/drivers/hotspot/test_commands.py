@@ -41,7 +41,7 @@ def gcspy(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_ps_says_main_class_version_collector_heap_and_rungs(jvm: Jvm, runtime: None) -> None:
+def test_ps_says_main_class_version_collector_heap_and_modes(jvm: Jvm, runtime: None) -> None:
     need_agent()
     done = gcspy("ps", "--json")
     (row,) = [row for row in json.loads(done.stdout) if row["pid"] == jvm.pid]
@@ -49,7 +49,7 @@ def test_ps_says_main_class_version_collector_heap_and_rungs(jvm: Jvm, runtime: 
     assert row["program"] == "Still an argument"
     assert row["detail"].startswith("Serial, heap ")
     assert row["detail"].endswith(" of 67 MB")
-    assert row["rungs"] == ["passive", "agent"]
+    assert row["modes"] == ["passive", "agent"]
     (line,) = [
         line for line in gcspy("ps").stdout.splitlines() if line.split()[:1] == [str(jvm.pid)]
     ]

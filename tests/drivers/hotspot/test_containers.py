@@ -134,7 +134,7 @@ def test_a_jvm_that_cannot_be_attached_to_is_watched_passively(java: str, classe
     with Jvm(java, classes, *_SMALL, "-XX:+DisableAttachMechanism") as jvm:
         row = _row(jvm.pid)
         assert row["watchable"]
-        assert "passive" in str(row["rungs"])
+        assert "passive" in str(row["modes"])
         with Watched(jvm.pid) as watched:
             watched.driver.tick()
             assert watched.values("Heap", "Used").sum() > 0

@@ -131,6 +131,44 @@ def test_what_it_shows_is_what_is_in_the_database(
         assert watcher.wait() == 0
 
 
+def test_commands_use_the_drivers_that_are_named(
+    installed: Path, database: tuple[subprocess.Popen[str], Path], tmp_path: Path
+) -> None:
+    target, _ = database
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(installed), *sys.path]),
+        "XDG_RUNTIME_DIR": str(tmp_path),
+    }
+
+    def gcspy(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "gcspy", *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    listed = gcspy("ps", "--json", "some.db")
+    (row,) = (row for row in json.loads(listed.stdout) if row["pid"] == target.pid)
+    assert (row["driver"], row["drivers"]) == ("cpython", ["cpython", "sqlite"])
+    both = ("--driver", "sqlite", "--driver", "cpython")
+    tailed = gcspy("tail", str(target.pid), *both, "--events", "2", "--json")
+    assert tailed.returncode == 0, tailed.stderr
+    lines = [json.loads(line) for line in tailed.stdout.splitlines()]
+    spaces = {space["name"] for line in lines for space in line.get("spaces", ())}
+    assert {"Pages", "Tables", "pymalloc arenas"} <= spaces, tailed.stdout[:500]
+    recorded = gcspy(
+        "record", str(target.pid), "-o", str(tmp_path / "r.gcspy"), *both, "--events", "1"
+    )
+    assert recorded.returncode == 0, recorded.stderr
+    info = gcspy("info", str(tmp_path / "r.gcspy"))
+    assert "Pages" in info.stdout
+    assert "pymalloc arenas" in info.stdout
+    asked = gcspy("types", str(target.pid), "--driver", "sqlite")
+    assert asked.returncode == 5
+    assert "its driver cannot report types" in asked.stderr
+    twice = gcspy("tail", str(target.pid), "--driver", "sqlite", "--driver", "sqlite")
+    assert twice.returncode == 2
+    assert "driver sqlite is named twice" in twice.stderr
+
+
 def test_it_is_watched_together_with_cpython_in_one_session(
     installed: Path, database: tuple[subprocess.Popen[str], Path], tmp_path: Path
 ) -> None:
