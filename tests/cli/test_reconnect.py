@@ -24,13 +24,17 @@ from tests.server.target import START, Target
 
 
 @contextmanager
-def cuttable(folder: Path, target: Target) -> Iterator[Relay]:
-    """A way to a served target that can be cut; somebody else watches, too, so that events happen in any case."""
+def cuttable(folder: Path, target: Target, token: str = "") -> Iterator[Relay]:
+    """A way to a served target that can be cut; somebody else watches, too, so that events happen in any case.
+
+    With a token it goes over plain TCP.
+    """
+    more = ("127.0.0.1:0",) if token else ()
     with (
-        target.server.serve(f"unix:{folder}/x.sock") as listening,
+        target.server.serve(f"unix:{folder}/x.sock", *more, token=token or None) as listening,
         connect(listening.addresses[0], client="witness"),
     ):
-        relay = Relay(folder / "relay", listening.addresses[0])
+        relay = Relay(None if token else folder / "relay", listening.addresses[-1])
         try:
             yield relay
         finally:
@@ -59,7 +63,7 @@ def events_until(target: Target, occurrence: int) -> None:
 
 
 def lost_and_found(
-    folder: Path, target: Target, *options: str
+    folder: Path, target: Target, *options: str, token: str = ""
 ) -> tuple[Path, dict[str, Any], list[np.ndarray[Any, Any]]]:
     """Record some of events 1 to 12; the connection is lost after 5, and after 9, where nothing happens until it is back."""
     path, truth = folder / "a.gcspy", []
@@ -70,7 +74,7 @@ def lost_and_found(
             truth.append(target.used.data.copy())
 
     with (
-        cuttable(folder, target) as relay,
+        cuttable(folder, target, token) as relay,
         started(
             "record", relay.address, "-o", str(path), "--reconnect", "--json", *options
         ) as recorder,
@@ -91,12 +95,20 @@ def lost_and_found(
     return path, facts, truth
 
 
-@pytest.mark.parametrize("options", [(), ("--lossless",)])
+@pytest.mark.parametrize(
+    ("options", "token"), [((), ""), (("--lossless",), ""), ((), "correct horse battery staple")]
+)
 def test_a_recording_goes_on_after_a_gap(
-    tmp_path: Path, options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    options: tuple[str, ...],
+    token: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """With a token over plain TCP, where each connection has to be proved anew."""
+    monkeypatch.setenv("GCSPY_TOKEN", token)
     target = Target()
-    path, facts, truth = lost_and_found(tmp_path, target, *options)
+    path, facts, truth = lost_and_found(tmp_path, target, *options, token=token)
     assert facts["reconnected"] == 2
     assert facts["missed"] == 12 - facts["events"]
     with FileSource(path) as source:
@@ -137,6 +149,30 @@ def test_another_session_is_another_recording(tmp_path: Path) -> None:
     assert recorder.returncode == ExitCode.NO_CONNECTION, errors
     assert "another one answers" in errors
     assert json.loads(output)["stopped"] == "lost"
+    with Recording.open(path) as recording:
+        assert recording.indexed
+        assert len(recording) == 3
+
+
+def test_another_program_at_the_port_is_not_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the cut somebody listens there who does not know the token: the recorder says so, and stops."""
+    monkeypatch.setenv("GCSPY_TOKEN", "correct horse battery staple")
+    target, other, path = Target(), Target(), tmp_path / "a.gcspy"
+    with (
+        cuttable(tmp_path, target, "correct horse battery staple") as relay,
+        other.server.serve("127.0.0.1:0", token="another") as listening,
+        started("record", relay.address, "-o", str(path), "--reconnect", "--json") as recorder,
+    ):
+        eventually(lambda: clients_of(target) == 2)
+        events_until(target, 3)
+        eventually(lambda: newest(path) == 3)
+        relay.lead_to(listening.addresses[0])
+        relay.cut()
+        _, errors = recorder.communicate(timeout=60)
+    assert recorder.returncode == ExitCode.NO_CONNECTION, errors
+    assert "cannot prove that it knows the token" in errors
     with Recording.open(path) as recording:
         assert recording.indexed
         assert len(recording) == 3

@@ -24,8 +24,23 @@ from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.program import TILES, Program
+from tests.protocol import exchange
+from tests.server.relay import Relay
+from tests.server.test_secrets import (
+    Answer,
+    Eavesdropper,
+    asking,
+    eavesdropper,
+    echoing,
+    of_version_1,
+    replaying,
+    welcoming,
+)
 
 TOKEN = "correct horse battery staple"
+SECRET = exchange.TOKEN
+"""Of which an `Eavesdropper` looks that it does not hear it."""
+
 Wait = Callable[[Callable[[], bool]], None]
 
 
@@ -292,6 +307,69 @@ def test_tls_is_trusted_by_its_pinned_fingerprint_only(
     wait(lambda: phase(window) is LinkPhase.LIVE)
     program.let_happen()
     wait(lambda: seen(window) == 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (welcoming, "cannot prove that it knows the token"),
+        (replaying, "cannot prove that it knows the token"),
+        (of_version_1, "version 1 would send the token in the clear"),
+        (echoing, "may not send HELLO"),
+        (asking, "has not proved that it knows the token: it says: no token"),
+    ],
+)
+def test_who_listens_at_the_address_learns_nothing_of_the_token(
+    answer: Answer, said: str, make_window: MakeWindow, wait: Wait
+) -> None:
+    with eavesdropper(answer) as ear:
+        window = make_window(f"127.0.0.1:{ear.port}", token=SECRET)
+        wait(lambda: phase(window) is LinkPhase.FAILED)
+        text = window.session_part.page.text.text()
+        assert said.lower() in text.lower()
+        assert SECRET not in text
+        assert "gcspy-evil" not in text
+        assert f"127.0.0.1:{ear.port}" in text
+    ear.learned_nothing()
+
+
+def test_a_unix_socket_gets_no_token(
+    socket_directory: Path, program: Program, make_window: MakeWindow, wait: Wait
+) -> None:
+    path = socket_directory / "ear"
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen()
+    with Eavesdropper(listening, of_version_1) as ear:
+        window = make_window(f"unix:{path}", token=SECRET)
+        wait(lambda: phase(window) is LinkPhase.LIVE)
+        window.link.close()
+    ear.learned_nothing()
+
+
+def test_a_window_proves_anew_each_time_and_goes_on_where_it_was(
+    program: Program, make_window: MakeWindow, wait: Wait
+) -> None:
+    relay = Relay(None, program.server.serve("127.0.0.1:0", token=TOKEN).addresses[0])
+    try:
+        window = make_window(relay.address, token=TOKEN)
+        wait(lambda: phase(window) is LinkPhase.LIVE)
+        for _ in range(3):
+            relay.cut()
+            wait(lambda: phase(window) is LinkPhase.LOST)
+            wait(lambda: phase(window) is LinkPhase.LIVE)
+        program.let_happen()
+        wait(lambda: seen(window) >= 1)
+        assert window.link.version == 2
+    finally:
+        relay.close()
+
+
+def test_a_window_refuses_plain_tcp_to_another_machine(make_window: MakeWindow, wait: Wait) -> None:
+    window = make_window("192.0.2.1:7777", token=SECRET)
+    assert phase(window) is LinkPhase.FAILED
+    assert "would carry the heap in the clear" in window.session_part.page.text.text()
+    assert "ssh -N -L 7777:127.0.0.1:7777 192.0.2.1" in window.link.status.remedy
 
 
 @contextmanager

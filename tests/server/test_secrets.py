@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from gcspy_protocol.errors import CommandError, LinkError, Refused, VersionMisma
 
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
+from gcspy.lasting import LastingLink
 from gcspy.link import connect
 from gcspy_server.api import Listening
 from tests.protocol.exchange import TOKEN, WELCOME, exchange
@@ -216,6 +218,39 @@ def test_a_server_that_sends_a_byte_now_and_then_does_not_keep_a_client() -> Non
     ):
         connect(f"127.0.0.1:{ear.port}", token=TOKEN, client="client", timeout_secs=1.0)
     ear.learned_nothing()
+
+
+@pytest.mark.parametrize(
+    ("answer", "about"),
+    [
+        (nobody, "not connected again within 0.3 s: the server at .* does not answer"),
+        (truncating, "not connected again within 0.3 s: .* closed the connection"),
+        (replaying, "cannot prove that it knows the token"),
+    ],
+)
+def test_a_link_that_is_made_anew_asks_for_a_proof_again_and_does_not_hang(
+    serve: Serve, answer: Answer, about: str
+) -> None:
+    relay = Relay(None, serve(Target(), "127.0.0.1:0", token=TOKEN).addresses[0])
+    try:
+        with eavesdropper(answer) as ear:
+            places = chain([relay.address], repeat(f"127.0.0.1:{ear.port}"))
+            with LastingLink(
+                lambda: connect(next(places), token=TOKEN, client="client", timeout_secs=1.0),
+                within_secs=0.3,
+            ) as link:
+                assert isinstance(link.receive(), m.Welcome)
+                relay.cut()
+                with pytest.raises(LinkError, match=about):
+                    read_for_ever(link)
+        ear.learned_nothing()
+    finally:
+        relay.close()
+
+
+def read_for_ever(link: LastingLink) -> None:
+    for _ in link:
+        pass
 
 
 # ------------------------------------------------------------- somebody in between
