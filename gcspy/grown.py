@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gcspy_protocol.errors import CommandError
+from gcspy_protocol.text.visible import visible
 from gcspy_replay.file.export.tables import Wanted
 
 from gcspy.recorded import opened
@@ -120,19 +121,22 @@ def print_as_json(found: Grown) -> None:
 def print_as_text(found: Grown) -> None:
     """A table for people."""
     took = duration(found.now.time_nanos - found.before.time_nanos)
-    say(f"{found.space}: from event {found.first:,} to {found.last:,}, {took}")
+    say(f"{visible(found.space)}: from event {found.first:,} to {found.last:,}, {took}")
     if not found.rows:
         say("nothing changed")
         return
     head = [
         "Type",
-        *(text for name in found.measures for text in (f"{name} grew", f"{name} now")),
+        *(
+            text
+            for name in map(visible, found.measures)
+            for text in (f"{name} grew", f"{name} now")
+        ),
         "Over time",
     ]
     rows = [
         [
-            "".join(c if c.isprintable() else "?" for c in row.name)
-            + (" (new)" if row.new else ""),
+            visible(row.name) + (" (new)" if row.new else ""),
             *(
                 text
                 for change in row.changes

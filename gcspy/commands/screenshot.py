@@ -126,7 +126,9 @@ def command(
 
         # Python hears a signal between two of its own steps, and Qt may draw for long in one:
         # the system ends us at once. The sidecar sees its standard input end, and goes.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         take_screenshot(
             place.address,
             output,

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
 
-from gcspy_client.view.plain.widgets import menu_action
+from gcspy_client.view.plain.widgets import menu_action, say_action
 from gcspy_client.view.shell.command_palette import Entry
 from gcspy_client.view.shell.key_sheet import KeyRow
 
@@ -199,7 +199,7 @@ class Actions:
             if action.menu == title:
                 self._made[action.name].setEnabled(action.enabled())
                 if action.words_now is not None:
-                    self._made[action.name].setText(action.words_now())
+                    say_action(self._made[action.name], action.words_now())
                 if action.checked is not None:
                     self._made[action.name].setChecked(action.checked())
 

@@ -117,6 +117,8 @@ TEXT_CALLS = frozenset(
         "showText",
         "toHtml",
         "openUrl",
+        "setAccessibleDescription",
+        "setAccessibleName",
         "setBuddy",
         "setTitle",
         "setHorizontalHeaderLabels",

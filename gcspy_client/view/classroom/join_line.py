@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QVBoxLayout, QWidget
 
-from gcspy_client.view.plain.text import copy_text, set_window_title
+from gcspy_client.view.plain.text import copy_text, set_accessible_name, set_window_title
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import numbers_font
 
@@ -19,9 +20,9 @@ __all__ = ["JoinSheet", "join_line"]
 _LARGEST = 34.0
 _SMALLEST = 10.0
 
-_NOBODY = (
-    "Nobody can join from another computer: this session listens on this one only.\n"
-    "Start it with --listen tls:0.0.0.0:0, and the line to join with is shown here."
+_NOBODY = Lines(
+    "Nobody can join from another computer: this session listens on this one only.",
+    "Start it with --listen tls:0.0.0.0:0, and the line to join with is shown here.",
 )
 _TOKEN = (
     "They are asked for the session's token: say it, or give it in a file. It is not in this line."
@@ -58,7 +59,7 @@ class JoinSheet(QDialog):
         column.addWidget(title)
         for line in self.lines:
             label = PlainLabel(line)
-            label.setAccessibleName(line)
+            set_accessible_name(label, line)
             label.setWordWrap(True)
             self.labels.append(label)
             column.addWidget(label, 1)

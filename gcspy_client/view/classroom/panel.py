@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.model.attendance import Seat, summary_words
 from gcspy_client.model.palette import Theme
-from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.tables import Cell, RowsModel
@@ -67,7 +67,7 @@ class ClassPanel(QFrame):
             label.setWordWrap(True)
         self.rows = RowsModel(("Name", "", "Has read"), (), tokens(theme))
         self.table = QTableView()
-        self.table.setAccessibleName("Who is present")
+        set_accessible_name(self.table, "Who is present")
         self._dress_table()
         self.follow = self._button(
             "Follow", "Look where the leader looks, or roam (Shift+F)", self.follow_toggled.emit

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
-from gcspy_protocol.text.visible import visible
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QStackedLayout
@@ -47,9 +47,7 @@ class DifferencePicture(Picture):
 
 def _tip_lines(told: list[tuple[str, str]]) -> str:
     """A line for each thing that is told of a place; a name that has lines forges none."""
-    return "\n".join(
-        ": ".join(visible(part) for part in (name, text) if part) for name, text in told
-    )
+    return Lines(*(": ".join(part for part in (name, text) if part) for name, text in told))
 
 
 class _DifferenceCanvas(RendererCanvas):

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QResizeEvent
 from PySide6.QtWidgets import (
@@ -336,8 +337,11 @@ class ComparePanel(QWidget):
             head.addWidget(button)
         self.note.setProperty("tone", "warning")
         empty = PlainLabel(
-            "Nothing is compared.\nShow an event and press A to set it as A; then go to another event: "
-            "the tiles show what is more there (orange) and what is less (blue)."
+            Lines(
+                "Nothing is compared.",
+                "Show an event and press A to set it as A; then go to another event: "
+                "the tiles show what is more there (orange) and what is less (blue).",
+            )
         )
         empty.setProperty("dim", "true")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)

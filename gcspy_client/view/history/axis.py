@@ -14,7 +14,7 @@ from gcspy_client.model.history.view import HistoryView
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.playback.strip import Stretch, moment_text, ticks_in
 from gcspy_client.view.history.canvas import LEFT, HistoryCanvas
-from gcspy_client.view.plain.text import draw_text_at
+from gcspy_client.view.plain.text import draw_text_at, set_accessible_name
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["HistoryAxis", "axis_ticks"]
@@ -62,7 +62,7 @@ class HistoryAxis(QWidget):
         self._theme = theme
         self._canvas: HistoryCanvas | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Axis of events")
+        set_accessible_name(self, "Axis of events")
 
     def sizeHint(self) -> QSize:
         """Two lines of numbers."""

@@ -47,7 +47,7 @@ from gcspy_client.model.history.view import (
 )
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.history.time import HistoryTime
-from gcspy_client.view.plain.text import draw_text
+from gcspy_client.view.plain.text import draw_text, set_accessible_name
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["LEFT", "RIGHT", "Brush", "HistoryCanvas"]
@@ -132,7 +132,7 @@ class HistoryCanvas(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(LEFT + RIGHT + 120, _TOP + _BOTTOM + 48)
-        self.setAccessibleName("History graph")
+        set_accessible_name(self, "History graph")
 
     # ------------------------------------------------------------------ what it shows
 

@@ -21,7 +21,7 @@ from gcspy_client.model.history.view import HistoryPicture, HistoryView
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import short_amount
 from gcspy_client.view.history.canvas import LEFT, RIGHT, Brush, HistoryCanvas
-from gcspy_client.view.plain.text import draw_text
+from gcspy_client.view.plain.text import draw_text, set_accessible_name
 from gcspy_client.view.theme import small_font, tokens
 
 __all__ = ["HistorySeries", "Plotted", "pooled_line"]
@@ -87,7 +87,7 @@ class HistorySeries(QWidget):
         self.kind = SeriesKind.MEAN
         self._lines: tuple[tuple[object, ...], list[tuple[Floats, Floats]]] = ((), [])
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Series of the chosen tiles")
+        set_accessible_name(self, "Series of the chosen tiles")
         canvas.drawn_anew.connect(self.update)
 
     def sizeHint(self) -> QSize:

@@ -35,7 +35,7 @@ from gcspy_client.view.history.feed import HistoryFeed
 from gcspy_client.view.history.series import HistorySeries, Plotted
 from gcspy_client.view.history.time import HistoryTime
 from gcspy_client.view.icons import icon
-from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton, PlainToolButton
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.widgets.chooser import Chooser
@@ -125,7 +125,7 @@ class HistoryTrack(QWidget):
             (self.close_button, "Close this graph", self.closed.emit),
         ):
             set_tip(button, words)
-            button.setAccessibleName(words)
+            set_accessible_name(button, words)
             button.setFixedSize(18, 18)
             button.clicked.connect(done)
         head = QHBoxLayout()
@@ -419,7 +419,7 @@ class HistoryTrack(QWidget):
         cross.setIcon(icon("cross", tokens(self._theme).dim, tokens(self._theme).border))
         cross.setFixedSize(18, 18)
         set_tip(cross, "plot these tiles no more")
-        cross.setAccessibleName(f"Plot {brush.name} no more")
+        set_accessible_name(cross, f"Plot {brush.name} no more")
         cross.clicked.connect(partial(self.remove_brush, brush))
         row = QHBoxLayout(chip)
         row.setContentsMargins(0, 0, 0, 0)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from gcspy_client.view.plain.text import draw_text
+from gcspy_client.view.plain.text import draw_text, set_accessible_name
 from gcspy_client.view.theme import Tokens
 
 __all__ = ["Curtain"]
@@ -26,7 +26,7 @@ class Curtain(QWidget):
     def __init__(self, covered: QWidget, words: str, colours: Tokens) -> None:
         super().__init__(covered)
         self._covered, self._words, self._colours = covered, words, colours
-        self.setAccessibleName(words)
+        set_accessible_name(self, words)
         covered.installEventFilter(self)
         self.hide()
 

@@ -21,7 +21,7 @@ from gcspy_client.lessons.lesson import Lesson, Question
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.plain.markdown import MarkdownParagraph, MarkdownText
-from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 
 __all__ = ["LessonPanel"]
@@ -59,7 +59,7 @@ class LessonPanel(QWidget):
         self.bar.setFixedHeight(4)
         self.text = MarkdownText()
         self.text.anchorClicked.connect(self._follow)
-        self.text.setAccessibleName("Text of the lesson")
+        set_accessible_name(self.text, "Text of the lesson")
         larger = self.text.font()
         larger.setPointSizeF(larger.pointSizeF() * _LARGER)
         self.text.setFont(larger)

@@ -9,6 +9,7 @@ from gcspy_protocol.details import Answer, AnswerState
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Message
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 
@@ -32,7 +33,10 @@ _TITLES = {
     "lifetimes.gcs": "Ages at death, in collections",
     "collections": "Each collection",
 }
-_NONE_HERE = "How long objects live is told of traces of objects: gcspy replay TRACE.\nThis session does not name single objects."
+_NONE_HERE = Lines(
+    "How long objects live is told of traces of objects: gcspy replay TRACE.",
+    "This session does not name single objects.",
+)
 
 
 class AgePanel(ChartView):

@@ -11,6 +11,7 @@ from gcspy_protocol.budget import Budget
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import Mode
 from gcspy_protocol.settings import SetSetting, Setting
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
@@ -308,9 +309,7 @@ def _sentence(words: str) -> str:
 
 def _old_words(session: ClientInterpreter) -> str:
     old = [f"{name}: {duration(age)} before" for name, age in cost.old_spaces(session)]
-    return (
-        "Not gathered at the latest event\n" + "\n".join(f"  {one}" for one in old) if old else ""
-    )
+    return Lines("Not gathered at the latest event", *(f"  {one}" for one in old)) if old else ""
 
 
 class CostPart(Part):

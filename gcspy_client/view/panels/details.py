@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.model import EventFilter, Presentation, Stream
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QFrame,
@@ -180,7 +181,7 @@ class Details(QObject):
         space = picture.space
         stream = picture.source.schema
         self._name.setText(space.space.name)
-        info = space.info or space.space.description
+        info = Lines.of(space.info or space.space.description)
         self._info.setText(info)
         self._info.setVisible(bool(info))
         self._list_streams(space, picture.stream_id)
@@ -262,7 +263,7 @@ class Details(QObject):
             tip = stream.description or stream.name
             name = Cell(
                 f"{stream.name} (stale)" if stale else stream.name,
-                f"{tip}\nGathered at an earlier event, occurrence {state.occurrence:,}"
+                Lines(tip, f"Gathered at an earlier event, occurrence {state.occurrence:,}")
                 if stale
                 else tip,
                 tone="warning" if stale else "accent" if stream.id == chosen else "text",
@@ -270,16 +271,14 @@ class Details(QObject):
             )
             summary = state.summary
             old = summary is not None and event is not None and summary.sequence != event.sequence
-            covered = (
-                f"\ncovers {summary.covered:,} of {space.count:,} tiles"
-                if summary is not None
-                else ""
-            )
+            tips = [summary_text(stream, summary)]
+            if summary is not None:
+                tips.append(f"covers {summary.covered:,} of {space.count:,} tiles")
+            if old:
+                tips.append("stale: from an earlier event")
             whole = Cell(
                 summary_short(stream, summary if space.count else None),
-                summary_text(stream, summary)
-                + covered
-                + ("\nstale: from an earlier event" if old else ""),
+                Lines(*tips),
                 tone="warning" if old else "text",
             )
             rows.append(

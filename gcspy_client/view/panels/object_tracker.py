@@ -12,6 +12,7 @@ from gcspy_protocol.details import Answer, AnswerState, Query
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Naming
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt
 
 from gcspy_client.model.palette import Theme
@@ -29,10 +30,10 @@ _OBJECTS, _LIFE, _NEIGHBOURS = SOUGHT
 _FIRST_FOUND, _FIRST_NEAR, _FIRST_LIFE = 1 << 24, 2 << 24, 3 << 24
 """Each kind of question has numbers of its own: the answers come over one connection."""
 
-_NONE_HERE = (
-    "This session does not tell of single objects.\nAn object trace does: gcspy replay TRACE."
+_NONE_HERE = Lines(
+    "This session does not tell of single objects.", "An object trace does: gcspy replay TRACE."
 )
-_FOLLOW_FIRST = "No object is followed.\nFind objects, and press Enter on one."
+_FOLLOW_FIRST = Lines("No object is followed.", "Find objects, and press Enter on one.")
 
 
 class ObjectTracker(Part):
@@ -188,7 +189,10 @@ class ObjectTracker(Part):
         session = self._desk.session
         if self._text is None:
             self.panel.say(
-                "Say what is sought, and press Enter.\nNothing said: all objects, the largest first."
+                Lines(
+                    "Say what is sought, and press Enter.",
+                    "Nothing said: all objects, the largest first.",
+                )
             )
             return
         scope = self.panel.scope.currentIndex()

@@ -18,7 +18,7 @@ from gcspy_client.model.panels import cost
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.part import Part
-from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.chooser import Chooser
 
@@ -61,7 +61,7 @@ class _Row(QObject):
             self._make_range(setting)
         for widget in self.widgets:
             set_tip(widget, setting.about)
-            widget.setAccessibleName(setting.name)
+            set_accessible_name(widget, setting.name)
 
     def _make_range(self, setting: Setting) -> None:
         low, high = max(setting.minimum, -_MOST), min(setting.maximum, _MOST)

@@ -9,6 +9,7 @@ from gcspy_protocol.interpreter import SpaceState, StreamState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Presentation
 from gcspy_protocol.named import NamedStream
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtWidgets import QFrame, QHeaderView, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
@@ -91,7 +92,7 @@ def _rows_of(state: StreamState, count: int, event: Event | None) -> list[tuple[
         "tiles that the summary covers",
         tone="text" if summary.covered == count else "warning",
     )
-    tip = f"{whole}\nstale: from an earlier event" if old else whole
+    tip = Lines(whole, "stale: from an earlier event") if old else whole
     if schema.presentation is not Presentation.ENUM or not summary.covered:
         return [(name, Cell(f"{whole} (stale)" if old else whole, tip, tone=tone), tiles)]
     lines: list[tuple[Cell, ...]] = [(name, Cell("stale" if old else "", tip, tone=tone), tiles)]

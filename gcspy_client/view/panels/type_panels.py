@@ -10,6 +10,7 @@ from time import monotonic
 from gcspy_protocol.details import Answer, AnswerState
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Message
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt, QTimer
 
 from gcspy_client.model.palette import Theme
@@ -138,7 +139,7 @@ class TypePanels(Part):
                 if gone
                 else "Select a tile: what is in it is told here."
             )
-            self.contents.say(f"{why}\nOr choose the whole space.", space.space.name)
+            self.contents.say(Lines(why, "Or choose the whole space."), space.space.name)
             return
         title = f"{space.space.name}, whole" if tile is None else tile_title(space, tile)
         subject = Subject(
@@ -189,7 +190,10 @@ class TypePanels(Part):
         if not self._desk.link.status.phase.connected:
             return "Nobody can be asked: there is no connection."
         if not self._desk.session.is_live:
-            return "Not recorded: nobody asked this at that event.\nEnd goes back to now; what grew (Shift+G) is known of each event."
+            return Lines(
+                "Not recorded: nobody asked this at that event.",
+                "End goes back to now; what grew (Shift+G) is known of each event.",
+            )
         return "Asking…"
 
     def _none_here(self, space: SpaceState) -> str:
@@ -199,7 +203,7 @@ class TypePanels(Part):
             if kinds_of(one.space.details)
         ]
         where = f"Spaces that do: {', '.join(others)}." if others else _LEVEL
-        return f"The space {space.space.name} does not tell what is in its tiles.\n{where}"
+        return Lines(f"The space {space.space.name} does not tell what is in its tiles.", where)
 
     # ---------------------------------------------------------------------------- growth
 
@@ -227,7 +231,7 @@ class TypePanels(Part):
         shown = self._desk.session.interpreter
         space = growing_space(shown)
         if space is None:
-            self.growth.say(f"Nothing here has types.\n{_LEVEL}")
+            self.growth.say(Lines("Nothing here has types.", _LEVEL))
             return
         now = sample_of(shown, space)
         then, called = self._then(space.space.id)
@@ -240,7 +244,10 @@ class TypePanels(Part):
             return
         if then.sequence >= now.sequence:
             self.growth.say(
-                "This is the earlier event itself, or one before it.\nGo on to a later event, or set an earlier one as A (key A)."
+                Lines(
+                    "This is the earlier event itself, or one before it.",
+                    "Go on to a later event, or set an earlier one as A (key A).",
+                )
             )
             return
         rows = growth(then, now, space, self.log.samples)
@@ -271,5 +278,5 @@ _WHY = {
     AnswerState.UNKNOWN: "Unknown: {reason}.",
     AnswerState.GONE: "Gone: {reason}.",
     AnswerState.REFUSED: "Not told: {reason}.",
-    AnswerState.NOT_RECORDED: "Not recorded: {reason}.\nWhat grew (Shift+G) is known of each event.",
+    AnswerState.NOT_RECORDED: "Not recorded: {reason}. What grew (Shift+G) is known of each event.",
 }

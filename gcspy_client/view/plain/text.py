@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from gcspy_protocol.text.visible import shortened, visible, visible_lines
+from gcspy_protocol.text.visible import Lines, shortened, visible, visible_lines
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QGuiApplication, QPainter
 from PySide6.QtWidgets import QToolTip, QWidget
@@ -21,6 +21,7 @@ __all__ = [
     "draw_text_at",
     "elided",
     "hide_tip",
+    "set_accessible_name",
     "set_tip",
     "set_window_title",
     "show_tip",
@@ -46,12 +47,19 @@ class _Tipped(Protocol):
 
 def shown(text: str) -> str:
     """A text for one line: nothing hidden in it, and no longer than is ever looked at."""
-    return visible(shortened(text, MOST_SHOWN))
+    return _cut(visible(shortened(text, MOST_SHOWN)), MOST_SHOWN)
 
 
 def shown_lines(text: str) -> str:
-    """A text that may have lines."""
-    return visible_lines(shortened(text, _MOST_TIP_CHARS))
+    """A text where lines are possible: it has some if it is `Lines`."""
+    beginning = shortened(text, _MOST_TIP_CHARS)
+    words = visible_lines(beginning) if isinstance(text, Lines) else visible(beginning)
+    return _cut(words, _MOST_TIP_CHARS)
+
+
+def _cut(words: str, most: int) -> str:
+    """Escapes are longer than what they stand for: what is beyond twice the length is left out."""
+    return words if len(words) <= 2 * most else f"{words[: 2 * most]}…"
 
 
 def button_words(text: str) -> str:
@@ -64,19 +72,26 @@ def tip_words(text: str) -> str:
 
     There is no other way to tell Qt that a tooltip is plain text than to have it not look like
     HTML: a word joiner, which has neither width nor glyph, stands behind each ``<``. Long lines
-    are broken, as a tooltip without HTML is as wide as its longest line.
+    are broken, as a tooltip without HTML is as wide as its longest line; what goes on is indented.
     """
     lines = []
     for line in shown_lines(text).split("\n"):
+        lines.append(line[:_TIP_COLUMNS])
         lines += [
-            line[start : start + _TIP_COLUMNS] for start in range(0, len(line), _TIP_COLUMNS)
-        ] or [""]
+            "  " + line[start : start + _TIP_COLUMNS]
+            for start in range(_TIP_COLUMNS, len(line), _TIP_COLUMNS)
+        ]
     return _NOT_HTML.sub("\\g<0>\u2060", "\n".join(lines))
 
 
 def set_tip(target: _Tipped, text: str) -> None:
     """Give a widget, an action or an item a tooltip."""
     target.setToolTip(tip_words(text))
+
+
+def set_accessible_name(widget: QWidget, text: str) -> None:
+    """Say what a widget is called by a screen reader."""
+    widget.setAccessibleName(shown(text))
 
 
 def show_tip(place: QPoint, text: str, widget: QWidget) -> None:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gcspy_protocol.text.visible import visible
-from PySide6.QtCore import QObject, QStringListModel, Qt
+from gcspy_protocol.text.visible import shortened, visible
+from PySide6.QtCore import QObject, QSize, QStringListModel, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -41,7 +41,17 @@ __all__ = [
     "PlainRadioButton",
     "PlainToolButton",
     "menu_action",
+    "say_action",
 ]
+
+_MOST_IN_A_MENU = 200
+"""Characters of an entry: a menu is as wide as its longest."""
+
+_MOST_ON_A_BUTTON = 100
+"""Characters on a button or beside a box: it is as wide as they are."""
+
+_WIDEST = 400
+"""Pixels that a label of one line insists on; what does not fit is cut off. None of ours is longer."""
 
 _MOST_EDITED = 1 << 16
 """Characters of a line that can be edited: as long as a text on the wire may be."""
@@ -84,6 +94,11 @@ class PlainLabel(QLabel):
             _LONG_WORD.sub(_breakable, shown_lines(text)) if self.wordWrap() else shown(text)
         )
 
+    def minimumSizeHint(self) -> QSize:
+        """A name of any length lets no window become wider."""
+        hint = super().minimumSizeHint()
+        return hint if self.wordWrap() else hint.boundedTo(QSize(_WIDEST, hint.height()))
+
     def setWordWrap(self, on: bool) -> None:
         """Have several lines, or one."""
         super().setWordWrap(on)
@@ -98,6 +113,11 @@ class PlainLabel(QLabel):
         raise TypeError("a label shows plain text; Markdown is for a MarkdownText")
 
 
+def _beside(text: str) -> str:
+    """What stands on a button or beside a box."""
+    return button_words(shortened(text, _MOST_ON_A_BUTTON))
+
+
 class PlainPushButton(QPushButton):
     """A button.
 
@@ -107,11 +127,11 @@ class PlainPushButton(QPushButton):
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(button_words(text), parent)
+        super().__init__(_beside(text), parent)
 
     def setText(self, text: str) -> None:
         """Say something else."""
-        super().setText(button_words(text))
+        super().setText(_beside(text))
 
     def text(self) -> str:
         """What it says."""
@@ -130,7 +150,7 @@ class PlainToolButton(QToolButton):
 
     def setText(self, text: str) -> None:
         """Say something else."""
-        super().setText(button_words(text))
+        super().setText(_beside(text))
 
     def text(self) -> str:
         """What it says."""
@@ -146,11 +166,11 @@ class PlainCheckBox(QCheckBox):
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(button_words(text), parent)
+        super().__init__(_beside(text), parent)
 
     def setText(self, text: str) -> None:
         """Say something else."""
-        super().setText(button_words(text))
+        super().setText(_beside(text))
 
     def text(self) -> str:
         """What it says."""
@@ -166,11 +186,11 @@ class PlainRadioButton(QRadioButton):
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(button_words(text), parent)
+        super().__init__(_beside(text), parent)
 
     def setText(self, text: str) -> None:
         """Say something else."""
-        super().setText(button_words(text))
+        super().setText(_beside(text))
 
     def text(self) -> str:
         """What it says."""
@@ -256,7 +276,7 @@ class PlainMenu(QMenu):
     """A menu whose texts may be anything: no letter of them is a mnemonic."""
 
     def __init__(self, parent: QWidget | None = None, *, title: str = "") -> None:
-        super().__init__(button_words(title), parent)
+        super().__init__(button_words(shortened(title, _MOST_IN_A_MENU)), parent)
 
     def add(self, text: str, run: Callable[..., object] | None = None) -> QAction:
         """One more entry.
@@ -265,7 +285,7 @@ class PlainMenu(QMenu):
             text: What it says.
             run: What is done when it is chosen.
         """
-        made = super().addAction(button_words(text))
+        made = super().addAction(button_words(shortened(text, _MOST_IN_A_MENU)))
         made.setToolTip(tip_words(text))  # by default the text, as it may be HTML
         if run is not None:
             made.triggered.connect(run)
@@ -278,12 +298,19 @@ class PlainMenu(QMenu):
             title: What its entry says.
         """
         made = PlainMenu(self, title=title)
+        made.menuAction().setToolTip(tip_words(title))  # by default the title, as it may be HTML
         super().addMenu(made)
         return made
 
 
 def menu_action(text: str, parent: QObject) -> QAction:
     """An action of our own table: an ampersand in its text is before the letter that chooses it."""
-    made = QAction(shown(text), parent)
-    made.setToolTip(tip_words(text.replace("&", "")))
+    made = QAction(parent)
+    say_action(made, text)
     return made
+
+
+def say_action(action: QAction, text: str) -> None:
+    """Let an action of our own table say something else."""
+    action.setText(shown(shortened(text, _MOST_IN_A_MENU)))
+    action.setToolTip(tip_words(text.replace("&", "")))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from gcspy_protocol.messages import Playback, Welcome
 from gcspy_protocol.model import Mode
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
@@ -96,11 +97,9 @@ class EventBar(QWidget):
             self._facts.setText("")
             return
         self._server.setText(welcome.server)
-        facts = "\n".join(f"{key}: {value}" for key, value in welcome.target.items())
-        set_tip(
-            self._server,
-            "\n".join(part for part in (welcome.server, welcome.general_info, facts) if part),
-        )
+        facts = [f"{key}: {value}" for key, value in welcome.target.items()]
+        info = [Lines.of(welcome.general_info)] if welcome.general_info else []
+        set_tip(self._server, Lines(welcome.server, *facts, *info))
         mode = live.mode or welcome.mode
         self._mode.setText(mode.value)
         set_tip(self._mode, mode_words(mode))
@@ -120,7 +119,7 @@ class EventBar(QWidget):
             return
         then = recorded_words(welcome, self._session.live.playback, rung_of(self._session.live))
         self._recorded.setText(then[0])
-        set_tip(self._recorded, "\n".join(then[1:]))
+        set_tip(self._recorded, Lines(*then[1:]))
         hidden = len(then) > 2
         if self._recorded.property("tone") != ("warning" if hidden else ""):
             self._recorded.setProperty("tone", "warning" if hidden else "")

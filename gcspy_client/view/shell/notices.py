@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcspy_protocol.model import ControlState
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -36,7 +37,7 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
                 "The session has ended" if status.phase is LinkPhase.ENDED else "Could not connect"
             )
             parts = [status.address, _sentence(status.message), _sentence(status.remedy)]
-            return title, "\n".join(part for part in parts if part), True, True
+            return title, Lines(*(part for part in parts if part)), True, True
         case LinkPhase.LIVE:
             if session.live.state is ControlState.ENDED:
                 return "The target has ended", _sentence(session.live.state_reason), False, True

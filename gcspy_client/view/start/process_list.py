@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import (
     QEvent,
     QModelIndex,
@@ -84,7 +85,7 @@ class _Model(PlainTableModel):
         if role == Qt.ItemDataRole.ForegroundRole and not row.watchable:
             return QBrush(QColor(tokens(self.theme).dim))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row.command if row.watchable else f"{row.command}\n{row.why_not}"
+            return row.command if row.watchable else Lines(row.command, row.why_not)
         return _alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QFrame,
@@ -181,7 +182,7 @@ class StartPage(QWidget):
         for one in recent:
             gone = one.missing()
             where = (one.address and "a server") or str(one.files[0].parent)
-            tip = "\n".join(str(path) for path in one.files) or one.address
+            tip = Lines(*(str(path) for path in one.files)) or one.address
             self.recent.add(
                 one.name,
                 "gone: it was moved or deleted" if gone else where,
@@ -197,7 +198,7 @@ class StartPage(QWidget):
         """List the samples."""
         self.samples.clear()
         for one in samples:
-            self.samples.add(one.title, one.about, f"{one.about}\n{one.path}", one)
+            self.samples.add(one.title, one.about, Lines(one.about, str(one.path)), one)
         self._sample_card.setVisible(bool(samples))
 
 

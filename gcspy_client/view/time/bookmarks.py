@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.text.visible import Lines
 from gcspy_replay.file import Recording, sidecar_of, sidecar_path
 from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import (
@@ -299,7 +300,7 @@ class BookmarkPanel(QFrame):
             self.table.setItem(row, column, item)
         item.setText(text)
         item.setData(Qt.ItemDataRole.UserRole, mark.number)
-        set_tip(item, "\n".join(part for part in (mark.title, mark.note) if part))
+        set_tip(item, Lines(*(part for part in (mark.title, mark.note) if part)))
         if column != 1:
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
             item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

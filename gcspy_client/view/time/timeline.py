@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from gcspy_protocol.model import EventFilter
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
@@ -37,7 +38,14 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.playback.strip import Stretch, Unrecorded, moment_text, ticks_in
 from gcspy_client.model.playback.timeline import Axis, Overview, Timeline
 from gcspy_client.model.text import duration
-from gcspy_client.view.plain.text import draw_text, draw_text_at, elided, hide_tip, show_tip
+from gcspy_client.view.plain.text import (
+    draw_text,
+    draw_text_at,
+    elided,
+    hide_tip,
+    set_accessible_name,
+    show_tip,
+)
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
 
@@ -168,7 +176,7 @@ class TimelineStrip(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Timeline")
+        set_accessible_name(self, "Timeline")
 
     # ------------------------------------------------------------------ what it shows
 
@@ -699,7 +707,7 @@ class TimelineStrip(QWidget):
         row = self._timeline.row(number)
         lines = [flag.title] if flag is not None and flag.title else []
         if row is None:
-            return "\n".join([*lines, f"event {number:,} is no longer kept"])
+            return Lines(*lines, f"event {number:,} is no longer kept")
         name = self._kind_name(int(row["event"]))
         since = int(row["time_nanos"]) - self._timeline.span(Axis.TIME)[0]
         lines.append(
@@ -712,7 +720,7 @@ class TimelineStrip(QWidget):
         lines += self._pooled_words(position.x() - lanes.left())
         if row["missed"]:
             lines.append(f"{int(row['missed']):,} events were missed right before it")
-        return "\n".join(lines)
+        return Lines(*lines)
 
     def _pooled_words(self, pixel: float) -> list[str]:
         overview = self._overview

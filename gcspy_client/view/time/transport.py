@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.playback.strip import moment_text
 from gcspy_client.view.icons import icon
-from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton, PlainToolButton
 from gcspy_client.view.theme import numbers_font, tokens
 from gcspy_client.view.widgets.chooser import Chooser
@@ -144,7 +144,7 @@ class Transport(QWidget):
         button.setFixedSize(28, 26)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.setObjectName(action)
-        button.setAccessibleName(action.removeprefix("time."))
+        set_accessible_name(button, action.removeprefix("time."))
         button.clicked.connect(lambda _checked=False: self.pressed.emit(action))
         self._icons[button] = shape
         return button

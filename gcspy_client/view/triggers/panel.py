@@ -14,6 +14,7 @@ from gcspy_protocol.errors import GCspyError
 from gcspy_protocol.expression import Evaluator, bind, parse_condition
 from gcspy_protocol.expression.client import ClientSource
 from gcspy_protocol.model import EventKind, Space
+from gcspy_protocol.text.visible import Lines
 from gcspy_protocol.triggers import MOST_NOTE_CHARS, Trigger, TriggerAction, TriggerStatus
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QResizeEvent
@@ -105,8 +106,10 @@ class TriggerPanel(QWidget):
         self._checked = Checked()
         self.table = QTableWidget(0, len(_COLUMNS))
         self.empty = PlainLabel(
-            "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true: write one, such as\n"
-            "sum(Used) > 1.2 * was(sum(Used))"
+            Lines(
+                "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true: write one, such as",
+                "sum(Used) > 1.2 * was(sum(Used))",
+            )
         )
         self.why_not = ElidedLabel()
         self.why_not.setProperty("tone", "warning")
@@ -296,8 +299,8 @@ class TriggerPanel(QWidget):
             fired,
             operand_words(status.operands),
         )
-        tip = "\n".join(
-            part for part in (trigger.note, condition, status.why, when, texts[-1]) if part
+        tip = Lines(
+            *(part for part in (trigger.note, condition, status.why, when, texts[-1]) if part)
         )
         colours = tokens(self._theme)
         for column, text in enumerate(texts):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["MOST_MARKS", "shortened", "visible", "visible_lines"]
+__all__ = ["MOST_MARKS", "Lines", "shortened", "visible", "visible_lines"]
 
 MOST_MARKS = 6
 """Combining marks on one letter that are shown as they are; no living script needs more."""
@@ -52,6 +52,30 @@ def visible_lines(text: str) -> str:
     return "\n".join(
         visible(line.replace("\t", "    ")) for line in text.replace("\r\n", "\n").split("\n")
     )
+
+
+class Lines(str):
+    """A text of several lines on purpose: each part is one, whatever stands in it.
+
+    Where a text may have lines, only one that is given as `Lines` has any: in all others a line break is shown as an
+    escape, so that no name can forge a line. What is made of it by formatting or joining is an ordinary text again.
+
+    Args:
+        parts: The lines; one that is `Lines` itself stands for all of its own.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *parts: str) -> Lines:
+        """Join the parts."""
+        return super().__new__(
+            cls, "\n".join(part if isinstance(part, Lines) else visible(part) for part in parts)
+        )
+
+    @classmethod
+    def of(cls, text: str) -> Lines:
+        """A text that is meant to have lines: ours, or what a stranger tells at length where nothing follows it."""
+        return cls(*visible_lines(text).split("\n"))
 
 
 def shortened(text: str, most: int) -> str:
