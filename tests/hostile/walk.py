@@ -44,7 +44,7 @@ def walked(window: MainWindow) -> list[Shown]:
             dock.show()
             dock.raise_()
         for space_id in list(window.spaces.panels):
-            window.select(space_id, 1)
+            window.selection.select(space_id, 1)
             window.settle()
             QApplication.processEvents()
             found += shown_texts()
