@@ -113,6 +113,7 @@ def print_session(link: LastingLink, printer: Printer) -> None:
     """
     session, before = ClientInterpreter(), None
     waiting: deque[Message] = deque()
+    state = session.state
     while (message := waiting.popleft() if waiting else link.receive()) is not None:
         if isinstance(message, Welcome) and session.welcome is not None:
             # Connected again: in the same session the event that everybody is sent at first may be known already.
@@ -121,6 +122,9 @@ def print_session(link: LastingLink, printer: Printer) -> None:
         change = session.apply(message)
         if isinstance(message, Fired):
             printer.show_fired(message)
+        if isinstance(message, State) and message.state is state and message.reason:
+            say_aside(message.reason)  # nothing changed: it says why no event comes
+        state = session.state
         if isinstance(message, State) and message.state is ControlState.ENDED:
             if printer.shortfall:
                 raise TargetGone(

@@ -182,6 +182,14 @@ def _say_playing(
     _answer(addresses=list(playing.addresses), notes=list(notes), files=made)
 
 
+class _WarningLines(logging.Handler):
+    """Says, until it is ready, what keeps it from that: who waits may show it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it as progress."""
+        _answer(progress=[record.getMessage(), 0, 1])
+
+
 class _ProgressLines:
     """Says how far it is, some ten times a second: who waits may show it."""
 
@@ -244,8 +252,15 @@ def main() -> int:
         elif does == "simulates":
             simulate(SimulatingOptions(**fields), stop=stop, on_ready=_say_listening)
         else:
+            warnings = _WarningLines()
+            logging.getLogger("gcspy").addHandler(warnings)
+
+            def ready(server: Server, listening: Listening) -> None:
+                logging.getLogger("gcspy").removeHandler(warnings)
+                _say_listening(server, listening)
+
             with _target(ServingOptions(**fields)) as options:
-                serve_target(options, stop=stop, on_ready=_say_listening)
+                serve_target(options, stop=stop, on_ready=ready)
     except GCspyError as error:
         _answer(error=str(error), exit_code=int(exit_code_of(error)))
         return exit_code_of(error)

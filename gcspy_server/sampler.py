@@ -7,19 +7,24 @@ at ``start + k / clock_hz`` whatever the ticks before it cost. Knows a driver's
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeGuard
 
 from gcspy_protocol.errors import CommandError, DriverError, TargetError
 
 from gcspy_server.drivers import Driver, WaitingDriver
 from gcspy_server.hosting.driver_group import DriverGroup
+from gcspy_server.hosting.slow_watch import slow_watch
 from gcspy_server.server import Server
 
 __all__ = ["next_tick", "reason_to_release", "run_driver"]
+
+_log = logging.getLogger("gcspy")
 
 
 def next_tick(last: int, elapsed_secs: float, clock_hz: float) -> int:
@@ -66,28 +71,50 @@ def run_driver(
             f"a clock of {clock_hz:g} Hz: give more than 0 and at most 1000 ticks a second"
         )
     server.let_go_when(lambda: reason_to_release(driver, stop))
-    start = time_secs()
-    tick = 0
     try:
-        driver.tick()
-        while True:
-            tick = next_tick(tick, time_secs() - start, clock_hz)
-            due = start + tick / clock_hz
-            if _waits(driver):
-                came = _wait_with_target(driver, server, stop, due, time_secs)
-            else:
-                came = _somebody_came(server, stop, max(0.0, due - time_secs()))
-            if came:
-                start, tick = time_secs(), 0
-            if stop.is_set():
-                return None
-            driver.tick()
+        with slow_watch(_slow_text(driver), partial(_tell_slow, server)):
+            _tick_until_stopped(driver, server, clock_hz, stop, time_secs)
+        return None
     except TargetError as error:
         server.end(str(error))
         return str(error)
     except DriverError as error:
         server.end(str(error))
         raise
+
+
+def _tick_until_stopped(
+    driver: Driver | DriverGroup,
+    server: Server,
+    clock_hz: float,
+    stop: threading.Event,
+    time_secs: Callable[[], float],
+) -> None:
+    start = time_secs()
+    tick = 0
+    driver.tick()
+    while True:
+        tick = next_tick(tick, time_secs() - start, clock_hz)
+        due = start + tick / clock_hz
+        if _waits(driver):
+            came = _wait_with_target(driver, server, stop, due, time_secs)
+        else:
+            came = _somebody_came(server, stop, max(0.0, due - time_secs()))
+        if came:
+            start, tick = time_secs(), 0
+        if stop.is_set():
+            return
+        driver.tick()
+
+
+def _slow_text(driver: Driver | DriverGroup) -> Callable[[], str]:
+    return driver.slow_text if isinstance(driver, DriverGroup) else str
+
+
+def _tell_slow(server: Server, text: str) -> None:
+    if text:
+        _log.warning("%s", text)
+    server.tell(text)
 
 
 def _waits(driver: Driver | DriverGroup) -> TypeGuard[WaitingDriver | DriverGroup]:

@@ -349,6 +349,10 @@ class Server:
         """Hold the target no more once this gives a reason: it is asked every half second of a delay or pause."""
         self._core.flow.let_go_when(why)
 
+    def tell(self, notice: str) -> None:
+        """Tell every client why no event comes; empty: it comes again. May be called in any thread."""
+        self._core.flow.tell(notice)
+
     def end(self, reason: str) -> None:
         """Say that the target is gone; clients keep what they have."""
         self._core.end(reason)

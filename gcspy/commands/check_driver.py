@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import click
 from gcspy_protocol.errors import DriverError
 
@@ -10,6 +13,11 @@ from gcspy.terminal import say
 __all__ = ["command"]
 
 _TICKS = 3
+
+_MOST_SECS = 30.0
+"""A driver that has not shown three events by then hangs."""
+
+_LOOK_SECS = 0.2
 
 
 @click.command()
@@ -20,30 +28,77 @@ def command(name: str, pid: int) -> None:
 
     The driver runs in this process: it is loaded, attached and asked for three events. Exit code 10 if the driver is faulty.
     """
-    from gcspy.target import attach_group
-    from gcspy_server.api import AttachOptions
+    check = _Check(name, pid)
+    thread = threading.Thread(target=check.run, name="gcspy check-driver", daemon=True)
+    thread.start()
+    waited = 0.0
+    while thread.is_alive() and not (slow := check.slow_text(waited)):
+        thread.join(_LOOK_SECS)
+        waited += _LOOK_SECS
+    if thread.is_alive():
+        raise DriverError(slow)
+    if check.error is not None:
+        raise check.error
 
-    group = attach_group(pid, AttachOptions(), (name,))
-    try:
-        described = group.describe()
-        server = described.server()
-        events: list[str] = []
-        group.open(server)
-        server.add_observer(lambda event: events.append(event.cause))
-        for _ in range(_TICKS):
-            group.tick()
-        say(f"{described.name}: {described.mode.value}, events {', '.join(described.events)}")
-        for space in server.spaces:
-            say(f"  {space.name}: {space.count:,} tiles")
-            for stream in space.streams:
-                gathered = "gathered" if stream.gathered else "not gathered"
-                say(f"    {stream.name}: {gathered}")
-        if not server.spaces:
-            raise DriverError(f"driver {name}: it adds no spaces, so nothing of it can be seen")
-        if len(events) < _TICKS:
-            raise DriverError(f"driver {name}: {len(events)} events in {_TICKS} ticks")
-        faults = [cause for cause in events if cause.startswith(f"driver {name}")]
-        if faults:
-            raise DriverError(faults[0])
-    finally:
-        group.close()
+
+class _Check:
+    """One run of a driver, in a thread of its own, which is left to itself if it never ends.
+
+    Attributes:
+        error: What it ended with; None: all is well, or it has not ended.
+    """
+
+    def __init__(self, name: str, pid: int) -> None:
+        self._name = name
+        self._pid = pid
+        self._slow: Callable[[], str] = str
+        self.error: BaseException | None = None
+
+    def slow_text(self, waited_secs: float) -> str:
+        """Say what takes too long; empty: nothing does."""
+        if text := self._slow():
+            return text
+        if waited_secs < _MOST_SECS:
+            return ""
+        return f"driver {self._name}: it has not shown {_TICKS} events within {_MOST_SECS:g} s"
+
+    def run(self) -> None:
+        """Run it, and keep what it raises."""
+        try:
+            self._run()
+        except BaseException as error:  # noqa: BLE001  # handed to the thread that waits
+            self.error = error
+
+    def _run(self) -> None:
+        from gcspy.target import attach_group
+        from gcspy_server.api import AttachOptions
+
+        group = attach_group(self._pid, AttachOptions(), (self._name,))
+        try:
+            described = group.describe()
+            server = described.server()
+            causes: list[str] = []
+            group.open(server)
+            self._slow = group.slow_text
+            server.add_observer(lambda event: causes.append(event.cause))
+            for _ in range(_TICKS):
+                group.tick()
+            say(f"{described.name}: {described.mode.value}, events {', '.join(described.events)}")
+            for space in server.spaces:
+                say(f"  {space.name}: {space.count:,} tiles")
+                for stream in space.streams:
+                    gathered = "gathered" if stream.gathered else "not gathered"
+                    say(f"    {stream.name}: {gathered}")
+            if not server.spaces:
+                raise DriverError(
+                    f"driver {self._name}: it adds no spaces, so nothing of it can be seen"
+                )
+            faults = [cause for cause in causes if cause.startswith(f"driver {self._name}")]
+            if faults:
+                raise DriverError(faults[0])
+            if len(causes) < _TICKS:
+                raise DriverError(
+                    f"driver {self._name}: {len(causes)} events in {_TICKS} ticks; each tick finishes the clock's event"
+                )
+        finally:
+            group.close()

@@ -21,16 +21,14 @@ from gcspy_protocol.model import PauseActsOn
 from gcspy_server.drivers import Driver, ServerDescription, SteppedDriver, WaitingDriver
 from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
 from gcspy_server.hosting.merged_description import merge
+from gcspy_server.hosting.slow_watch import SLOW_SECS, told_when_slow
 from gcspy_server.interpreter.wants import GatherRequest
 from gcspy_server.server import Server
 
-__all__ = ["MOST_FAULTS", "SLOW_SECS", "DriverGroup", "fault_text", "label_of"]
+__all__ = ["MOST_FAULTS", "DriverGroup", "fault_text", "label_of"]
 
 MOST_FAULTS = 5
 """A driver that failed so often in a row is given up."""
-
-SLOW_SECS = 5.0
-"""Who has been gathering for so long is told of, once an event."""
 
 _WAIT_SECS = 0.02
 """How long one of several drivers that wait for their targets waits, before it is another's turn."""
@@ -68,7 +66,8 @@ class DriverGroup:
     ) -> None:
         described = []
         for name, package, driver in drivers:
-            found = _called(name, package, "describe", driver.describe)
+            with told_when_slow(f"{label_of(name, package)}: describe", _log.warning):
+                found = _called(name, package, "describe", driver.describe)
             if not isinstance(found, ServerDescription):
                 raise DriverError(
                     f"{label_of(name, package)}: describe returned {_kind_of(found)}, not a ServerDescription"
@@ -87,7 +86,8 @@ class DriverGroup:
         self._clock_asked = self._clock_counts = self._clock_left_out = False
         self._clock_request: GatherRequest | None = None
         self._running: tuple[_Member, float] | None = None
-        self._told_slow = False
+        self._idle_since: float | None = None
+        self._events_seen = 0
         self.given_up: list[str] = []
 
     def describe(self) -> ServerDescription:
@@ -106,11 +106,12 @@ class DriverGroup:
             clock = self if len(self._all) > 1 else None
             member.server = DriverServer(server, member.share, clock)
             try:
-                member.driver.open(member.server)
+                with told_when_slow(f"{member.label}: open", _log.warning):
+                    member.driver.open(member.server)
                 self._check_opened(member)
             except TargetError:
                 raise
-            except Exception as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
                 self._give_up(member, fault_text("open", error))
 
     def _check_opened(self, member: _Member) -> None:
@@ -128,6 +129,14 @@ class DriverGroup:
             TargetError: The target ended, or cannot be read any more.
             DriverError: The last driver was given up.
         """
+        self._tick()
+        before, self._events_seen = self._events_seen, sum(self._opened().counts())
+        if self._events_seen > before:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = self._time_secs()
+
+    def _tick(self) -> None:
         server = self._opened()
         self._clock_asked = self._clock_counts = self._clock_left_out = False
         self._clock_request = None
@@ -222,7 +231,7 @@ class DriverGroup:
                     return False
             except TargetGone:
                 return False
-            except Exception as error:  # noqa: BLE001  # somebody else's code
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code
                 _log.warning("%s: %s", member.label, fault_text("alive", error))
         return True
 
@@ -231,24 +240,30 @@ class DriverGroup:
         for member in self._all:
             try:
                 member.driver.close()
-            except Exception as error:  # noqa: BLE001  # somebody else's code; the others are to be closed too
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code; the others are to be closed too
                 _log.warning("%s: %s", member.label, fault_text("close", error))
 
     def slow_text(self) -> str:
-        """Say who has been busy for too long at one event; empty: nobody, or it was told. In any thread."""
-        running = self._running
-        if running is not None and self._server is not None and self._server.holding:
-            self._running = running = (
-                running[0],
-                self._time_secs(),
-            )  # it is held: a pause is no work
-        if running is None or self._told_slow or self._time_secs() - running[1] < SLOW_SECS:
+        """Say which driver has been busy for too long now; empty: none. May be called in any thread."""
+        running, server, idle = self._running, self._server, self._idle_since
+        if server is None:
             return ""
-        self._told_slow = True
+        if idle is not None and not server.holding and self._time_secs() - idle >= SLOW_SECS:
+            return f"{', '.join(one.label for one in self._all)}: no event for {SLOW_SECS:g} s of ticks"
+        if running is None:
+            return ""
         member, since = running
+        if server.holding:  # a pause is no work
+            self._running = member, self._time_secs()
+            return ""
+        if self._time_secs() - since < SLOW_SECS:
+            return ""
         event = member.server.open_event if member.server is not None else None
-        doing = "has begun no event" if event is None else f"has not finished event {event}"
-        return f"{member.label}: it is at work for {self._time_secs() - since:.0f} s and {doing}"
+        doing = "has begun no event"
+        if event is not None and member.server is not None:
+            name = server.events[member.server.share.events[event]].name
+            doing = f"has not finished event {name!r}"
+        return f"{member.label}: busy for more than {SLOW_SECS:g} s, and {doing}"
 
     # ------------------------------------------------------------------------ faults
 
@@ -256,7 +271,6 @@ class DriverGroup:
         """Let a driver do something; whatever it raises is dealt with here."""
         if member not in self._members:
             return
-        self._told_slow = False
         self._running = member, self._time_secs()
         try:
             step()
@@ -268,7 +282,7 @@ class DriverGroup:
             if len(self._members) == 1:
                 raise
             self._give_up(member, str(error))
-        except Exception as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
             self._fail(member, fault_text(what, error))
         else:
             server = member.server
@@ -360,5 +374,5 @@ def _called(name: str, package: str, what: str, function: Callable[[], object]) 
         return function()
     except TargetError:
         raise
-    except Exception as error:  # somebody else's code
+    except (Exception, SystemExit) as error:  # somebody else's code
         raise DriverError(f"{label_of(name, package)}: {fault_text(what, error)}") from error

@@ -17,6 +17,7 @@ from gcspy_protocol.errors import DriverError, TargetError, Unsupported
 
 from gcspy_server.drivers import AttachOptions, Driver, Recognition, find_drivers
 from gcspy_server.hosting.driver_group import fault_text, label_of
+from gcspy_server.hosting.slow_watch import told_when_slow
 
 __all__ = ["Candidate", "DriverBench", "package_of"]
 
@@ -110,13 +111,14 @@ class DriverBench:
         driver = self.load(name)
         label = label_of(name, self.package(name))
         try:
-            found: object = driver.attach(pid, options)
+            with told_when_slow(f"{label}: attach", self._tell):
+                found: object = driver.attach(pid, options)
         except TargetError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise DriverError(f"{label}: {fault_text('attach', error)}") from error
         if not isinstance(found, Driver):
-            raise DriverError(f"{label}: attach returned a {type(found).__name__}, not a driver")
+            raise DriverError(f"{label}: attach returned {_kind_of(found)}, not a driver")
         return found
 
     def recognise(self, pid: int) -> list[Candidate]:
@@ -183,6 +185,10 @@ def _wrong_with(found: object) -> str:
         if not isinstance(value, kinds.get(field.name, (str,))):
             return f"a Recognition whose {field.name} is {value!r}"
     return ""
+
+
+def _kind_of(found: object) -> str:
+    return "None" if found is None else f"a {type(found).__name__}"
 
 
 class _Slow(Exception):

@@ -52,6 +52,7 @@ class Flow:
         self._resumes = 0
         self._held = False
         self._let_go: Callable[[], str] = str
+        self._notice = ""
 
     def let_go_when(self, why: Callable[[], str]) -> None:
         """Ask this, too, while the driver's thread is held: once it gives a reason, nothing is held any more."""
@@ -64,8 +65,8 @@ class Flow:
 
     @property
     def state(self) -> State:
-        """The state now, with its reason."""
-        return self._state
+        """The state now, with its reason, or with what there is to notice meanwhile."""
+        return self._told()
 
     @property
     def pausing(self) -> bool:
@@ -85,6 +86,18 @@ class Flow:
     def must_let_go(self) -> bool:
         """Whether nothing may be held any more: the target is gone, the loop is silent, or whoever was asked has a reason."""
         return self.ended or self.silent or bool(self._let_go())
+
+    def tell(self, notice: str) -> None:
+        """Tell every client, as the reason of the state, what keeps the next event from coming; empty: nothing does any more."""
+        with self._changed:
+            self._notice = notice
+            if not self.ended:
+                self._post(self._told())
+
+    def _told(self) -> State:
+        if self._notice and not self.ended:
+            return State(state=self._state.state, reason=self._notice)
+        return self._state
 
     def pulse(self) -> None:
         """The session's loop is alive."""

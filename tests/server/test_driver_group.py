@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from gcspy_protocol.errors import DriverError
-from gcspy_protocol.messages import Event
+from gcspy_protocol.messages import Event, State
 from gcspy_protocol.model import ControlState, PauseActsOn
 
 from gcspy_server.api import (
@@ -32,7 +32,7 @@ class Made(Driver):
     name: ClassVar[str] = "made"
 
     def __init__(self, gather: Callable[[Made], None], space: str = "space") -> None:
-        self.gather, self.title = gather, space
+        self.gather, self.title, self.idle = gather, space, False
 
     @classmethod
     def recognise(cls, pid: int) -> Recognition:
@@ -51,6 +51,8 @@ class Made(Driver):
         self.stream = self.space.add_stream("value", minimum=0, maximum=100)
 
     def tick(self) -> None:
+        if self.idle:
+            return
         request = self.server.should_transmit(0)
         if request is not None:
             self.gather(self)
@@ -303,3 +305,58 @@ def test_a_pause_holds_the_process_whoevers_exact_event_it_was(
     else:
         assert held == []
         assert state() is ControlState.PAUSING, "it waits for an event that can hold"
+
+
+def test_a_driver_that_does_not_return_is_reported_to_clients_and_so_is_its_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gcspy_server.hosting.driver_group.SLOW_SECS", 0.0)
+    goes_on, stop = threading.Event(), threading.Event()
+    told: list[str] = []
+    told_of, silent = threading.Event(), threading.Event()
+
+    def hang(driver: Made) -> None:
+        goes_on.wait(60)
+        fill(driver)
+
+    driver = Made(hang)
+    group, server, _ = session(driver)
+
+    def post(state: State) -> None:
+        told.append(state.reason)
+        (told_of if state.reason else silent).set()
+
+    monkeypatch.setattr(server._core.flow, "_post", post)
+    running = threading.Thread(target=run_driver, args=(group, server, 0.01, stop))
+    running.start()
+    try:
+        assert told_of.wait(60)
+        assert server._core.flow.state.reason == told[0], "who joins later is told, too"
+        goes_on.set()
+        assert silent.wait(60)
+    finally:
+        goes_on.set()
+        stop.set()
+        running.join()
+    assert told == [
+        "driver d0 (package 1): busy for more than 0 s, and has not finished event 'Clock'",
+        "",
+    ]
+    assert server._core.flow.state.reason == ""
+
+
+def test_a_driver_whose_ticks_make_no_event_is_reported() -> None:
+    now = [0.0]
+    driver = Made(fill)
+    group = DriverGroup([("d0", "package 1", driver)], time_secs=lambda: now[0])
+    server = group.describe().server()
+    group.open(server)
+    driver.idle = True
+    group.tick()
+    assert group.slow_text() == ""
+    now[0] = 6.0
+    group.tick()
+    assert group.slow_text() == "driver d0 (package 1): no event for 5 s of ticks"
+    driver.idle = False
+    group.tick()
+    assert group.slow_text() == ""

@@ -46,6 +46,8 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
                 f"{name} is connected; tiles appear with its next event. If none comes, look whether it is paused, or whether event "
                 "filters are in force (Session ▸ Event filters: enable all)."
             )
+            if session.live.state_reason:
+                text = _sentence(session.live.state_reason)
             return "Waiting for the first event", text, False, False
 
 
