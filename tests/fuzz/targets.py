@@ -25,7 +25,7 @@ from gcspy_objects.hotspot_log import read_log
 from gcspy_objects.trace import open_trace
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
-from gcspy_protocol.connection import Connection, preamble
+from gcspy_protocol.connection import Connection, ConnectionState, preamble
 from gcspy_protocol.explain import explain
 from gcspy_protocol.expression import parse
 from gcspy_protocol.interpreter import ClientInterpreter
@@ -37,6 +37,7 @@ from gcspy_replay.file.sidecar import encode_sidecar, read_sidecar
 
 from benchmarks.targets.anttracks_writer import pack as pack_lzw
 from tests.house.rooms import ROOT
+from tests.protocol import exchange
 
 __all__ = ["CORPUS", "DECODERS", "Decoder"]
 
@@ -123,6 +124,30 @@ def _handshake(data: bytes) -> None:
     for _ in connection.messages():
         pass
     connection.receive_eof()
+
+
+def _proofs(data: bytes) -> None:
+    """The first byte says which end we are; that end knows the token, and goes as far as the other lets it."""
+    if data[:1] < b"\x80":
+        end = exchange.an_end(Role.CLIENT)
+        hello = m.Hello(client="minimal", codecs=())
+        end.send(exchange.KNOWN.greeting(hello, nonce=exchange.CLIENT_NONCE))
+    else:
+        end = exchange.an_end(Role.SERVER)
+    end.receive_data(data[1:])
+    for message in end.messages():
+        if isinstance(message, m.Hello) and end.their_state is ConnectionState.PROVING:
+            end.prove(nonce=exchange.SERVER_NONCE)
+        elif isinstance(message, m.Proof) and end.our_state is ConnectionState.PROVING:
+            end.prove()
+        elif isinstance(message, m.Welcome):
+            assert end.our_state is ConnectionState.OPEN
+    end.receive_eof()
+
+
+def _proof_seeds() -> list[bytes]:
+    made = exchange.exchange()
+    return [b"\0" + made.answer + made.welcome, b"\xff" + made.greeting + made.proof]
 
 
 def _explain(data: bytes) -> None:
@@ -340,6 +365,7 @@ DECODERS: dict[str, Decoder] = {
         _handshake,
         lambda: [b"\0" + preamble() + _welcome(), b"\xff" + preamble() + encode(m.Hello(client="a", token="t")).data],
     ),
+    "proofs": Decoder(_proofs, _proof_seeds),
     "explain": Decoder(_explain, lambda: [preamble() + one for one in _vectors(from_client=False)[:40]]),
     "recording": Decoder(_recording, _recordings),
     "verify": Decoder(_verify, _recordings),

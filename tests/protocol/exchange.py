@@ -14,6 +14,8 @@ TOKEN = "correct horse battery staple"
 CLIENT_NONCE = bytes(range(32))
 SERVER_NONCE = bytes(range(32, 64))
 
+KNOWN = Credentials(TOKEN, Channel.PLAIN_TCP)
+
 WELCOME = m.Welcome(server="s", session="x", client_id=1, controller=False, mode=Mode.PASSIVE,
                     pause_acts_on=PauseActsOn.SAMPLING, events=())  # fmt: skip
 
