@@ -229,14 +229,6 @@ class HistoryPicture:
         place, beyond = self.keys.between(key, key)
         return place if place < beyond else None
 
-    def share_of_sequence(self, sequence: int) -> float | None:
-        """Where along the picture the middle of an event is, as a share; None when it is not here."""
-        place = self.events.place_of(sequence)
-        if place is None:
-            return None
-        where = float(self.events.times[place]) if self.view.by_time else place + 0.5
-        return self.view.share_of_event(where)
-
 
 def growing(count: int) -> int:
     """Events that a graph has room for: up to an eighth more than there are, so that one that grows keeps its scale for a while."""

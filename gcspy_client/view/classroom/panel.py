@@ -25,6 +25,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.table_setup import set_up_table
 from gcspy_client.view.widgets.tables import Cell, RowsModel
 
 __all__ = ["ClassPanel"]
@@ -105,20 +106,15 @@ class ClassPanel(QFrame):
     def _dress_table(self) -> None:
         table = self.table
         table.setModel(self.rows)
-        table.setFrameShape(QFrame.Shape.NoFrame)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
         table.setProperty("dense", "true")
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        table.verticalHeader().hide()
         line = table.fontMetrics().height() + 6
-        table.verticalHeader().setDefaultSectionSize(line)
+        set_up_table(table, line)
         header = table.horizontalHeader()
         header.setSectionsClickable(False)
-        header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         table.setMinimumHeight((_ROWS_SHOWN + 1) * line)

@@ -14,7 +14,6 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFrame,
     QHBoxLayout,
     QHeaderView,
     QStackedWidget,
@@ -32,6 +31,7 @@ from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["CompareFacts", "ComparePanel"]
 
@@ -285,19 +285,13 @@ class ComparePanel(QWidget):
     def _table(self, model: _Rows) -> QTableView:
         table = QTableView()
         table.setModel(model)
-        table.setFrameShape(QFrame.Shape.NoFrame)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
         table.setProperty("dense", "true")
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         table.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        table.verticalHeader().hide()
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        set_up_table(table, self.fontMetrics().height() + 6)
         header = table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
         table.setSortingEnabled(True)
         header.setResizeContentsPrecision(_MEASURED_ROWS)

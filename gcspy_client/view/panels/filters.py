@@ -45,6 +45,7 @@ from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.lanes import kind_colour
 from gcspy_client.view.widgets.flow import FlowLayout
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["EventRow", "Filters"]
 
@@ -353,9 +354,6 @@ class Filters(QFrame):
 
     def _dress_table(self) -> None:
         table = self.table
-        table.setFrameShape(QFrame.Shape.NoFrame)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
         table.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         table.setEditTriggers(
@@ -368,12 +366,9 @@ class Filters(QFrame):
         table.setIconSize(QSize(8, 8))
         table.setProperty("dense", "true")
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
-        table.verticalHeader().hide()
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
+        set_up_table(table, self.fontMetrics().height() + 7)
         header = table.horizontalHeader()
         header.setSectionsClickable(False)
-        header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
         self._widen()

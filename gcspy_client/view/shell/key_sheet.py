@@ -13,7 +13,6 @@ from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
-    QFrame,
     QHBoxLayout,
     QHeaderView,
     QTableWidget,
@@ -25,6 +24,7 @@ from gcspy_client.view.plain.items import PlainTableItem, set_headings
 from gcspy_client.view.plain.markdown import table_document
 from gcspy_client.view.plain.text import copy_text, set_tip, set_window_title
 from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["KeyRow", "KeySheet"]
 
@@ -71,14 +71,10 @@ class KeySheet(QDialog):
 
     def _build(self) -> None:
         set_headings(self.table, ["Where", "Keys", "What they do"])
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
-        self.table.setShowGrid(False)
-        self.table.setFrameShape(QFrame.Shape.NoFrame)
+        set_up_table(self.table, self.fontMetrics().height() + 8, wraps=True)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         header = self.table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         kinds = QHeaderView.ResizeMode
         for column, mode in enumerate(

@@ -94,7 +94,6 @@ class RendererCanvas(SpaceView):
         self._drag: QPointF | None = None
         self._drag_from: object = None
         self._mark_from: int | None = None
-        self._reveal: int | None = None
         self._stopped = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

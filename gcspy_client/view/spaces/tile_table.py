@@ -25,7 +25,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QBrush, QColor, QEnterEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFrame,
     QHeaderView,
     QTableView,
     QVBoxLayout,
@@ -43,6 +42,7 @@ from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.plain.text import copy_text
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["TableModel", "TableView"]
 
@@ -271,21 +271,15 @@ class TableView(SpaceView):
 
     def _build(self) -> None:
         table = self.table
-        table.setFrameShape(QFrame.Shape.NoFrame)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
         table.setMouseTracking(True)
         table.setProperty("dense", "true")
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
-        table.verticalHeader().hide()
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 5)
+        set_up_table(table, table.fontMetrics().height() + 5)
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setHighlightSections(False)
         header.setSortIndicatorClearable(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         table.setSortingEnabled(True)

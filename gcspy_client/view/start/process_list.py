@@ -36,6 +36,7 @@ from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPush
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["ProcessList"]
 
@@ -154,17 +155,12 @@ class ProcessList(QFrame):
         head.addWidget(self.everything)
         table = self.table
         table.setModel(self.model)
-        table.setFrameShape(QFrame.Shape.NoFrame)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setTabKeyNavigation(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        set_up_table(table, self.fontMetrics().height() + 8)
         header = table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setSectionsClickable(True)
         header.setMinimumSectionSize(56)
         for column in range(len(_HEADER)):

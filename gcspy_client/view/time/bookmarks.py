@@ -37,6 +37,7 @@ from gcspy_client.view.plain.widgets import PlainLineEdit, PlainToolButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.timeline import Flag
 from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["BookmarkPanel", "BookmarkStore"]
 
@@ -215,17 +216,12 @@ class BookmarkPanel(QFrame):
         for button in (self.previous, self.next, self.remove):
             head.addWidget(button)
         set_headings(self.table, ["Event", "Title", "Time"])
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
-        self.table.setShowGrid(False)
-        self.table.setWordWrap(False)
-        self.table.setFrameShape(QFrame.Shape.NoFrame)
+        set_up_table(self.table, self.fontMetrics().height() + 6)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         header = self.table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setSectionsClickable(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for column, mode in enumerate(

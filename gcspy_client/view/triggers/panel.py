@@ -21,7 +21,6 @@ from PySide6.QtGui import QBrush, QColor, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
@@ -54,6 +53,7 @@ from gcspy_client.view.triggers.expression_edit import ExpressionEdit
 from gcspy_client.view.triggers.trigger_manager import TriggerManager
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["TriggerPanel"]
 
@@ -162,17 +162,12 @@ class TriggerPanel(QWidget):
     def _build_table(self) -> None:
         table = self.table
         set_headings(table, list(_COLUMNS))
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setFrameShape(QFrame.Shape.NoFrame)
+        set_up_table(table, self.fontMetrics().height() + 8)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         header = table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setSectionsClickable(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for column in range(len(_COLUMNS)):

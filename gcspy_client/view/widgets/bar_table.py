@@ -32,7 +32,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFrame,
     QHeaderView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -44,6 +43,7 @@ from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.plain.text import copy_text
 from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.theme import Tokens
+from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["BarCell", "BarColumn", "BarTable"]
 
@@ -247,20 +247,14 @@ class BarTable(QTableView):
         self._bars = _Bars(self._rows, self)
         self.setModel(self._rows)
         self.setItemDelegate(self._bars)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
         self.setProperty("dense", "true")
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setTabKeyNavigation(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
+        set_up_table(self, self.fontMetrics().height() + 7)
         header = self.horizontalHeader()
-        header.setHighlightSections(False)
         header.setStretchLastSection(False)
         header.setResizeContentsPrecision(40)
         header.setSortIndicator(column, Qt.SortOrder.DescendingOrder)
