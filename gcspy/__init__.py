@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gcspy_replay.file.notebook import SavedSession
 
-    from gcspy.listening import Listening
+    from gcspy.hosts.listener import Listening
 
 __all__ = ["listen", "open"]
 
@@ -24,7 +24,7 @@ def listen(
     budget: float | None = 0.05,
     token: str | None = None,
 ) -> Listening:
-    """Let this program be watched with exact events, until what is returned is closed; see `gcspy.listening`.
+    """Let this program be watched with exact events, until what is returned is closed; see `gcspy.hosts.listener`.
 
     Args:
         address: Where clients join besides the local default: ``127.0.0.1:7777``, ``tls:0.0.0.0:7777``, ``unix:/path``.
@@ -37,7 +37,7 @@ def listen(
         CommandError: The sidecar cannot watch this process, and why; or a token is missing.
         RuntimeError: This Python runs without its lock (GIL).
     """
-    from gcspy.listening import listen as listen_here
+    from gcspy.hosts.listener import listen as listen_here
 
     return listen_here(
         address, wait=wait, longest_hold_secs=longest_hold_secs, budget=budget, token=token

@@ -18,7 +18,7 @@ from gcspy_protocol.errors import GCspyError
 
 from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
 from gcspy.lazy import LazyGroup
-from gcspy.terminal import say
+from gcspy.output.terminal import say
 
 __all__ = ["gcspy", "main"]
 
@@ -27,7 +27,14 @@ _COMMANDS = {
     "Record and play": ("record", "replay", "screenshot", "export"),
     "Ask": ("types", "growth", "compare", "objects"),
     "Teach": ("demo",),
-    "Files": ("info", "verify", "repair", "cut", "pack", "convert"),
+    "Files": (
+        "files.info",
+        "files.verify",
+        "files.repair",
+        "files.cut",
+        "files.pack",
+        "files.convert",
+    ),
     "Extend": ("check-driver",),
 }
 

@@ -18,8 +18,8 @@ class LazyGroup(click.Group):
 
     Args:
         package: Where the modules are; each has a `command`.
-        modules: Their names, in the order in which a newcomer needs them; or such names by the title
-            under which the help lists them.
+        modules: Their names within the package, in the order in which a newcomer needs them; or such names by
+            the title under which the help lists them. The last part of a dotted name is the command's name.
         options: What `click.Group` takes.
     """
 
@@ -32,8 +32,16 @@ class LazyGroup(click.Group):
     ) -> None:
         super().__init__(**options)
         self._package = package
-        self._sections = modules if isinstance(modules, dict) else {"Commands": modules}
-        self._modules = tuple(name for names in self._sections.values() for name in names)
+        sections = modules if isinstance(modules, dict) else {"Commands": modules}
+        self._sections = {
+            title: {name.rpartition(".")[2]: name for name in names}
+            for title, names in sections.items()
+        }
+        self._modules = {
+            command: module
+            for section in self._sections.values()
+            for command, module in section.items()
+        }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in their order."""
@@ -41,10 +49,11 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
-        if cmd_name not in self._modules:
+        module = self._modules.get(cmd_name)
+        if module is None:
             return None
         command: click.Command = importlib.import_module(
-            f"{self._package}.{cmd_name.replace('-', '_')}"
+            f"{self._package}.{module.replace('-', '_')}"
         ).command
         return command
 

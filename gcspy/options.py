@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, ExpressionError
 
-from gcspy.quantities import amount_of, budget_of, patience_of
+from gcspy.output.quantities import amount_of, budget_of, patience_of
 
 __all__ = [
     "CONDITION",

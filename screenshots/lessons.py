@@ -13,8 +13,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QTimer
 
-from gcspy.sidecar import start_sidecar
-from gcspy.simulating import SimulatingOptions, fields_of_lesson
+from gcspy.hosts.sidecar import start_sidecar
+from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson
 from gcspy_client.app import take_screenshot
 from gcspy_client.lessons import find_lesson
 from gcspy_client.lessons.lesson import BEGINS

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 
-from gcspy.sidecar import start_sidecar
-from gcspy.simulating import SimulatingOptions
+from gcspy.hosts.sidecar import start_sidecar
+from gcspy.hosts.simulation_host import SimulatingOptions
 from gcspy_client.app import take_screenshot
 from gcspy_client.view.window import MainWindow
 

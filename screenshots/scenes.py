@@ -27,9 +27,9 @@ from gcspy_replay.player import Beginning, serve_recording
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 from PySide6.QtWidgets import QSplitter, QTableView
 
-from gcspy.serving import ServingOptions
-from gcspy.sidecar import start_sidecar
-from gcspy.starting import front_door
+from gcspy.hosts.launcher import front_door
+from gcspy.hosts.process_host import ServingOptions
+from gcspy.hosts.sidecar import start_sidecar
 from gcspy_client.app import application, take_screenshot
 from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.model.history.view import HistoryPicture

@@ -18,7 +18,7 @@ from gcspy_replay.file import Recording
 from gcspy_replay.player import Beginning, serve_recording
 from PySide6.QtCore import QEventLoop, QTimer
 
-from gcspy.tracing import traced_recording
+from gcspy.objects.trace_conversion import traced_recording
 from gcspy_client.app import take_screenshot
 from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.view.window import MainWindow

@@ -18,9 +18,9 @@ from gcspy_protocol import ClientInterpreter
 
 from benchmarks.harness.figures import tell
 from benchmarks.targets.busy_target import BusyTarget, busy_target
-from gcspy.link import connect
-from gcspy.serving import ServingOptions
-from gcspy.sidecar import start_sidecar
+from gcspy.connection.link import connect
+from gcspy.hosts.process_host import ServingOptions
+from gcspy.hosts.sidecar import start_sidecar
 
 __all__ = ["main"]
 
@@ -39,7 +39,7 @@ def watched_rate(
 ) -> tuple[tuple[float, float], list[float], int]:
     """The target's rate while a server with one client samples it; the gathering times in ms, and tiles of the first space."""
     script = (
-        "import sys; from gcspy.link import connect\n"
+        "import sys; from gcspy.connection.link import connect\n"
         "with connect(sys.argv[1], client='bench') as link:\n"
         "    [None for _ in link]\n"
     )

@@ -49,7 +49,7 @@ for line in sys.stdin:
 
 _CLIENT = """
 import sys
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_protocol.messages import Budget
 with connect(sys.argv[1], client="bench") as link:
     print("there", flush=True)

@@ -16,7 +16,7 @@ from gcspy_protocol.errors import GCspyError
 from gcspy_protocol.messages import SetFilters
 from gcspy_protocol.model import EventFilter
 
-from gcspy.link import Link, connect
+from gcspy.connection.link import Link, connect
 
 __all__ = ["main"]
 

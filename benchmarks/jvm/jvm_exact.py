@@ -29,7 +29,7 @@ __all__ = ["main"]
 
 _CLIENT = """
 import sys
-from gcspy.link import connect
+from gcspy.connection.link import connect
 with connect(sys.argv[1], client="bench") as link:
     for message in link:
         pass

@@ -17,7 +17,7 @@ from gcspy_objects.heap import Heap
 from gcspy_objects.trace import open_trace
 from gcspy_replay.file import MemoryStore
 
-from gcspy.tracing import record_trace
+from gcspy.objects.trace_conversion import record_trace
 
 __all__ = ["main", "measure"]
 

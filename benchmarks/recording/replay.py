@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.figures import tell
 from benchmarks.recording.recording import Traffic, record
-from gcspy.link import Link, connect
+from gcspy.connection.link import Link, connect
 
 __all__ = ["main"]
 

@@ -33,7 +33,7 @@ from gcspy_protocol.model import Role
 
 from benchmarks.harness.figures import tell
 from benchmarks.harness.processes import child
-from gcspy.link import connect
+from gcspy.connection.link import connect
 
 __all__ = ["Result", "measure"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from gcspy.serving import ServingOptions
-from gcspy.sidecar import start_sidecar
+from gcspy.hosts.process_host import ServingOptions
+from gcspy.hosts.sidecar import start_sidecar
 
 __all__ = ["main"]
 

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
+from gcspy.connection.tokens import own_token
 from gcspy.gui import require_window
+from gcspy.hosts.launcher import front_door
+from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions, serve_target
+from gcspy.hosts.sidecar import start_sidecar
+from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import (
     CONDITION,
     class_options,
@@ -22,13 +27,8 @@ from gcspy.options import (
     theme_option,
     token_option,
 )
-from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
-from gcspy.sharing import reachable_ones, say_addresses
-from gcspy.sidecar import start_sidecar
-from gcspy.starting import front_door
-from gcspy.stopping import stop_at_signals
-from gcspy.terminal import say
-from gcspy.tokens import own_token
+from gcspy.output.share_lines import reachable_ones, say_addresses
+from gcspy.output.terminal import say
 from gcspy_client.interruption import interruption_held_back
 from gcspy_server.address import default_address
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 from gcspy_protocol.errors import DriverError
 
-from gcspy.terminal import say
+from gcspy.output.terminal import say
 
 __all__ = ["command"]
 
@@ -70,7 +70,7 @@ class _Check:
             self.error = error
 
     def _run(self) -> None:
-        from gcspy.target import attach_group
+        from gcspy.connection.target import attach_group
         from gcspy_server.api import AttachOptions
 
         group = attach_group(self._pid, AttachOptions(), (self._name,))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from gcspy_protocol.errors import CommandError
 
-from gcspy.recorded import opened
-from gcspy.terminal import say
+from gcspy.output.terminal import say
+from gcspy.recorder.named_recordings import opened
 
 if TYPE_CHECKING:
     from gcspy_protocol.interpreter import ClientInterpreter

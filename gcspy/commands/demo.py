@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 
+from gcspy.connection.tokens import own_token
 from gcspy.demo.running import running_workload
 from gcspy.gui import has_display, require_gui, require_window
+from gcspy.hosts.launcher import front_door
+from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions
+from gcspy.hosts.sidecar import start_sidecar
+from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, simulate
+from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import read_token, theme_option, token_option
-from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions
-from gcspy.sharing import say_addresses
-from gcspy.sidecar import start_sidecar
-from gcspy.simulating import SimulatingOptions, fields_of_lesson, simulate
-from gcspy.starting import front_door
-from gcspy.stopping import stop_at_signals
-from gcspy.terminal import say
-from gcspy.tokens import own_token
+from gcspy.output.share_lines import say_addresses
+from gcspy.output.terminal import say
 from gcspy_client.interruption import interruption_held_back
 from gcspy_server.address import default_address
 
@@ -208,8 +208,8 @@ def _record(lesson: Lesson | None, path: Path) -> int:
     """Record a lesson."""
     if lesson is None:
         raise click.UsageError("--record is for lessons: name one")
-    from gcspy.destination import Destination
-    from gcspy.lesson_recording import record_lesson
+    from gcspy.recorder.destination import Destination
+    from gcspy.recorder.lesson_recorder import record_lesson
 
     Destination(path=path).check()
     reached = record_lesson(lesson, path)

@@ -13,12 +13,12 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.commands.screenshot import parse_size
 from gcspy.exit_codes import ExitCode
-from gcspy.new_file import new_file
 from gcspy.options import files_argument
-from gcspy.pictures import MOST_FRAMES, PictureWish, write_gif, write_png_folder
-from gcspy.progress import progress_bar
-from gcspy.recorded import opened
-from gcspy.terminal import say
+from gcspy.output.picture_export import MOST_FRAMES, PictureWish, write_gif, write_png_folder
+from gcspy.output.progress import progress_bar
+from gcspy.output.terminal import say
+from gcspy.recorder.named_recordings import opened
+from gcspy.recorder.new_file import new_file
 
 __all__ = ["command"]
 

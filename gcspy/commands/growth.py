@@ -44,7 +44,7 @@ def command(
     The recording must have types: `gcspy record PID -o FILE --level 3`. If an event has none, the
     nearest event with types is used: after the first, before the last.
     """
-    from gcspy.grown import grown, print_as_json, print_as_text
+    from gcspy.objects.type_growth import grown, print_as_json, print_as_text
 
     found = grown([Path(source) for source in sources], first, last, top)
     (print_as_json if as_json else print_as_text)(found)

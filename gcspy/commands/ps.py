@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from gcspy.terminal import say
+from gcspy.output.terminal import say
 
 __all__ = ["Row", "command", "rows"]
 
@@ -43,7 +43,7 @@ def rows(everything: bool = False) -> list[Row]:
     """
     import psutil  # by who looks at processes, and not by who asks how to
 
-    from gcspy.target import recognise
+    from gcspy.connection.target import recognise
 
     found = []
     own = psutil.Process().pid

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError
 
-from gcspy.destination import Destination
+from gcspy.connection.session import joinable
 from gcspy.options import (
     driver_options,
     inject_option,
@@ -22,10 +22,10 @@ from gcspy.options import (
     token_option,
     until_option,
 )
-from gcspy.quantities import Kept, deadline_of, kept_of, size_of
-from gcspy.recorded import names_recording
-from gcspy.session import joinable
-from gcspy.terminal import say
+from gcspy.output.quantities import Kept, deadline_of, kept_of, size_of
+from gcspy.output.terminal import say
+from gcspy.recorder.destination import Destination
+from gcspy.recorder.named_recordings import names_recording
 
 __all__ = ["command"]
 
@@ -134,12 +134,12 @@ def command(
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap
 
-        from gcspy.lasting import LastingLink
-        from gcspy.link import Link, connect
-        from gcspy.lossless import LosslessMode
-        from gcspy.recording import Recorder, stop_signals
-        from gcspy.recording_report import report_facts, report_line, status_line
-        from gcspy.until import Until
+        from gcspy.connection.link import Link, connect
+        from gcspy.connection.reconnecting_link import LastingLink
+        from gcspy.connection.stop_condition import Until
+        from gcspy.recorder.lossless import LosslessMode
+        from gcspy.recorder.recorder import Recorder, stop_signals
+        from gcspy.recorder.report import report_facts, report_line, status_line
 
         taps: list[WireTap] = []
         name = f"gcspy record ({os.getpid()})"

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
+from gcspy.connection.tokens import own_token
 from gcspy.gui import require_window
+from gcspy.hosts.launcher import front_door
+from gcspy.hosts.playback_host import PlayingOptions, default_playing_address, play
+from gcspy.hosts.sidecar import start_sidecar
+from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import class_options, read_token, theme_option, token_option, trace_options
-from gcspy.playing import PlayingOptions, default_playing_address, play
-from gcspy.sharing import reachable_ones, say_addresses
-from gcspy.sidecar import start_sidecar
-from gcspy.starting import front_door
-from gcspy.stopping import stop_at_signals
-from gcspy.terminal import say
-from gcspy.tokens import own_token
+from gcspy.output.share_lines import reachable_ones, say_addresses
+from gcspy.output.terminal import say
 from gcspy_client.interruption import interruption_held_back
 
 if TYPE_CHECKING:

@@ -20,7 +20,10 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, GCspyError
 
+from gcspy.connection.tokens import own_token
 from gcspy.gui import require_window
+from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions, serve_target
+from gcspy.hosts.sidecar import start_sidecar
 from gcspy.options import (
     CONDITION,
     driver_options,
@@ -29,11 +32,8 @@ from gcspy.options import (
     theme_option,
     token_option,
 )
-from gcspy.serving import LONGEST_HOLD_SECS, ServingOptions, serve_target
-from gcspy.sharing import say_addresses
-from gcspy.sidecar import start_sidecar
-from gcspy.terminal import say
-from gcspy.tokens import own_token
+from gcspy.output.share_lines import say_addresses
+from gcspy.output.terminal import say
 from gcspy_client.interruption import interruption_held_back
 from gcspy_server.address import default_address
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError
 
+from gcspy.connection.session import joinable
 from gcspy.gui import has_display, require_gui
 from gcspy.options import (
     driver_options,
@@ -19,9 +20,8 @@ from gcspy.options import (
     theme_option,
     token_option,
 )
-from gcspy.recorded import names_recording
-from gcspy.session import joinable
-from gcspy.terminal import say
+from gcspy.output.terminal import say
+from gcspy.recorder.named_recordings import names_recording
 from gcspy_client.interruption import interruption_held_back
 
 __all__ = ["command", "parse_size"]

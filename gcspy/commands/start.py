@@ -19,7 +19,7 @@ def command(theme: str | None) -> int:
     `gcspy` without a command does the same if there is a display.
     """
     require_window()
-    from gcspy.starting import front_door
+    from gcspy.hosts.launcher import front_door
 
     with interruption_held_back():
         from gcspy_client.app import run_window

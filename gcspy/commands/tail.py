@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gcspy.connection.session import joinable
 from gcspy.options import (
     driver_options,
     inject_option,
@@ -17,8 +18,7 @@ from gcspy.options import (
     token_option,
     until_option,
 )
-from gcspy.recorded import names_recording
-from gcspy.session import joinable
+from gcspy.recorder.named_recordings import names_recording
 
 __all__ = ["command"]
 
@@ -66,7 +66,7 @@ def command(
     if all(names_recording(source) for source in sources):
         if drivers:
             raise click.UsageError("--driver is for a process, not for a recording")
-        from gcspy.printing import Printer, print_recording
+        from gcspy.output.event_printer import Printer, print_recording
 
         printer = Printer(events, until, as_json=as_json, values=values)
         print_recording([Path(source) for source in sources], printer)
@@ -86,9 +86,9 @@ def command(
         share_events=share_events,
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
-        from gcspy.lasting import LastingLink
-        from gcspy.link import Link, connect
-        from gcspy.printing import Printer, print_session, say_aside
+        from gcspy.connection.link import Link, connect
+        from gcspy.connection.reconnecting_link import LastingLink
+        from gcspy.output.event_printer import Printer, print_session, say_aside
 
         printer = Printer(events, until, as_json=as_json, values=values)
 

@@ -8,8 +8,8 @@ import click
 from gcspy_protocol.address import Address, TcpAddress, parse_address
 
 from gcspy.gui import require_window
+from gcspy.hosts.launcher import front_door
 from gcspy.options import class_options, read_token, theme_option, token_option
-from gcspy.starting import front_door
 from gcspy_client.interruption import interruption_held_back
 
 __all__ = ["command"]

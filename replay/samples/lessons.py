@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gcspy_replay.file import open_source, pack
 
-from gcspy.lesson_recording import record_lesson
+from gcspy.recorder.lesson_recorder import record_lesson
 from gcspy_client.lessons import find_lesson, lesson_names
 
 FOLDER = Path(__file__).resolve().parent / "lessons"

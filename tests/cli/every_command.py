@@ -23,9 +23,9 @@ from PIL import Image
 
 import gcspy
 from gcspy.cli import main
+from gcspy.connection.link import connect
 from gcspy.exit_codes import exit_code_of
-from gcspy.link import connect
-from gcspy.playing import LAST, PlayingOptions, play
+from gcspy.hosts.playback_host import LAST, PlayingOptions, play
 
 __all__ = ["COMMANDS", "SLOW", "Done", "assert_every_command_reads", "run"]
 

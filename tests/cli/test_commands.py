@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.targets.busy_target import BusyTarget
-from gcspy import sharing
 from gcspy.exit_codes import ExitCode
+from gcspy.output import share_lines as sharing
 from tests.cli.conftest import Run
 
 

@@ -14,8 +14,8 @@ from gcspy_replay.player import Beginning, serve_recording
 from pytestqt.qtbot import QtBot
 
 from gcspy.cli import main
+from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
-from gcspy.link import connect
 from gcspy_client.app import run_window
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, StringNames, UniformNames

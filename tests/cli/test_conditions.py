@@ -21,8 +21,8 @@ from gcspy_protocol.triggers import TriggerAction, TriggerState
 from gcspy_replay.file import ChunkRule, Recording, read_sidecar, sidecar_path
 
 from benchmarks.targets.busy_target import BusyTarget
+from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
-from gcspy.link import connect
 from tests.cli.conftest import Run
 from tests.delaying import delayed
 from tests.drivers.targets import StillTarget

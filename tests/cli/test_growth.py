@@ -10,8 +10,8 @@ import pytest
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_replay.file import FileStore, RecordingWriter
 
+from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
-from gcspy.link import connect
 from gcspy_server.api import Server, StringNames, UniformNames
 from tests.cli.conftest import Run
 

@@ -13,8 +13,8 @@ import duckdb
 import pytest
 from PIL import Image, ImageColor
 
-from gcspy.analysing import lives_of
 from gcspy.cli import main
+from gcspy.objects.life_analysis import lives_of
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.theme import tokens
 from tests.objects.samples import path_of
@@ -62,7 +62,7 @@ def test_what_became_of_one_type_in_each_collection_is_told_as_figure_4_of_ya_jo
 def read_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the trace be read once for several questions."""
     with lives_of(SAMPLE) as store:
-        monkeypatch.setattr("gcspy.asked.lives_of", lambda _path: nullcontext(store))
+        monkeypatch.setattr("gcspy.objects.questions.lives_of", lambda _path: nullcontext(store))
         yield
 
 

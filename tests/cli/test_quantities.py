@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from gcspy.quantities import Kept, kept_of, size_of
+from gcspy.output.quantities import Kept, kept_of, size_of
 
 
 @pytest.mark.parametrize(

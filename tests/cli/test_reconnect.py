@@ -15,8 +15,8 @@ import pytest
 from gcspy_replay.file import FileSource, Recording, verify
 
 from gcspy.cli import main
+from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
-from gcspy.link import connect
 from tests.cli.test_record import started
 from tests.cli.test_record_lossless import eventually, facts_of, newest
 from tests.server.relay import Relay

@@ -26,8 +26,8 @@ from gcspy_replay.file import FileSource, Recording, verify
 
 from benchmarks.targets.busy_target import BusyTarget
 from gcspy.cli import main
+from gcspy.connection.link import Link, connect
 from gcspy.exit_codes import ExitCode
-from gcspy.link import Link, connect
 from tests.cli.conftest import Run
 from tests.cli.every_command import assert_every_command_reads
 from tests.replay.test_real_session import known

@@ -17,8 +17,8 @@ from gcspy_protocol.model import PauseActsOn
 from gcspy_replay.file import Recording
 
 from gcspy.cli import main
+from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
-from gcspy.link import connect
 from gcspy_server.api import SessionOptions
 from tests.cli.test_record import started
 from tests.server.target import START, Target

@@ -21,7 +21,7 @@ import pytest
 from gcspy_protocol import messages as m
 from gcspy_protocol.model import ControlState, EventFilter, Mode, PauseActsOn
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from tests.cli.conftest import Run
 from tests.server.viewer import Viewer
 
@@ -290,7 +290,7 @@ def test_it_waits_for_a_first_client_where_it_is_told_to(tmp_path: Path) -> None
 LISTENING = """
 import gc, json, os, sys
 import gcspy
-import gcspy.listening as door
+import gcspy.hosts.listener as door
 let_read, allowed = door.let_read, []
 def noted(pid):
     allowed.append(pid)
@@ -304,7 +304,7 @@ for _ in range(int(sys.argv[1])):
         gc.collect()
         assert listening.connected
         with open(f"/proc/{allowed[-1]}/cmdline") as file:
-            assert "gcspy.sidecar" in file.read(), "it alone may read us, where a kernel asks"
+            assert "gcspy.hosts.sidecar" in file.read(), "it alone may read us, where a kernel asks"
     gc.collect()
     assert gc.callbacks == [own]
 try:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gcspy.sidecar import command_of_sidecar
-from gcspy.starting import front_door
+from gcspy.hosts.launcher import front_door
+from gcspy.hosts.sidecar import command_of_sidecar
 
 
 @pytest.mark.parametrize("module", ["gcspy", "json", "psutil"])

@@ -11,7 +11,7 @@ import pytest
 import gcspy_client.app
 from gcspy.cli import main
 from gcspy.commands import run
-from gcspy.stopping import stop_at_signals
+from gcspy.hosts.stop_signals import stop_at_signals
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from gcspy.terminal import say
+from gcspy.output.terminal import say
 from tests.house.rooms import PACKAGES
 
 

@@ -25,7 +25,7 @@ from gcspy_protocol.model import (
 )
 from gcspy_protocol.triggers import TriggerAction
 
-from gcspy.text import event_as_dict, event_as_lines, fired_as_line, unit_of
+from gcspy.output.session_text import event_as_dict, event_as_lines, fired_as_line, unit_of
 from gcspy_server.api import Server, StringNames, UniformNames
 from tests.cli.conftest import Run
 

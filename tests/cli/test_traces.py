@@ -19,9 +19,9 @@ from gcspy_protocol.playback import Seek
 from gcspy_replay.file import Recording
 
 from gcspy.cli import main
+from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
-from gcspy.link import connect
-from gcspy.tracing import named_trace, names_trace
+from gcspy.objects.trace_conversion import named_trace, names_trace
 from tests.server.viewer import Viewer
 
 SAMPLES = Path(__file__).parents[2] / "objects" / "samples" / "anttracks"

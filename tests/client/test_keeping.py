@@ -17,7 +17,7 @@ import pytest
 from gcspy_protocol.address import parse_address
 from gcspy_protocol.messages import Event, Message
 from gcspy_replay.file import ChunkRule, FileSource, Recording, verify
-from gcspy_replay.file import shift as shift_module
+from gcspy_replay.file.storage import shift as shift_module
 from numpy.typing import NDArray
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot

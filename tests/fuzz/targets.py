@@ -32,7 +32,7 @@ from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.model import Role
 from gcspy_replay.file import MemorySource, MemoryStore, Recording, repair, verify
-from gcspy_replay.file.packed import PackedSource
+from gcspy_replay.file.parts.packed import PackedSource
 from gcspy_replay.file.sidecar import encode_sidecar, read_sidecar
 
 from benchmarks.targets.anttracks_writer import pack as pack_lzw

@@ -13,7 +13,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.text.cells import cell_text
 from gcspy_replay.file import MemoryStore, Recording
-from gcspy_replay.file.writer import RecordingWriter
+from gcspy_replay.file.storage.writer import RecordingWriter
 from pyarrow import parquet
 
 from gcspy.cli import main

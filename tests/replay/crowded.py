@@ -10,8 +10,8 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Naming
-from gcspy_replay.file.store import MemoryStore
-from gcspy_replay.file.writer import RecordingWriter
+from gcspy_replay.file.storage.store import MemoryStore
+from gcspy_replay.file.storage.writer import RecordingWriter
 from numpy.typing import NDArray
 
 from tests.replay.recorded import FACTS, HEAP, WELCOME

@@ -23,9 +23,9 @@ from gcspy_protocol.model import (
     Stream,
 )
 from gcspy_replay.file.layout import PartFacts
-from gcspy_replay.file.store import MemoryStore, Store
-from gcspy_replay.file.tap import WireTap
-from gcspy_replay.file.writer import ChunkRule, RecordingWriter
+from gcspy_replay.file.storage.store import MemoryStore, Store
+from gcspy_replay.file.storage.tap import WireTap
+from gcspy_replay.file.storage.writer import ChunkRule, RecordingWriter
 from hypothesis import strategies as st
 
 from tests.protocol.session import Draw, Session, Truth

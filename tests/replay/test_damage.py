@@ -15,8 +15,8 @@ from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
 from gcspy_replay.file.integrity import Loss
 from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, pack_footer, pack_index, pack_seal
-from gcspy_replay.file.scan import PartScan
-from gcspy_replay.file.source import Window
+from gcspy_replay.file.parts.scan import PartScan
+from gcspy_replay.file.parts.source import Window
 from hypothesis import given
 from hypothesis import strategies as st
 

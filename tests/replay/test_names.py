@@ -16,8 +16,8 @@ from gcspy_replay.file import FileStore, Recording, RecordingWriter
 from gcspy_replay.file.export.csv_file import write as write_csv
 from gcspy_replay.file.export.tables import Wanted
 
-from gcspy.link import connect
-from gcspy.text import event_as_dict, event_as_lines
+from gcspy.connection.link import connect
+from gcspy.output.session_text import event_as_dict, event_as_lines
 from gcspy_server.api import Control, PaintStyle, Server, StringNames, UniformNames
 
 KINDS = ["(none)", "dict", "list", "tuple", "Leak", "set"]

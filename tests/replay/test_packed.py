@@ -23,7 +23,7 @@ from gcspy_replay.file import (
     verify,
 )
 from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, SEAL_BYTES
-from gcspy_replay.file.packed import BLOCK_BYTES, PackedSource
+from gcspy_replay.file.parts.packed import BLOCK_BYTES, PackedSource
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -234,7 +234,9 @@ def test_a_file_that_would_unpack_to_more_than_a_recording_can_is_refused_unread
     block = bytes(8 << 20)
     data = frames_of([(header_bytes() + block)[: len(block)]] + [block] * (blocks - 1), table=table)
     calls = []
-    monkeypatch.setattr("gcspy_replay.file.packed._unpacked", lambda *args: calls.append(args))
+    monkeypatch.setattr(
+        "gcspy_replay.file.parts.packed._unpacked", lambda *args: calls.append(args)
+    )
     with pytest.raises(
         NotARecording, match=rf"would unpack to {blocks * len(block)}, over 128 times"
     ):
@@ -289,7 +291,9 @@ def test_a_file_without_a_table_is_measured_without_unpacking(
     (rows,) = struct.unpack_from("<I", PACKED, len(PACKED) - 9)
     bare = PACKED[: len(PACKED) - 9 - 8 * rows - 8]
     calls = []
-    monkeypatch.setattr("gcspy_replay.file.packed._unpacked", lambda *args: calls.append(args))
+    monkeypatch.setattr(
+        "gcspy_replay.file.parts.packed._unpacked", lambda *args: calls.append(args)
+    )
     source = PackedSource(MemorySource(bare))
     assert source.size() == len(LARGE)
     assert calls == []

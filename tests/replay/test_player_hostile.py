@@ -20,7 +20,7 @@ from gcspy_replay.file import ChunkRule, MemorySource, Recording
 from gcspy_replay.playback import END
 from gcspy_replay.player import Beginning, Player, Playing
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.session.options import RequestLimits, SessionOptions
 from tests.replay.recorded import Small, small
 from tests.replay.remote import PATIENCE_SECS, served

@@ -15,8 +15,8 @@ from gcspy_protocol.playback import Pace, Seek, SetPlayback
 from gcspy_replay.file import FileSource, FileStore, Recording, RecordingWriter, WireTap, verify
 from gcspy_replay.player import Beginning, serve_recording
 
-from gcspy.link import connect
-from gcspy.session import joinable
+from gcspy.connection.link import connect
+from gcspy.connection.session import joinable
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="a process can be attached to on Linux only"

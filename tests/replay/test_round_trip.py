@@ -27,8 +27,8 @@ from gcspy_replay.file import (
     verify,
 )
 from gcspy_replay.file.layout import CHUNK_MAGIC, FileFrame
-from gcspy_replay.file.scan import PartScan
-from gcspy_replay.file.source import Window
+from gcspy_replay.file.parts.scan import PartScan
+from gcspy_replay.file.parts.source import Window
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject

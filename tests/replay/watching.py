@@ -7,7 +7,7 @@ from gcspy_protocol.messages import Message
 from gcspy_protocol.playback import Seek
 from gcspy_replay.file import Recording
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from tests.replay.viewing import assert_same_state
 from tests.server.viewer import Viewer
 

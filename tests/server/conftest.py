@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import Listening, Server, SessionOptions
 from tests.server.target import Target
 from tests.server.viewer import Viewer

@@ -14,7 +14,7 @@ import numpy as np
 from gcspy_protocol import ClientInterpreter
 from gcspy_protocol import messages as m
 
-from gcspy.link import Link, connect
+from gcspy.connection.link import Link, connect
 from gcspy_server.api import (
     Listening,
     Server,

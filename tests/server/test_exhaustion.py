@@ -17,7 +17,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import Role
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import SessionOptions
 from tests.server.conftest import EndLog
 from tests.server.target import Target

@@ -10,7 +10,7 @@ from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_replay.file import Recording
 from gcspy_replay.player import serve_recording
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import Listening, SessionOptions
 from tests.house.rooms import ROOT
 from tests.protocol.exchange import CLIENT_NONCE, SERVER_NONCE, TOKEN

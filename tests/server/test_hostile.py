@@ -19,7 +19,7 @@ from gcspy_protocol.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, FrameType
 from gcspy_protocol.model import Role
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import Listening, SessionOptions
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
@@ -227,7 +227,7 @@ def test_a_peer_that_only_looks_whether_somebody_listens_is_no_trouble(
 
 _VIEWER = """
 import sys
-from gcspy.link import connect
+from gcspy.connection.link import connect
 link = connect(sys.argv[1], client="doomed")
 print("here", flush=True)
 for message in link:

@@ -12,8 +12,8 @@ from gcspy_protocol.errors import LinkError, Refused
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import Mode, PauseActsOn, Role
 
-from gcspy.lasting import LastingLink
-from gcspy.link import Link, connect
+from gcspy.connection.link import Link, connect
+from gcspy.connection.reconnecting_link import LastingLink
 from gcspy_server.api import Listening
 from tests.server.relay import Relay
 from tests.server.target import START, Target

@@ -14,7 +14,7 @@ from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError, Versi
 from gcspy_protocol.model import Mode, PauseActsOn, Role
 
 from gcspy.cli import main
-from gcspy.link import Link, connect
+from gcspy.connection.link import Link, connect
 from gcspy_server.api import Listening
 from tests.server.target import Target
 

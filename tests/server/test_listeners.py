@@ -13,7 +13,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError, Refused
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server import address as addresses
 from gcspy_server.api import Listening, Server
 from gcspy_server.session import listeners

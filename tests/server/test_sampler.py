@@ -11,7 +11,7 @@ from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsuppo
 from gcspy_protocol.messages import Event, State
 from gcspy_protocol.model import ControlState
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import (
     AttachOptions,
     Driver,

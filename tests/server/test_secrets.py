@@ -17,9 +17,9 @@ from gcspy_protocol.connection import preamble
 from gcspy_protocol.errors import CommandError, LinkError, Refused, VersionMismatch
 
 from gcspy.cli import main
+from gcspy.connection.link import connect
+from gcspy.connection.reconnecting_link import LastingLink
 from gcspy.exit_codes import ExitCode
-from gcspy.lasting import LastingLink
-from gcspy.link import connect
 from gcspy_server.api import Listening
 from tests.protocol.exchange import TOKEN, WELCOME, exchange
 from tests.server.conftest import EndLog

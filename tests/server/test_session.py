@@ -13,7 +13,7 @@ from gcspy_protocol.errors import Refused
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import EventFilter
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import (
     ExtentNames,
     Listening,

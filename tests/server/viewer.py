@@ -12,7 +12,7 @@ from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import ControlState
 
-from gcspy.link import Link
+from gcspy.connection.link import Link
 from gcspy_server.api import ServerSpace
 
 _PATIENCE_SECS = 60.0

@@ -374,7 +374,7 @@ class _Round:
         found = self._ground.children(window.pid)
         for pid in found:
             with suppress(FileNotFoundError, ProcessLookupError):
-                if b"gcspy.sidecar" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if b"gcspy.hosts.sidecar" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     return pid
         return None
 

@@ -37,7 +37,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from shiboken6 import isValid
 
-from gcspy.starting import front_door
+from gcspy.hosts.launcher import front_door
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
 from gcspy_client.settings import Settings

@@ -10,7 +10,7 @@ import click
 
 from gcspy.commands.objects.options import trace_argument
 from gcspy.exit_codes import ExitCode
-from gcspy.terminal import say
+from gcspy.output.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def command(
     from gcspy_objects.hotspot_log import find_log, read_log
     from gcspy_objects.trace import open_trace
 
-    from gcspy.progress import progress_bar
+    from gcspy.output.progress import progress_bar
 
     lines = (
         None

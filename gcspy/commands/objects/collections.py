@@ -27,6 +27,6 @@ def command(trace: Path, **options: Any) -> None:
 
     Shows what was allocated before each collection, survived it, was promoted and died. With --type or --site, only objects of that type or from that site are counted.
     """
-    from gcspy.asked import ask_collections
+    from gcspy.objects.questions import ask_collections
 
     ask_collections(trace, **options)

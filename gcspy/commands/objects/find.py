@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gcspy.terminal import say
+from gcspy.output.terminal import say
 
 __all__ = ["command"]
 
@@ -68,9 +68,9 @@ def command(
     from gcspy_drivers.traced.tables import object_table
     from gcspy_objects.finding import rows_of, sought_of
 
-    from gcspy.detail_text import print_table, rows_as_json
-    from gcspy.progress import progress_bar
-    from gcspy.tracing import event_of, opened_heap
+    from gcspy.objects.trace_conversion import event_of, opened_heap
+    from gcspy.output.detail_text import print_table, rows_as_json
+    from gcspy.output.progress import progress_bar
 
     named = {"type": type_name, "site": site, "thread": thread, "size": size, "address": address}
     text = " ".join(

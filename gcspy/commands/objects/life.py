@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError
 
-from gcspy.terminal import say
+from gcspy.output.terminal import say
 
 __all__ = ["command"]
 
@@ -43,9 +43,9 @@ def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) 
     from gcspy_drivers.traced.tables import place_of
     from gcspy_objects.finding import sought_of
 
-    from gcspy.detail_text import print_table, rows_as_json
-    from gcspy.progress import progress_bar
-    from gcspy.tracing import event_of, opened_heap
+    from gcspy.objects.trace_conversion import event_of, opened_heap
+    from gcspy.output.detail_text import print_table, rows_as_json
+    from gcspy.output.progress import progress_bar
 
     place = sought_of(f"address:{address}").address
     assert place is not None

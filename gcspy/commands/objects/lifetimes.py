@@ -37,6 +37,6 @@ def command(trace: Path, **options: Any) -> None:
     Also shows how old the remaining objects are. The age of a dead object is its age at the collection that found it dead. It may have died
     earlier, at any time since the collection before.
     """
-    from gcspy.asked import ask_lifetimes
+    from gcspy.objects.questions import ask_lifetimes
 
     ask_lifetimes(trace, **options)

@@ -40,6 +40,6 @@ def command(trace: Path, **options: Any) -> None:
     A site is a method, a position in its bytecode, and the allocated type. The columns mean the
     same as for `gcspy objects types`.
     """
-    from gcspy.asked import ask_kinds
+    from gcspy.objects.questions import ask_kinds
 
     ask_kinds(trace, "site", **options)

@@ -40,6 +40,6 @@ def command(trace: Path, **options: Any) -> None:
     could still reach lies between the two. Objects that remain at the end of the trace count for
     as long as they were observed.
     """
-    from gcspy.asked import ask_survival
+    from gcspy.objects.questions import ask_survival
 
     ask_survival(trace, **options)

@@ -41,6 +41,6 @@ def command(trace: Path, **options: Any) -> None:
     collections only. "Died" counts objects that a collection found dead. "Remaining" objects were
     not found dead before the trace ended.
     """
-    from gcspy.asked import ask_kinds
+    from gcspy.objects.questions import ask_kinds
 
     ask_kinds(trace, "type", **options)

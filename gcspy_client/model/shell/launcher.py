@@ -1,6 +1,6 @@
 """What the window asks of the program that opened it: which processes there are, how to watch one, how to play a file.
 
-The client knows neither drivers nor players. Whoever opens the window (`gcspy.starting`) hands it these, and it starts them as
+The client knows neither drivers nor players. Whoever opens the window (`gcspy.hosts.launcher`) hands it these, and it starts them as
 children: each reads one line, answers with one line of JSON, and lives until its standard input is closed.
 
 Knows command lines; does not know what they start.

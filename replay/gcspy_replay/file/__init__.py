@@ -25,10 +25,10 @@ from gcspy_replay.file.keyframe import (
     tiles_of,
 )
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
-from gcspy_replay.file.packed import PACKED_SUFFIX, open_source, pack, unpack
+from gcspy_replay.file.parts.packed import PACKED_SUFFIX, open_source, pack, unpack
+from gcspy_replay.file.parts.source import FileSource, MemorySource, Source
 from gcspy_replay.file.program_clock import events_with_clock
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
-from gcspy_replay.file.shift import ShiftStore
 from gcspy_replay.file.sidecar import (
     SIDECAR_SUFFIX,
     Bookmark,
@@ -41,10 +41,17 @@ from gcspy_replay.file.sidecar import (
     sidecar_path,
     write_sidecar,
 )
-from gcspy_replay.file.source import FileSource, MemorySource, Source
-from gcspy_replay.file.store import SUFFIX, FileStore, MemoryStore, RingStore, SplitStore, Store
-from gcspy_replay.file.tap import WireTap
-from gcspy_replay.file.writer import ChunkRule, RecordingWriter
+from gcspy_replay.file.storage.shift import ShiftStore
+from gcspy_replay.file.storage.store import (
+    SUFFIX,
+    FileStore,
+    MemoryStore,
+    RingStore,
+    SplitStore,
+    Store,
+)
+from gcspy_replay.file.storage.tap import WireTap
+from gcspy_replay.file.storage.writer import ChunkRule, RecordingWriter
 
 __all__ = [
     "EVENTS",

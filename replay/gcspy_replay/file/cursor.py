@@ -17,8 +17,8 @@ from gcspy_protocol.messages import Message, Unknown
 from gcspy_protocol.model import Role
 
 from gcspy_replay.file.layout import ChunkPlace, FileFrame, blamed
-from gcspy_replay.file.part import ChunkFile
-from gcspy_replay.file.walk import Entry, check_entry, read_entry
+from gcspy_replay.file.parts.part import ChunkFile
+from gcspy_replay.file.parts.walk import Entry, check_entry, read_entry
 
 __all__ = ["ChunkAt", "Cursor", "OneChunk", "Places", "Step"]
 

@@ -12,8 +12,8 @@ from gcspy_protocol.errors import RecordingError
 
 from gcspy_replay.file.layout import PartFacts
 from gcspy_replay.file.reader import Recording
-from gcspy_replay.file.store import Store
-from gcspy_replay.file.writer import ChunkRule, RecordingWriter
+from gcspy_replay.file.storage.store import Store
+from gcspy_replay.file.storage.writer import ChunkRule, RecordingWriter
 
 __all__ = ["cut"]
 

@@ -24,12 +24,12 @@ from gcspy_replay.file.layout import (
     read_footer,
     read_preamble,
 )
-from gcspy_replay.file.part import ChunkFile, read_part_header, read_places
-from gcspy_replay.file.scan import FoundChunk, PartScan, Progress
-from gcspy_replay.file.source import Source, Window
-from gcspy_replay.file.store import Store
-from gcspy_replay.file.walk import read_header
-from gcspy_replay.file.writer import RecordingWriter
+from gcspy_replay.file.parts.part import ChunkFile, read_part_header, read_places
+from gcspy_replay.file.parts.scan import FoundChunk, PartScan, Progress
+from gcspy_replay.file.parts.source import Source, Window
+from gcspy_replay.file.parts.walk import read_header
+from gcspy_replay.file.storage.store import Store
+from gcspy_replay.file.storage.writer import RecordingWriter
 
 __all__ = ["Finding", "Loss", "Report", "Saved", "repair", "verify"]
 

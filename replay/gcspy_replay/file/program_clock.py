@@ -12,8 +12,8 @@ from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError
 from gcspy_protocol.messages import Event
 
 from gcspy_replay.file.layout import blamed
+from gcspy_replay.file.parts.walk import check_entry, read_entry
 from gcspy_replay.file.reader import Recording
-from gcspy_replay.file.walk import check_entry, read_entry
 
 __all__ = ["events_with_clock"]
 

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor, Places, Step
 from gcspy_replay.file.layout import PartFacts
-from gcspy_replay.file.packed import open_source
-from gcspy_replay.file.part import Part
-from gcspy_replay.file.scan import Damage, Progress
-from gcspy_replay.file.source import Source
-from gcspy_replay.file.store import SUFFIX
+from gcspy_replay.file.parts.packed import open_source
+from gcspy_replay.file.parts.part import Part
+from gcspy_replay.file.parts.scan import Damage, Progress
+from gcspy_replay.file.parts.source import Source
+from gcspy_replay.file.storage.store import SUFFIX
 
 __all__ = ["EVENTS", "Recording", "compensated_nanos", "sources_of"]
 

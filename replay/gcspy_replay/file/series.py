@@ -18,9 +18,9 @@ from gcspy_protocol.model import Space, Stream
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor
 from gcspy_replay.file.layout import blamed
+from gcspy_replay.file.parts.scan import Progress
+from gcspy_replay.file.parts.walk import Entry, check_entry, read_entry
 from gcspy_replay.file.reader import Recording
-from gcspy_replay.file.scan import Progress
-from gcspy_replay.file.walk import Entry, check_entry, read_entry
 
 __all__ = ["Matrix", "SummaryRow", "stream_named", "summaries"]
 

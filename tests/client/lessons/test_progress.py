@@ -13,7 +13,7 @@ from gcspy_replay.file import Recording
 from gcspy_replay.player import Beginning, serve_recording
 from pytestqt.qtbot import QtBot
 
-from gcspy.simulating import SimulatingOptions, fields_of_lesson, simulate
+from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, simulate
 from gcspy_client.lessons import Lesson
 from gcspy_client.lessons.lesson import BEGINS
 from gcspy_client.lessons.text import parse_lesson

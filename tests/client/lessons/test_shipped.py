@@ -16,8 +16,8 @@ from gcspy_replay.samples import lesson_recording
 from numpy.typing import NDArray
 from pytestqt.qtbot import QtBot
 
-from gcspy.lesson_recording import record_lesson
-from gcspy.until import Until
+from gcspy.connection.stop_condition import Until
+from gcspy.recorder.lesson_recorder import record_lesson
 from gcspy_client.lessons import Lesson, find_lesson, lesson_names, shipped_lessons
 from gcspy_client.view.window import MainWindow
 

@@ -21,7 +21,7 @@ from gcspy_drivers.cpython.driver import CLOCK
 from gcspy_drivers.cpython.target import Heap
 from gcspy_protocol.errors import TargetError, TargetGone
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import Event, GatherRequest, Mode, PauseActsOn, Server
 from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.targets import find_python

@@ -19,7 +19,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.errors import NotPermitted
 from gcspy_protocol.messages import ErrorCode
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import RUNG, AttachOptions, Event, Mode, Setting
 from tests.drivers.conftest import Start
 from tests.server.viewer import Viewer

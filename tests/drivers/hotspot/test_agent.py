@@ -25,7 +25,7 @@ from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
 from gcspy_protocol.messages import Pause, Resume
 from gcspy_protocol.model import ControlState
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import AttachOptions, Event, GatherRequest, Mode, PauseActsOn
 from tests.drivers.hotspot.agents import Doing, HoldingSidecar, Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm

@@ -15,7 +15,7 @@ from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
 from gcspy_drivers.hotspot.driver import CLOCK
 from gcspy_drivers.hotspot.spaces.pool_space import Pool
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 from gcspy_server.api import AttachOptions, GatherRequest
 from tests.drivers.hotspot.agents import Doing, Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm

@@ -12,7 +12,7 @@ import pytest
 from gcspy_drivers.semispace import driver
 from gcspy_protocol import ClientInterpreter
 
-from gcspy.link import connect
+from gcspy.connection.link import connect
 
 _ROOT = Path(__file__).parents[3]
 _GUIDE = _ROOT / "drivers" / "adding-a-driver.md"

@@ -17,7 +17,7 @@ from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.frame import pack_frame
 from gcspy_protocol.model import ControlState, Mode
 from gcspy_replay.file import ChunkRule, FileSource, Recording, verify
-from gcspy_replay.file import shift as shift_module
+from gcspy_replay.file.storage import shift as shift_module
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject

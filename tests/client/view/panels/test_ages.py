@@ -18,7 +18,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
-from gcspy.tracing import TracedRecording, traced_recording
+from gcspy.objects.trace_conversion import TracedRecording, traced_recording
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.window import MainWindow

@@ -14,7 +14,7 @@ from gcspy_replay.player import Beginning, Playing, serve_recording
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gcspy.tracing import TracedRecording, traced_recording
+from gcspy.objects.trace_conversion import TracedRecording, traced_recording
 from gcspy_client.model.panels.tile_questions import Asking, Subject
 from gcspy_client.view.panels.objects import FOUND, LIFE, NEIGHBOURS
 from gcspy_client.view.window import MainWindow

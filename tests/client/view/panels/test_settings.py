@@ -10,7 +10,7 @@ import pytest
 from gcspy_protocol.messages import Resume, Step
 from gcspy_protocol.model import ControlState
 
-from gcspy.simulating import SimulatingOptions, simulate
+from gcspy.hosts.simulation_host import SimulatingOptions, simulate
 from gcspy_client.view.window import MainWindow
 from tests.client.watching import Wait
 

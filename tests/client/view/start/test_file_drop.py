@@ -13,7 +13,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gcspy.starting import front_door
+from gcspy.hosts.launcher import front_door
 from gcspy_client.model.palette import Theme
 from gcspy_client.settings import Settings
 from gcspy_client.view.window import MainWindow

@@ -18,7 +18,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from gcspy.demo.running import running_workload
-from gcspy.starting import front_door
+from gcspy.hosts.launcher import front_door
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch
 from gcspy_client.settings import Settings

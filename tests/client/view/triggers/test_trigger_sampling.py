@@ -9,8 +9,8 @@ import pytest
 from gcspy_protocol.model import ControlState
 
 from benchmarks.targets.busy_target import busy_target
-from gcspy.serving import ServingOptions
-from gcspy.sidecar import start_sidecar
+from gcspy.hosts.process_host import ServingOptions
+from gcspy.hosts.sidecar import start_sidecar
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
 

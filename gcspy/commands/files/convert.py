@@ -1,0 +1,81 @@
+"""`gcspy convert`: an object trace into a recording."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from gcspy.options import trace_options
+from gcspy.output.terminal import say
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The recording.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing recording.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@trace_options
+def command(
+    trace: Path,
+    output: Path,
+    force: bool,
+    as_json: bool,
+    tile_bytes: int | None,
+    clock_bytes: int | None,
+) -> None:
+    """Convert an object trace to a recording.
+
+    TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them.
+    The recording shows the rebuilt heap at the start and the end of each collection, and between
+    them at fixed amounts of allocation. A recording has no single objects: for those, use
+    `gcspy replay TRACE` and `gcspy objects`.
+    """
+    from gcspy_drivers.traced import TracedOptions, TracedSession
+    from gcspy_replay.file import FileStore
+
+    from gcspy.objects.trace_conversion import opened_heap, record_trace
+    from gcspy.output.progress import progress_bar
+    from gcspy.recorder.new_file import new_file
+
+    options = TracedOptions(tile_bytes=tile_bytes, clock_bytes=clock_bytes)
+    with new_file(output, replace=force) as part, progress_bar(f"converting {trace.name}") as bar:
+
+        def advance(_what: str, done: int, total: int) -> None:
+            bar(done, total)
+
+        with opened_heap(trace, advance) as heap:
+            session = TracedSession(heap, options)
+            events = record_trace(session, FileStore(part, replace=True), advance)
+            size = part.stat().st_size
+            collections, ended, notes = len(heap.collections), heap.ended, session.notes
+    facts = {
+        "file": str(output),
+        "events": events,
+        "bytes": size,
+        "collections": collections,
+        "tile_bytes": session.tile_bytes,
+        "clock_bytes": session.clock_bytes,
+        "notes": notes,
+    }
+    if as_json:
+        say(json.dumps(facts))
+    else:
+        say(
+            f"gcspy: {output}: {events:,} events of {collections:,} collections, {size:,} bytes; tiles of {session.tile_bytes:,} bytes"
+        )
+    for note in notes:
+        if ended is None or str(ended) not in note:  # that is the error with which this ends
+            say(f"gcspy: {note}", err=True)
+    if ended is not None:
+        raise ended

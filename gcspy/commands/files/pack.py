@@ -1,0 +1,98 @@
+"""`gcspy pack`: a recording made small, to keep or to send."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+from gcspy_protocol.errors import CommandError, RecordingError
+
+from gcspy.options import file_argument
+from gcspy.output.progress import progress_bar
+from gcspy.output.terminal import say
+from gcspy.recorder.named_recordings import opened
+from gcspy.recorder.new_file import new_file
+
+__all__ = ["command"]
+
+_LAST = 2**62
+
+
+@click.command()
+@file_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The new file. Default: the recording's name with .zst added, or removed with --undo.",
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+@click.option("--undo", is_flag=True, help="Unpack a packed recording.")
+@click.option(
+    "--level",
+    type=click.IntRange(1, 19),
+    default=9,
+    show_default=True,
+    help="Compression level: higher is smaller and slower.",
+)
+def command(file: Path, output: Path | None, force: bool, undo: bool, level: int) -> None:
+    """Compress a recording, to keep or to send it.
+
+    All commands and the window read packed files directly; zstd can unpack them, too. Bookmarks
+    are copied. Join a split recording or a ring with `gcspy cut` first.
+    """
+    from gcspy_replay.file import (
+        PACKED_SUFFIX,
+        carry_sidecar,
+        open_source,
+        pack,
+        sidecar_path,
+        unpack,
+    )
+    from gcspy_replay.file.parts.packed import is_packed
+
+    if is_packed(file) is not undo:
+        raise CommandError(
+            f"{file} is not packed" if undo else f"{file} is packed already: --undo unpacks it"
+        )
+    if output is None:
+        output = _name_for(file, PACKED_SUFFIX, undo=undo)
+    if output.exists() and output.samefile(file):
+        raise CommandError(f"{output} is the recording itself: name another file")
+    with opened([file]) as recording:
+        pass  # it is one: anything else is told what is wrong with it
+    with (
+        new_file(output, replace=force) as part,
+        closing(open_source(file)) as source,
+        part.open("xb") as out,
+        progress_bar(f"writing {output}") as progress,
+    ):
+        if undo:
+            unpack(source, out, progress=progress)
+        else:
+            pack(source, out, level=level, progress=progress)
+    try:
+        marks = carry_sidecar(
+            sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST
+        )
+        carried = f"; {marks} bookmark{'s' if marks > 1 else ''} came along" if marks else ""
+    except RecordingError as error:
+        carried = f"\n  bookmarks were not carried: {error}"
+    before, now = file.stat().st_size, output.stat().st_size
+    ratio = f", {before / now:.1f} times smaller" if now < before else ""
+    say(f"{output}: {now:,} bytes{ratio}{carried}")
+
+
+def _name_for(file: Path, suffix: str, *, undo: bool) -> Path:
+    """The name of what is made of a file.
+
+    Raises:
+        CommandError: It cannot be told from the file's own.
+    """
+    if not undo:
+        return file.with_name(file.name + suffix)
+    if file.suffix != suffix:
+        raise CommandError(f"{file} does not end in {suffix}: name the new file with -o")
+    return file.with_suffix("")

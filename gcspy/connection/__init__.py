@@ -1,0 +1,1 @@
+"""From what the user named to a session: addresses, links, targets, tokens."""

@@ -1,0 +1,157 @@
+"""A connection that is made anew when it is lost, for as long as the user is patient.
+
+Each connection begins with a Welcome, with which whoever follows the messages begins
+anew; its `session` tells whether it is the session of before. Knows links; does not
+know how they are made, nor what the messages mean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+
+from gcspy_protocol.errors import LinkError, Refused
+from gcspy_protocol.messages import ErrorCode, Message, Welcome
+
+from gcspy.connection.link import Link
+
+__all__ = ["LastingLink"]
+
+_FIRST_RETRY_SECS = 0.1
+_LONGEST_RETRY_SECS = 2.0
+
+
+class LastingLink:
+    """A link, and the one after it.
+
+    Args:
+        dial: Makes a connection; what it raises at first is not caught.
+        within_secs: For how long to try to connect again; None: not at all, so that this is a link like any.
+        say: Told when the connection is lost, and when it is there again.
+
+    Attributes:
+        lost: How often a connection was lost.
+    """
+
+    def __init__(
+        self,
+        dial: Callable[[], Link],
+        *,
+        within_secs: float | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._dial, self._within_secs, self._say = dial, within_secs, say
+        self._latest = dial()
+        self._connected = True
+        self._until = self._next_try = self._wait_secs = 0.0
+        self.lost = 0
+
+    @property
+    def welcome(self) -> Welcome:
+        """How the server introduced itself on the latest connection."""
+        return self._latest.welcome
+
+    @property
+    def address(self) -> str:
+        """Where it leads."""
+        return str(self._latest.address)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server ended the session on purpose."""
+        return self._connected and self._latest.closed
+
+    def receive(self, timeout_secs: float | None = None) -> Message | None:
+        """The next message, of this connection or of one made anew.
+
+        Args:
+            timeout_secs: How long to wait in all, but for the time that a connection takes; None: without end.
+
+        Returns:
+            A message, or None when the server said goodbye before, or nothing came in time
+            (`closed` tells which).
+
+        Raises:
+            LinkError: The connection is lost, and could not be made again in time.
+            Refused: The server ended it with an error, other than that we were too slow.
+            RemoteProtocolError: The server broke the protocol.
+        """
+        give_up = None if timeout_secs is None else time.monotonic() + timeout_secs
+        while True:
+            if not self._connected and not self._connect(give_up):
+                return None
+            left = None if give_up is None else max(0.0, give_up - time.monotonic())
+            try:
+                return self._latest.receive(left)
+            except LinkError as error:
+                self._lose(error)
+
+    def _lose(self, error: LinkError) -> None:
+        """The connection is lost: try again, unless nobody wants that or it would be refused again."""
+        refused = isinstance(error, Refused) and error.code != ErrorCode.TOO_SLOW.name.lower()
+        if self._within_secs is None or refused:
+            raise error
+        self._latest.close()
+        self._connected = False
+        self.lost += 1
+        self._wait_secs = _FIRST_RETRY_SECS
+        self._until = time.monotonic() + self._within_secs
+        self._next_try = time.monotonic()
+        self._say(f"{error}; trying to connect again for {self._within_secs:g} s")
+
+    def _connect(self, give_up: float | None) -> bool:
+        """Try until it is there; False when it is not in time."""
+        while True:
+            now = time.monotonic()
+            if give_up is not None and give_up < self._next_try:
+                time.sleep(max(0.0, give_up - now))
+                return False
+            time.sleep(max(0.0, self._next_try - now))
+            try:
+                self._latest = self._dial()
+            except Refused:
+                raise
+            except LinkError as error:
+                self._next_try = time.monotonic() + self._wait_secs
+                self._wait_secs = min(_LONGEST_RETRY_SECS, 2 * self._wait_secs)
+                if self._next_try > self._until:
+                    raise LinkError(
+                        f"not connected again within {self._within_secs:g} s: {error}"
+                    ) from error
+            else:
+                self._connected = True
+                self._say(f"connected again to {self.address}")
+                return True
+
+    def __iter__(self) -> Iterator[Message]:
+        while (message := self.receive()) is not None:
+            yield message
+
+    def send(self, message: Message) -> None:
+        """Send a message on the connection that there is; without one it is not sent.
+
+        Raises:
+            LinkError: The connection is lost, and is not to be made again.
+        """
+        if not self._connected:
+            return
+        try:
+            self._latest.send(message)
+        except LinkError as error:
+            self._lose(error)
+
+    def close(self) -> None:
+        """Say goodbye and close; harmless when it is closed or lost."""
+        self._latest.close()
+
+    def __enter__(self) -> LastingLink:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,105 @@
+"""Looking once into a process: one gathering, one question, and away again.
+
+Knows drivers and questions; does not know what is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from gcspy_protocol.details import AnswerState, DetailTable, Query
+from gcspy_protocol.errors import TargetError, Unsupported
+from gcspy_protocol.messages import Event
+
+from gcspy.connection.target import attach_group
+from gcspy.output.detail_text import print_table, rows_as_json
+from gcspy.output.terminal import say
+from gcspy_server.api import AttachOptions, Server, ServerSpace
+
+__all__ = ["Looked", "look_once", "print_as_json", "print_as_text"]
+
+_OBJECTS = 3
+_MOST_LOOKS = 3
+"""So often a look is repeated that found too much in motion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found.
+
+    Attributes:
+        pid: In which process.
+        name: What it is.
+        space: Name of the space that was asked.
+        gather_nanos: What the look took.
+        table: The answer.
+    """
+
+    pid: int
+    name: str
+    space: str
+    gather_nanos: int
+    table: DetailTable
+
+
+def look_once(pid: int, kind: str, *, most: int, drivers: tuple[str, ...] = ()) -> Looked:
+    """Attach to a process, gather once, ask what all of it is made of, and let go.
+
+    Args:
+        pid: The process.
+        kind: Of the question.
+        most: Rows.
+        drivers: Names of the drivers; none: the one that knows the process best.
+
+    Raises:
+        TargetError: It cannot be attached to, or it cannot be told.
+    """
+    driver = attach_group(pid, AttachOptions(level=_OBJECTS), drivers)
+    try:
+        described = driver.describe()
+        server = described.server()
+        events: list[Event] = []
+        server.add_observer(events.append)
+        driver.open(server)
+        for _ in range(_MOST_LOOKS):
+            driver.tick()
+            space = _whole_space(server, kind)
+            if space is None or not events:
+                continue
+            answer = server.ask(Query(number=1, space=space.id, kind=kind, most=most))
+            if answer.state is AnswerState.ANSWERED:
+                return Looked(
+                    pid, described.name, space.name, events[-1].gather_nanos, answer.table
+                )
+    finally:
+        driver.close()
+    if space is None:
+        raise Unsupported(
+            f"{described.name}: its driver cannot report {kind}",
+            found=", ".join(space.name for space in server.spaces) or "no spaces",
+            known=f"spaces that answer questions about {kind}",
+        )
+    raise TargetError(f"{described.name}: {answer.reason}; try again")
+
+
+def _whole_space(server: Server, kind: str) -> ServerSpace | None:
+    """The first space that tells it: a driver adds the one of the whole process before those of its parts."""
+    return next((space for space in server.spaces if kind in space.schema.details), None)
+
+
+def print_as_json(found: Looked) -> None:
+    """One JSON object; unknown is null."""
+    data = {
+        "pid": found.pid,
+        "process": found.name,
+        "gather_nanos": found.gather_nanos,
+        **rows_as_json(found.table),
+    }
+    say(json.dumps(data, indent=2))
+
+
+def print_as_text(found: Looked) -> None:
+    """A table for people."""
+    say(f"{found.name}, looked into for {found.gather_nanos / 1e6:.0f} ms")
+    print_table(found.table)

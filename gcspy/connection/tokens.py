@@ -1,0 +1,47 @@
+"""A token of our own for a session on TCP, where the user gave none: in a file that only its owner can read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gcspy.output.terminal import say
+from gcspy_server.address import default_address, runtime_directory
+
+__all__ = ["own_token"]
+
+
+@contextmanager
+def own_token(pid: int) -> Iterator[str]:
+    """Make a token, keep it in a file of mode 0600 for the body of the `with`, and tell the user where.
+
+    Args:
+        pid: The target, for the file's name. Our own number is in it too: who tries in vain to serve
+            the same target must not take away the token of the one who does.
+    """
+    default_address(pid)  # makes the directory, for this user alone
+    path = runtime_directory() / f"{pid}-{os.getpid()}.token"
+    _sweep(path.parent)
+    token = secrets.token_urlsafe(24)
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
+        file.write(token + "\n")
+    try:
+        say(
+            f"gcspy: viewers over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS"
+        )
+        yield token
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Take away the tokens of processes that were killed before they could."""
+    for path in folder.glob("*-*.token"):
+        owner = path.stem.rpartition("-")[2]
+        if owner == str(os.getpid()) or not os.path.isdir(f"/proc/{owner}"):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,154 @@
+"""`gcspy.listen()`: a program lets itself be watched, with exact events.
+
+The server never lives in the program whose heap is watched: its allocations would be part of the picture. So a sidecar is
+started, a process of its own and nobody's child, and attaches back. What is loaded here is the stub and little else.
+
+Knows how to start a sidecar and what it answers; knows neither server nor driver.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from types import TracebackType
+from typing import IO
+
+from gcspy_drivers.cpython.cooperation.stub import Stub, let_read
+from gcspy_protocol.address import TcpAddress, parse_address
+from gcspy_protocol.errors import CommandError
+
+__all__ = ["Listening", "listen"]
+
+_open: set[Listening] = set()
+"""What listens does so until it is closed, also when nobody keeps it."""
+
+
+class Listening:
+    """A program that lets itself be watched, until this is closed; made by `gcspy.listen`.
+
+    Attributes:
+        addresses: What clients join with.
+    """
+
+    def __init__(self, addresses: tuple[str, ...], stub: Stub, lifeline: IO[bytes]) -> None:
+        self.addresses = addresses
+        self._stub: Stub | None = stub
+        self._lifeline = lifeline
+
+    @property
+    def connected(self) -> bool:
+        """Whether the stub is in the program; a collection takes it out when the sidecar has gone."""
+        return self._stub is not None and self._stub.connected
+
+    def close(self) -> None:
+        """Take the stub out of the program and end the sidecar; clients are told. May be called twice."""
+        stub, self._stub = self._stub, None
+        if stub is not None:
+            stub.close()
+        self._lifeline.close()
+        _open.discard(self)
+
+    def __enter__(self) -> Listening:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def listen(
+    address: str | None = None,
+    *,
+    wait: bool = False,
+    longest_hold_secs: float | None = 30.0,
+    budget: float | None = 0.05,
+    token: str | None = None,
+) -> Listening:
+    """Let this program be watched with exact events: each collection tells, and waits while the heap is read.
+
+    Args:
+        address: Where clients join besides the local default, which `gcspy view PID` finds: ``127.0.0.1:7777``,
+            ``tls:0.0.0.0:7777``, ``unix:/path``.
+        wait: Return when the first client has come.
+        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        budget: What watching may take of this program's time, until a client chooses otherwise; None: all of it, so that
+            each collection that a client wants is gathered.
+        token: What TCP clients must know; None takes GCSPY_TOKEN.
+
+    Returns:
+        What to close when that shall end; it also ends with the program.
+
+    Raises:
+        CommandError: The sidecar cannot watch this process, and why; or a token is missing.
+        RuntimeError: This Python runs without its lock (GIL).
+    """
+    addresses = [f"unix:{_default_path()}"]
+    if address is not None:
+        place = parse_address(address)
+        addresses.append(str(place))
+        if isinstance(place, TcpAddress):
+            token = token or os.environ.get("GCSPY_TOKEN")
+            if not token:
+                raise CommandError(f"{place} needs a token: give one, or set GCSPY_TOKEN")
+    options = {
+        "does": "watches",
+        "pid": os.getpid(),
+        "listen": addresses,
+        "token": token,
+        "wait": wait,
+        "longest_hold_secs": longest_hold_secs,
+        "budget": 1000 if budget is None else max(1, min(1000, round(1000 * budget))),
+    }
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            launcher = _launch(options, theirs)
+        assert launcher.stdin is not None
+        assert launcher.stdout is not None
+        stub = Stub(ours, waits=wait)
+    with launcher.stdout as answers:
+        answer = json.loads(
+            answers.readline() or b'{"error": "the sidecar ended at once", "exit_code": 1}'
+        )
+    listening = Listening(tuple(answer.get("addresses", ())), stub, launcher.stdin)
+    if "error" in answer:
+        listening.close()
+        raise CommandError(answer["error"], exit_code=answer["exit_code"])
+    _open.add(listening)
+    if wait:
+        stub.wait()
+    return listening
+
+
+def _launch(options: dict[str, object], theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """Start a sidecar that is not our child: a program that waits for its children must not find one of ours."""
+    fd = theirs.fileno()
+    launcher = subprocess.Popen(
+        [sys.executable, "-P", "-m", "gcspy.hosts.sidecar", "--apart"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(fd,),
+        start_new_session=True,
+    )
+    assert launcher.stdin is not None
+    assert launcher.stdout is not None
+    number = launcher.stdout.readline()
+    if number:
+        let_read(int(number))
+    launcher.stdin.write(json.dumps({**options, "stub_fd": fd}).encode() + b"\n")
+    launcher.stdin.flush()
+    launcher.wait()
+    return launcher
+
+
+def _default_path() -> str:
+    from gcspy_server.address import default_address
+
+    return default_address(os.getpid()).path

@@ -1,0 +1,194 @@
+"""Playing a recording to whoever joins, until told to stop."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.address import UnixAddress
+from gcspy_protocol.errors import CommandError
+
+from gcspy.exit_codes import ExitCode
+from gcspy.objects.trace_conversion import named_trace
+from gcspy.output.progress import progress_bar
+from gcspy_server.address import default_address
+
+if TYPE_CHECKING:
+    from gcspy_replay.file import Recording
+    from gcspy_replay.player import Beginning, Playing
+
+    from gcspy.objects.trace_conversion import TracedRecording
+
+__all__ = ["LAST", "PlayingOptions", "default_playing_address", "losses_of", "play"]
+
+_LATELY_SECS = 30.0
+"""A recorder of a session without events writes nothing for so long, and is taken for one that was killed, until it does."""
+
+LAST = (1 << 63) - 1
+"""As number of an event: the last one, because a number beyond the end goes there."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlayingOptions:
+    """What is played to whom, and how.
+
+    Attributes:
+        files: A file, the files of a split recording, the folder of a ring; or an object trace.
+        listen: Addresses; empty takes the local default of this process.
+        token: The secret for TCP; None where only Unix sockets are used.
+        pace: ``original``, ``program`` or ``fixed``.
+        interval_millis: Between events, at the fixed pace.
+        speed: How many times as fast, at the others.
+        backwards: Whether it is played towards the beginning.
+        loop: First and last number of a range that is played over and over; None: none.
+        loops: Whether the whole recording is.
+        paused: Whether it stands still at first.
+        event: Number of the event with which it begins; None: the first, or backwards the last.
+        tile_bytes: Of an object trace: bytes of a tile; None: by the size of its heap.
+        clock_bytes: Of an object trace: what is allocated between two events of the clock; None: by all that is allocated.
+    """
+
+    files: tuple[str, ...]
+    listen: tuple[str, ...] = ()
+    token: str | None = None
+    pace: str = "original"
+    interval_millis: int = 100
+    speed: float = 1.0
+    backwards: bool = False
+    loop: tuple[int, int] | None = None
+    loops: bool = False
+    paused: bool = False
+    event: int | None = None
+    tile_bytes: int | None = None
+    clock_bytes: int | None = None
+
+    def beginning(self) -> Beginning:
+        """How each playback begins."""
+        from gcspy_protocol.playback import Direction, Pace, SetPlayback
+        from gcspy_replay.player import Beginning
+
+        manner = SetPlayback(
+            pace=Pace(self.pace),
+            interval_millis=self.interval_millis,
+            speed=self.speed,
+            direction=Direction.BACKWARDS if self.backwards else Direction.FORWARDS,
+            loop=self.loop,
+        )
+        return Beginning(
+            manner=manner, loops=self.loops, running=not self.paused, number=self.event
+        )
+
+
+def default_playing_address() -> UnixAddress:
+    """The Unix socket on which a player in this process listens, in a directory made for this user alone.
+
+    Raises:
+        LinkError: The directory is somebody else's, or open to others.
+    """
+    own = Path(default_address(os.getpid()).path)
+    # Not the process's own name: who watches this very process must not find its recording there.
+    return UnixAddress(str(own.with_name(f"replay-{own.stem}.sock")))
+
+
+def losses_of(recording: Recording) -> list[str]:
+    """What of a recording cannot be played, a line each; what only playing it finds is told then."""
+    lines = [f"{name}: {damage.what}" for name, damage in recording.damages]
+    if recording.torn_bytes:
+        lines.append(
+            f"not closed: the recorder was killed, or still writes; the last {recording.torn_bytes:,} bytes are no whole event"
+        )
+    return lines
+
+
+def play(
+    options: PlayingOptions,
+    *,
+    stop: threading.Event,
+    on_ready: Callable[[Recording, Playing, tuple[str, ...]], None],
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> None:
+    """Open a recording, or make one of an object trace, and serve it until `stop` is set.
+
+    Args:
+        options: What to play and how.
+        stop: Set by another thread or a signal handler.
+        on_ready: Called once, when clients can connect, with what there is to say to the user, a line each.
+        on_progress: Told what is done of a trace, how much of it, and of how much.
+
+    Raises:
+        RecordingError: It is none, or its header is damaged.
+        TraceError: It is a trace that cannot be read.
+        LinkError: An address cannot be listened on.
+    """
+    # numpy and trio are loaded only by who plays.
+    from gcspy_replay.file import Recording
+    from gcspy_replay.player import serve_recording
+
+    addresses = options.listen or (str(default_playing_address()),)
+    with ExitStack() as stack:
+        trace = named_trace(options.files)
+        traced = (
+            None
+            if trace is None
+            else stack.enter_context(_traced(trace, options, stop, on_progress))
+        )
+        files = options.files if traced is None else (str(traced.path),)
+        with progress_bar("looking for chunks") as progress:
+            recording = Recording.open(*files, progress=progress)
+        playing = stack.enter_context(
+            serve_recording(
+                recording,
+                *addresses,
+                token=options.token,
+                beginning=options.beginning(),
+                growing=_is_written(recording),
+                teller=None if traced is None else traced.teller,
+            )
+        )
+        on_ready(
+            recording, playing, (*losses_of(recording), *(() if traced is None else traced.notes))
+        )
+        stop.wait()
+
+
+@contextmanager
+def _traced(
+    path: Path,
+    options: PlayingOptions,
+    stop: threading.Event,
+    on_progress: Callable[[str, int, int], None] | None,
+) -> Iterator[TracedRecording]:
+    """A recording of an object trace, with a bar in a terminal."""
+    from gcspy_drivers.traced import TracedOptions
+
+    from gcspy.objects.trace_conversion import traced_recording
+
+    with ExitStack() as stack:
+        with progress_bar(f"opening {path.name}") as bar:
+
+            def advance(what: str, done: int, total: int) -> None:
+                if stop.is_set():
+                    raise CommandError(
+                        f"{path} was not opened: it was to stop", exit_code=ExitCode.INTERRUPTED
+                    )
+                bar(done, total)
+                if on_progress is not None:
+                    on_progress(what, done, total)
+
+            chosen = TracedOptions(tile_bytes=options.tile_bytes, clock_bytes=options.clock_bytes)
+            traced = stack.enter_context(traced_recording(path, chosen, advance))
+        yield traced
+
+
+def _is_written(recording: Recording) -> bool:
+    """Whether a recorder seems to write it still: it was not closed, and one of its files has changed lately."""
+    if recording.finished:
+        return False
+    newest = max(Path(part.window.source.name).stat().st_mtime for part in recording.parts)
+    return time.time() - newest < _LATELY_SECS

@@ -1,0 +1,128 @@
+"""Serving one attached process: driver and server interpreter, until told to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gcspy_server.address import default_address
+
+if TYPE_CHECKING:
+    from gcspy_server.api import Listening, Server
+
+__all__ = ["BUDGET", "LONGEST_HOLD_SECS", "ServingOptions", "serve_target"]
+
+_LOOK_SECS = 0.1
+"""How often a wait for the first client looks whether it should end."""
+
+
+BUDGET = 50
+"""What watching may take of a program's time if nobody says otherwise, in thousandths."""
+
+LONGEST_HOLD_SECS = 30.0
+"""Where nobody has a window of his own: how long a client may hold a program in one go."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServingOptions:
+    """How a process is watched and served.
+
+    Attributes:
+        pid: The target.
+        listen: Addresses; empty takes the local default of the PID.
+        token: The secret for TCP; None where only Unix sockets are used.
+        tiles: About how many tiles a space should have at most.
+        clock_hz: Samples per second.
+        level: How much is gathered at each event.
+        budget: What watching may take of the target's time, in thousandths; 1000: no limit.
+        linger: Go on serving what was gathered after the target ended.
+        triggers: Conditions at which it pauses; they are looked at while clients are there.
+        stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
+        inject: How a stub is brought into the target: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
+        rung: ``stopped``: hold the target while it is read; ``passive``: never.
+        wait: Begin with the first client.
+        longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.
+        drivers: Names of the drivers to watch with, the leading one first; none: the one that knows the target best.
+        share_events: Each driver gathers at the exact events of the others, too.
+    """
+
+    pid: int
+    listen: tuple[str, ...] = ()
+    token: str | None = None
+    tiles: int = 65536
+    clock_hz: float = 10.0
+    level: int = 2
+    budget: int = BUDGET
+    linger: bool = False
+    triggers: tuple[str, ...] = ()
+    stub_fd: int | None = None
+    inject: str = ""
+    rung: str = "passive"
+    wait: bool = False
+    longest_hold_secs: float | None = None
+    drivers: tuple[str, ...] = ()
+    share_events: bool = False
+
+
+def serve_target(
+    options: ServingOptions, *, stop: threading.Event, on_ready: Callable[[Server, Listening], None]
+) -> str:
+    """Attach, serve, and sample until `stop` is set or the target ends.
+
+    Args:
+        options: What to watch and how.
+        stop: Set by another thread or a signal handler.
+        on_ready: Called once, when clients can connect.
+
+    Returns:
+        Why it ended, for a human.
+
+    Raises:
+        TargetError: The process cannot be watched.
+        LinkError: An address cannot be listened on.
+    """
+    # Imported by who serves: the options alone are needed by many who do not.
+    from gcspy.connection.target import attach_group
+    from gcspy_server.api import AttachOptions, Trigger
+    from gcspy_server.sampler import run_driver
+
+    driver = attach_group(
+        options.pid,
+        AttachOptions(
+            tiles=options.tiles,
+            clock_hz=options.clock_hz,
+            level=options.level,
+            stub_fd=options.stub_fd,
+            inject=options.inject,
+            rung=options.rung,
+        ),
+        options.drivers,
+        share_events=options.share_events,
+    )
+    try:
+        server = driver.describe().server(
+            longest_hold_secs=options.longest_hold_secs, budget=options.budget
+        )
+        driver.open(server)
+        for number, condition in enumerate(options.triggers, start=1):
+            server.set_trigger(Trigger(id=number, expression=condition))
+        addresses = options.listen or (str(default_address(options.pid)),)
+        with server.serve(*addresses, token=options.token) as listening:
+            on_ready(server, listening)
+            while (
+                options.wait
+                and not stop.is_set()
+                and driver.alive()
+                and not server.wait_for_client(_LOOK_SECS)
+            ):
+                pass
+            ended = run_driver(driver, server, options.clock_hz, stop)
+            if ended is None:
+                return "stopped; the target runs on"
+            if options.linger:
+                stop.wait()
+            return ended
+    finally:
+        driver.close()

@@ -1,0 +1,1 @@
+"""Answers about objects: lives, types that grew, object traces."""

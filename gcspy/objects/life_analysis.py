@@ -1,0 +1,67 @@
+"""The lives of a trace's objects, ready to be asked about: the trace is read, its heap rebuilt, what ended is written to a store.
+
+Knows which part of ours does what; does not know what is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.errors import CommandError
+
+from gcspy.exit_codes import ExitCode
+from gcspy.output.progress import progress_bar
+from gcspy.output.terminal import say
+
+if TYPE_CHECKING:
+    from gcspy_objects.analysis.store import LifeStore
+
+__all__ = ["lives_of", "require_engine"]
+
+
+def require_engine() -> None:
+    """Refuse, with the remedy, where the engine that answers questions is not installed.
+
+    Raises:
+        CommandError: It is missing.
+    """
+    try:
+        import_module("duckdb")
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"questions about objects need the package {error.name}; in a clone of gcspy: pip install '.[objects]'",
+            exit_code=ExitCode.MISSING_PART,
+        ) from error
+
+
+@contextmanager
+def lives_of(path: Path) -> Iterator[LifeStore]:
+    """The lives of all objects of a trace; the files of the store are removed when the block ends.
+
+    What the trace contradicts itself in, and that it ends early, is said on standard error.
+
+    Raises:
+        CommandError: The engine is not installed.
+        TraceError: There is no trace.
+    """
+    require_engine()
+    from gcspy_objects.analysis.gather import gather
+    from gcspy_objects.heap import Heap
+    from gcspy_objects.trace import open_trace
+
+    with open_trace(path) as trace, closing(Heap(trace)) as heap:
+        with progress_bar(f"reading {trace.name}") as progress:
+            store = gather(heap, progress=progress)
+        with store:
+            if heap.ended is not None:
+                say(f"gcspy: {heap.ended}; told is what was before", err=True)
+            if heap.findings:
+                say(
+                    f"gcspy: the trace contradicts itself: gcspy objects check {path} tells where",
+                    err=True,
+                )
+            yield store

@@ -1,0 +1,126 @@
+"""The questions of `gcspy objects`: what the command line says, put to the lives of a trace.
+
+Knows options and analyses; does not know how either works.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from gcspy.objects.life_analysis import lives_of, require_engine
+from gcspy.objects.results import Output, prepare, show
+
+__all__ = ["ask_collections", "ask_kinds", "ask_lifetimes", "ask_survival"]
+
+_DRAWN_POINTS = 400
+"""Ages of a curve that is drawn, a generation."""
+
+
+class Wanted(TypedDict):
+    """Which objects, and in which form: options that all of these have."""
+
+    type: str
+    site: str
+    as_json: bool
+    parquet: Path | None
+    plot: Path | None
+    theme: str | None
+    force: bool
+
+
+def _prepare(wanted: Wanted, *, in_bytes: bool = False) -> Output:
+    """Refuse what cannot be before the trace is read."""
+    require_engine()
+    output = Output(
+        as_json=wanted["as_json"],
+        parquet=wanted["parquet"],
+        plot=wanted["plot"],
+        theme=wanted["theme"] or "light",
+        force=wanted["force"],
+        in_bytes=in_bytes,
+    )
+    prepare(output)
+    return output
+
+
+def ask_kinds(
+    trace: Path,
+    by: str,
+    *,
+    number: int | None,
+    each_gc: bool,
+    in_bytes: bool,
+    top: int,
+    **wanted: Unpack[Wanted],
+) -> None:
+    """Ask what became of objects, by type or by site: over the whole trace, in one collection, or in each."""
+    if number is not None and each_gc:
+        raise click.UsageError("--gc tells of one collection, --each-gc of all: which?")
+    output = _prepare(wanted, in_bytes=in_bytes)
+    from gcspy_objects.analysis.kinds import (
+        By,
+        Only,
+        collections,
+        each_collection,
+        in_collection,
+        totals,
+    )
+
+    only = Only(wanted["type"], wanted["site"])
+    with lives_of(trace) as store:
+        if each_gc:
+            found = each_collection(store, By(by), only, top=top or 1 << 30, by_bytes=in_bytes)
+        elif number is not None:
+            found = in_collection(store, By(by), number, only, by_bytes=in_bytes, top=top)
+        else:
+            found = totals(store, By(by), only, by_bytes=in_bytes, top=top)
+        show(
+            found,
+            store,
+            output,
+            drawn=("collections", collections(store, only)) if output.plot else None,
+        )
+
+
+def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[Wanted]) -> None:
+    """Ask what happened in each collection."""
+    output = _prepare(wanted, in_bytes=in_bytes)
+    from gcspy_objects.analysis.kinds import Only, collections
+
+    with lives_of(trace) as store:
+        found = collections(store, Only(wanted["type"], wanted["site"]))
+        show(found, store, output, drawn=("collections", found))
+
+
+def ask_lifetimes(
+    trace: Path, *, each: str | None, clock: str, in_bytes: bool, top: int, **wanted: Unpack[Wanted]
+) -> None:
+    """Ask how long objects lived: all of them, or those of each type or site."""
+    output = _prepare(wanted, in_bytes=in_bytes)
+    from gcspy_objects.analysis.kinds import By, Only
+    from gcspy_objects.analysis.lifetimes import distribution, spans
+    from gcspy_objects.analysis.survival import Clock
+
+    only = Only(wanted["type"], wanted["site"])
+    with lives_of(trace) as store:
+        ages = distribution(store, Clock(clock), only)
+        found = ages if each is None else spans(store, By(each), Clock(clock), only, top=top)
+        show(found, store, output, drawn=(f"lifetimes.{clock}", ages))
+
+
+def ask_survival(
+    trace: Path, *, clock: str, points: int, in_bytes: bool, **wanted: Unpack[Wanted]
+) -> None:
+    """Ask which share is still there at which age."""
+    output = _prepare(wanted, in_bytes=in_bytes)
+    from gcspy_objects.analysis.kinds import Only
+    from gcspy_objects.analysis.survival import Clock, survival
+
+    only = Only(wanted["type"], wanted["site"])
+    with lives_of(trace) as store:
+        found = survival(store, Clock(clock), only, points=points)
+        drawn = survival(store, Clock(clock), only, points=_DRAWN_POINTS) if output.plot else found
+        show(found, store, output, drawn=(f"survival.{clock}", drawn))

@@ -1,0 +1,177 @@
+"""Which types grew over a recording: what `gcspy growth` prints.
+
+Knows recordings and the model of growth; decodes each event once.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from gcspy_protocol.errors import CommandError
+from gcspy_protocol.text.visible import visible
+from gcspy_replay.file.export.tables import Wanted
+
+from gcspy.output.terminal import say
+from gcspy.recorder.named_recordings import opened
+from gcspy_client.model.panels.growth import (
+    GrowthLog,
+    GrowthRow,
+    Sample,
+    growing_space,
+    growth,
+    measures_of,
+    sample_of,
+)
+from gcspy_client.model.text import duration
+
+__all__ = ["Grown", "grown", "print_as_json", "print_as_text"]
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_LINE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What was found.
+
+    Attributes:
+        space: Name of the space.
+        measures: Names of the numbers.
+        first: Number of the earlier event.
+        last: Number of the later one.
+        before: What there was at the earlier.
+        now: What there was at the later.
+        rows: The types that changed most, those that grew first.
+    """
+
+    space: str
+    measures: tuple[str, ...]
+    first: int
+    last: int
+    before: Sample
+    now: Sample
+    rows: list[GrowthRow]
+
+
+def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> Grown:
+    """Find what grew.
+
+    Args:
+        paths: The recording.
+        first: Number of the earlier event; None: of the recording.
+        last: Number of the later event; None: of the recording.
+        top: Rows.
+
+    Raises:
+        RecordingError: It cannot be read, or has no such events.
+        CommandError: No event of these has types.
+    """
+    log = GrowthLog()
+    ends: list[tuple[int, Sample]] = []
+    with opened(paths) as recording:
+        begin, end = Wanted(first=first, last=last).range(recording)
+        for step, session in recording.steps(begin, end):
+            space = growing_space(session)
+            sample = None if space is None else sample_of(session, space)
+            if sample is not None:
+                log.add(sample)
+                ends = [ends[0] if ends else (step.number, sample), (step.number, sample)]
+        if not ends:
+            raise CommandError(
+                f"no event from {begin} to {end} has types: record at level 3, with `gcspy record PID -o FILE --level 3`"
+            )
+        session = recording.seek(ends[1][0])
+        space = growing_space(session)
+        assert space is not None, "the event has a sample of it"
+        (begin, before), (end, now) = ends
+        if before.space != now.space:
+            raise CommandError(
+                f"the space of types was removed between event {begin} and {end}: choose events on one side, with --from and --to"
+            )
+        rows = growth(before, now, space, log.samples, most=top)
+        measures = tuple(one.name for one in measures_of(space))
+        return Grown(space.space.name, measures, begin, end, before, now, rows)
+
+
+def print_as_json(found: Grown) -> None:
+    """One JSON object; unknown is null."""
+    rows = [
+        {
+            "name": row.name,
+            "new": row.new,
+            **{
+                name.lower(): {"before": change.before, "now": change.now, "grew": change.grew}
+                for name, change in zip(found.measures, row.changes, strict=True)
+            },
+        }
+        for row in found.rows
+    ]
+    data = {
+        "space": found.space,
+        "from": found.first,
+        "to": found.last,
+        "nanos": found.now.time_nanos - found.before.time_nanos,
+        "rows": rows,
+    }
+    say(json.dumps(data, indent=2))
+
+
+def print_as_text(found: Grown) -> None:
+    """A table for people."""
+    took = duration(found.now.time_nanos - found.before.time_nanos)
+    say(f"{visible(found.space)}: from event {found.first:,} to {found.last:,}, {took}")
+    if not found.rows:
+        say("nothing changed")
+        return
+    head = [
+        "Type",
+        *(
+            text
+            for name in map(visible, found.measures)
+            for text in (f"{name} grew", f"{name} now")
+        ),
+        "Over time",
+    ]
+    rows = [
+        [
+            visible(row.name) + (" (new)" if row.new else ""),
+            *(
+                text
+                for change in row.changes
+                for text in (_signed(change.grew), _plain(change.now))
+            ),
+            _line(row.line),
+        ]
+        for row in found.rows
+    ]
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    for row in [head, *rows]:
+        cells = [
+            text.ljust(width) if place in (0, len(head) - 1) else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        say("  ".join(cells).rstrip())
+
+
+def _signed(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:+,}" if value else "0"
+
+
+def _plain(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+def _line(values: tuple[int | None, ...]) -> str:
+    """A small graph of blocks; a gap where nothing is known."""
+    picked = (
+        [values[round(place * (len(values) - 1) / (_LINE - 1))] for place in range(_LINE)]
+        if len(values) > _LINE
+        else values
+    )
+    top = max((value for value in picked if value is not None), default=0)
+    return "".join(
+        " " if value is None else _BLOCKS[round(7 * value / top) if top > 0 else 0]
+        for value in picked
+    )

@@ -1,0 +1,32 @@
+"""The lines that tell a user how others join."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from dataclasses import replace
+
+from gcspy_protocol.address import TcpAddress, parse_address
+
+from gcspy.output.terminal import say
+
+__all__ = ["reachable", "reachable_ones", "say_addresses"]
+
+
+def say_addresses(addresses: Iterable[str]) -> None:
+    """Print a join line for each address."""
+    for address in addresses:
+        say(f"gcspy: join with  gcspy view {reachable(address)}")
+
+
+def reachable_ones(addresses: Iterable[str]) -> tuple[str, ...]:
+    """The same of several."""
+    return tuple(map(reachable, addresses))
+
+
+def reachable(address: str) -> str:
+    """An address that others can use: who listens at all interfaces is called by this machine's name."""
+    place = parse_address(address)
+    if isinstance(place, TcpAddress) and place.host in ("0.0.0.0", "::"):
+        place = replace(place, host=socket.gethostname())
+    return str(place)

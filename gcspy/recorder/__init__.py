@@ -1,0 +1,1 @@
+"""Recording a session into a file."""

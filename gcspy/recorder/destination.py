@@ -1,0 +1,132 @@
+"""Where a recording goes, as the user named it: looked at before anything is attached, created when there is something to write.
+
+Knows names of files; does not know what is written. What writes is loaded when it is needed, because a name that
+cannot be is told at once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.errors import CommandError
+
+from gcspy.output.quantities import Kept
+
+if TYPE_CHECKING:
+    from gcspy_replay.file import Sidecar, Store
+
+__all__ = ["Destination"]
+
+
+@dataclass(kw_only=True)
+class Destination:
+    """Where a recording goes: a file, several by size, or a folder that keeps the latest.
+
+    Attributes:
+        path: Of the file, of the first of several, or of the folder.
+        split_bytes: A file that reached so many is followed by another; None: one file.
+        keep: What the folder keeps; None: everything.
+        replace: Whether a recording that is there may be replaced.
+        sync_secs: How often what was written is brought to the disk; 0: when the system likes.
+    """
+
+    path: Path
+    split_bytes: int | None = None
+    keep: Kept | None = None
+    replace: bool = False
+    sync_secs: float = 0.0
+    _store: Store | None = field(default=None, init=False, repr=False)
+
+    def check(self) -> None:
+        """Refuse early what `open` would refuse when the first event has come.
+
+        Raises:
+            CommandError: A recording is there and may not be replaced, or there is no folder for it.
+        """
+        if not self.path.parent.is_dir():
+            raise CommandError(
+                f"there is no folder {self.path.parent} for {self.path.name}: create it first"
+            )
+        if self.keep is None and self.path.is_dir():
+            raise CommandError(
+                f"{self.path} is a folder: name a file; only --keep-last fills a folder"
+            )
+        if self.keep is not None and self.path.exists() and not self.path.is_dir():
+            raise CommandError(f"{self.path} is a file: --keep-last fills a folder, name one")
+        there = self._there()
+        if there and not self.replace:
+            raise CommandError(
+                f"{there[0]} is there already: name another, or replace it with --force"
+            )
+
+    def _there(self) -> list[Path]:
+        """Files that belong to what would be replaced, the further parts of a split recording included."""
+        if self.keep is not None:
+            return self._parts()
+        found = [self.path] if self.path.exists() else []
+        if self.split_bytes is None or not self.path.parent.is_dir():
+            return found
+        part = re.compile(re.escape(self.path.stem) + r"\.\d{4,}" + re.escape(self.path.suffix))
+        return found + sorted(
+            path for path in self.path.parent.iterdir() if part.fullmatch(path.name)
+        )
+
+    def _parts(self) -> list[Path]:
+        """The parts in the folder."""
+        from gcspy_replay.file import SUFFIX
+
+        return sorted(self.path.glob("*" + SUFFIX))
+
+    def open(self) -> Store:
+        """Create it; what is to be replaced goes now.
+
+        Raises:
+            RecordingError: It cannot be created.
+        """
+        from gcspy_replay.file import FileStore, RingStore, SplitStore
+
+        # A part of the recording before, left beside the new ones, would be taken for one of them.
+        if self.replace and (self.keep is not None or self.split_bytes is not None):
+            for path in self._there():
+                path.unlink(missing_ok=True)
+        if self.keep is not None:
+            self._store = RingStore(
+                self.path,
+                keep_bytes=self.keep.size_bytes,
+                keep_nanos=self.keep.nanos,
+                sync_secs=self.sync_secs,
+            )
+        elif self.split_bytes is not None:
+            self._store = SplitStore(
+                self.path,
+                part_bytes=self.split_bytes,
+                replace=self.replace,
+                sync_secs=self.sync_secs,
+            )
+        else:
+            self._store = FileStore(self.path, replace=self.replace, sync_secs=self.sync_secs)
+        return self._store
+
+    def put_beside(self, added: Sidecar) -> None:
+        """Write what belongs beside it, bookmarks; nothing where there is none of it, or no file.
+
+        Raises:
+            RecordingError: It cannot be written.
+        """
+        from gcspy_replay.file import put_sidecar, sidecar_path
+
+        files = self.files()
+        if files and not added.empty:
+            put_sidecar(sidecar_path(self.path if self.keep is not None else files[0]), added)
+
+    def files(self) -> list[Path]:
+        """The files that there are of it, in order."""
+        if self._store is None:
+            return []
+        if self.split_bytes is not None:
+            return self._there()
+        found = self._parts() if self.keep is not None else [self.path]
+        return [path for path in found if path.exists()]

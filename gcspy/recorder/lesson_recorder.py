@@ -1,0 +1,178 @@
+"""Recording a lesson: it is led through as by a student who looks at every event, and what came is written to a file that plays like the live one.
+
+For students whose system simulates nothing, and for who has written a lesson: it ends with an error at the step whose event never comes.
+
+Nothing is waited for: times are those that the pace says. Knows lessons, the simulator and the recorder; does not know windows.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from gcspy_protocol.errors import CommandError
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Event, Fired, Message, Resume, State
+from gcspy_protocol.model import ControlState
+from gcspy_protocol.triggers import Trigger
+from gcspy_replay.file import FileStore, WireTap
+
+from gcspy.connection.link import Link, connect
+from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.hosts.simulation_host import fields_of_lesson, simulation_of
+from gcspy.recorder.lossless import LosslessMode
+from gcspy.recorder.recorder import Recorder, StopFlag, Stopped
+from gcspy_client.lessons import Lesson
+from gcspy_client.lessons.doing import filters_of, settings_of
+from gcspy_client.lessons.lesson import BEGINS, TRIGGER
+
+__all__ = ["record_lesson"]
+
+_DEADLINE_SECS = 60.0
+
+
+class _Leader(LastingLink):
+    """A link that leads through a lesson by what comes over it.
+
+    Attributes:
+        reached: Number of the event at which each step stood, in their order.
+        problem: Why it went no further; empty: it did.
+    """
+
+    def __init__(self, dial: Callable[[], Link], lesson: Lesson, stop: StopFlag) -> None:
+        super().__init__(dial)
+        self._lesson, self._stop = lesson, stop
+        self._session = ClientInterpreter()
+        self._events = 0
+        self._waits = False
+        self.reached: list[int] = []
+        self.problem = ""
+
+    def receive(self, timeout_secs: float | None = None) -> Message | None:
+        """The next message; the lesson goes on by it."""
+        message = super().receive(timeout_secs)
+        if message is not None:
+            self._follow(message)
+        return message
+
+    def _follow(self, message: Message) -> None:
+        self._session.apply(message)
+        match message:
+            case Event():
+                self._events += 1
+            case Fired() if self._waits:
+                self.reached.append(self._events)
+                self._waits = False
+            case State(state=ControlState.PAUSED) if not self._waits:
+                self._go_on()
+            case State(state=ControlState.ENDED) if self._waits:
+                self._end(f"the program ended before its event: {message.reason}")
+            case _:
+                pass  # nothing that a lesson waits for
+
+    def _go_on(self) -> None:
+        """Take the next steps, up to one whose event has to come."""
+        while not self._waits:
+            if len(self.reached) == len(self._lesson.steps):
+                self._stop.requested = True
+                return
+            step = self._lesson.steps[len(self.reached)]
+            kinds = () if self._session.welcome is None else self._session.welcome.events
+            for messages, wrong in (
+                filters_of(step, kinds),
+                settings_of(step, self._session.settings.settings),
+            ):
+                for message in messages:
+                    self.send(message)
+                if wrong:
+                    self._end(wrong)
+                    return
+            self._waits = bool(step.until)
+            if step.until:
+                self.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
+                self.send(Resume())
+            else:
+                self.reached.append(self._events)
+
+    def _end(self, why: str) -> None:
+        step = self._lesson.steps[len(self.reached)]
+        self.problem = (
+            f"{self._lesson.path}:{step.line}: step {len(self.reached) + 1}, {step.title!r}: {why}"
+        )
+        self._stop.requested = True
+
+
+def record_lesson(lesson: Lesson, path: Path) -> tuple[int, ...]:
+    """Lead through a lesson to its end, and record it.
+
+    Args:
+        lesson: The lesson.
+        path: A file that is not there yet.
+
+    Returns:
+        The number of the event at which each step stands, by step.
+
+    Raises:
+        CommandError: A step's event never comes, or it sets what cannot be set.
+        RecordingError: The file cannot be written.
+    """
+    from gcspy_drivers.simulator.driver import PacedClock, SimulatorSession
+
+    from gcspy_server.api import Trigger as ServerTrigger
+
+    session = SimulatorSession(simulation_of(fields_of_lesson(lesson)), clock=PacedClock())
+    session.server.set_trigger(
+        ServerTrigger(id=TRIGGER, expression=BEGINS, note="the lesson begins")
+    )
+    stop, ends = StopFlag(), threading.Event()
+    taps = [WireTap()]
+    with (
+        tempfile.TemporaryDirectory(prefix="gcspy-") as folder,
+        session.server.serve(f"unix:{folder}/lesson.sock") as listening,
+    ):
+        thread = threading.Thread(target=_run, args=(session, ends), name="gcspy lesson")
+
+        def dial() -> Link:
+            return connect(
+                listening.addresses[0],
+                client="gcspy demo --record",
+                wants_control=True,
+                tap=taps[0].receive_data,
+            )
+
+        link = _Leader(dial, lesson, stop)
+        with link:
+            session.server.let_go_when(lambda: "the lesson is recorded" if ends.is_set() else "")
+            thread.start()
+            try:
+                recorder = Recorder(
+                    link,
+                    lambda: taps[0],
+                    lambda: FileStore(path),
+                    lossless=LosslessMode(_DEADLINE_SECS),
+                )
+                report = recorder.run(stop=stop)
+            finally:
+                ends.set()
+                link.close()
+                thread.join()
+    if link.problem:
+        raise CommandError(link.problem)
+    if report.error is not None:
+        raise report.error
+    if report.stopped is not Stopped.SIGNAL:
+        raise CommandError(
+            f"{lesson.path}: the recording ended before the lesson did: {report.stopped.value}"
+        )
+    return tuple(link.reached)
+
+
+def _run(session: object, ends: threading.Event) -> None:
+    from gcspy_drivers.simulator.driver import SimulatorSession
+
+    assert isinstance(session, SimulatorSession)
+    ended = session.run(ends)
+    if not ends.is_set():
+        session.server.end(ended)

@@ -1,0 +1,97 @@
+"""Recordings that the user names: whether it is one, and not an address or a PID; and opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcspy_protocol.errors import CommandError
+
+from gcspy.objects.trace_conversion import names_trace
+from gcspy.output.progress import progress_bar
+
+if TYPE_CHECKING:
+    from gcspy_replay.file import Loss, Recording
+
+__all__ = ["loss_lines", "names_recording", "opened"]
+
+
+@contextmanager
+def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
+    """A recording, closed when the block ends; a bar shows the scan of one whose index is missing.
+
+    Raises:
+        RecordingError: It is none, or cannot be read.
+        CommandError: It is an object trace.
+    """
+    from gcspy_replay.file import Recording
+
+    named = [Path(path) for path in paths]
+    trace = next((path for path in named if names_trace(path)), None)
+    if trace is not None:
+        raise CommandError(
+            f"{trace} is an object trace: gcspy replay plays it, gcspy objects asks it, gcspy convert makes a recording of it"
+        )
+    with progress_bar("looking for chunks") as progress:
+        recording = Recording.open(*named, progress=progress)
+    with recording:
+        yield recording
+
+
+def loss_lines(lost: Sequence[Loss]) -> list[str]:
+    """What was lost, for people: each range of events, and all of them together where there are several."""
+    lines = []
+    for one in lost:
+        which = (
+            f"events {one.first:,} to {one.last:,}"
+            if one.last > one.first
+            else f"event {one.first:,}"
+        )
+        time = (
+            "for an unknown time"
+            if one.nanos is None
+            else f"{one.nanos / 1e9:,.3f} s without a picture"
+        )
+        lines.append(f"lost: {which}, {time}")
+    if len(lost) > 1:
+        known = sum(one.nanos or 0 for one in lost) / 1e9
+        more = " or more" if any(one.nanos is None for one in lost) else ""
+        lines.append(
+            f"lost in all: {sum(one.events for one in lost):,} events, {known:,.3f} s{more}"
+        )
+    return lines
+
+
+def names_recording(source: str) -> bool:
+    """Whether this is a file or folder to read, of a recording; otherwise it is a PID or an address.
+
+    A number is a PID, unless a recording has that name. Any other file or folder that is there is taken for a
+    recording, so that the error tells what is wrong with it.
+
+    Raises:
+        CommandError: It has the suffix of a recording, and is not there.
+    """
+    from gcspy_replay.file import PACKED_SUFFIX, SUFFIX
+
+    path = Path(source)
+    if path.is_file():
+        return not source.isdecimal() or _begins_like_one(path)
+    if path.is_dir():
+        return not source.isdecimal() or any(path.glob("*" + SUFFIX))
+    if source.endswith((SUFFIX, SUFFIX + PACKED_SUFFIX)) and not source.startswith("unix:"):
+        raise CommandError(f"there is no file {source}")
+    return False
+
+
+def _begins_like_one(path: Path) -> bool:
+    from gcspy_protocol.errors import RecordingError
+    from gcspy_replay.file import open_source
+    from gcspy_replay.file.layout import MAGIC
+
+    try:
+        with closing(open_source(path)) as source:
+            return source.read_at(0, len(MAGIC)) == MAGIC
+    except RecordingError:
+        return False

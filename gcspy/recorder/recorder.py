@@ -1,0 +1,355 @@
+"""The recorder: what one client receives, into a file, until somebody or something ends it.
+
+However it ends, what was written can be read: a stop closes the file with its index, a
+lost server too, and a disk that is full leaves every event that fitted.
+
+Knows a link and a store; does not know where either comes from, nor how progress is shown.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import FrameType
+
+from gcspy_protocol.errors import (
+    GCspyError,
+    LinkError,
+    RecordingError,
+    Refused,
+    RemoteProtocolError,
+)
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Budget, Event, Fired, Message, Missed, State, Welcome
+from gcspy_protocol.model import ControlState
+from gcspy_protocol.triggers import TriggerAction
+from gcspy_replay.file import Bookmark, PartFacts, RecordingWriter, Sidecar, Store, WireTap
+
+from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.connection.stop_condition import Until
+from gcspy.recorder.lossless import Cost, LosslessMode
+
+__all__ = ["Progress", "Recorder", "Report", "StopFlag", "Stopped", "stop_signals"]
+
+_POLL_SECS = 0.2
+"""How soon a stop is noticed where no event comes."""
+
+_NOTICE_SECS = 0.5
+"""So long a notice waits for the next event, to be one write with it. With the poll it is in the file within a second: a session
+that is paused has no next event."""
+
+
+_MOST_BOOKMARKS = 5_000
+"""That triggers ask for: one that fires at every other event would fill the sidecar file."""
+
+
+class Stopped(Enum):
+    """Why a recording ended."""
+
+    EVENTS = "it has the events that were asked for"
+    CONDITION = "the condition holds"
+    SECONDS = "the time that was asked for is over"
+    SIGNAL = "stopped by the user"
+    TARGET = "the target ended"
+    SERVER = "the server ended the session"
+    LOST = "the connection was lost"
+    REFUSED = "the server refused it"
+    UNWRITABLE = "it could not be written on"
+
+
+class StopFlag:
+    """Set by a signal, asked by the recorder between two messages.
+
+    A plain attribute, where a `threading.Event` would do for threads: a signal may come while the handler of
+    another holds the event's lock.
+
+    Attributes:
+        requested: Whether to stop.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopFlag]:
+    """Ctrl-C, SIGTERM and a terminal that goes set a flag for the body of the `with`, so that none tears a write apart."""
+    flag = StopFlag()
+
+    def request(_number: int, _frame: FrameType | None) -> None:
+        flag.requested = True
+
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    # SIGHUP exists on Unix only, and whoever started us with nohup wants it to be without effect.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, request) for number in numbers}
+    try:
+        yield flag
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a recording is.
+
+    Attributes:
+        events: Recorded.
+        written_bytes: Written; a ring has given some of them back.
+        missed: Events that the server did not send us, since we were too slow or joined late.
+        secs: Since the recorder began.
+        cost: What it cost whoever is watched that no event was to be dropped; None: that was not asked for.
+        reconnected: How often the connection was lost, and made or tried again.
+        budget: What the server's cost budget did; None: it has none.
+    """
+
+    events: int
+    written_bytes: int
+    missed: int
+    secs: float
+    cost: Cost | None = None
+    reconnected: int = 0
+    budget: Budget | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Between two connections of one session.
+
+    Attributes:
+        sequence: Of the last event before it.
+        missed: Events missed before it.
+    """
+
+    sequence: int
+    missed: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """What became of a recording.
+
+    Attributes:
+        progress: What was recorded.
+        stopped: Why it ended.
+        reason: What the server said of it, or what went wrong.
+        error: What went wrong; None for an end that was asked for, and for the target's.
+    """
+
+    progress: Progress
+    stopped: Stopped
+    reason: str = ""
+    error: GCspyError | None = None
+
+
+class Recorder:
+    """Records what comes over a link.
+
+    Args:
+        link: The connection, from which nothing was received yet. Where it is made anew and the session is the same, the recording
+            goes on after a gap.
+        tap: What is told of all bytes of the latest connection.
+        open_store: Creates what is written to, when there is something to write: a recorder that is killed before
+            leaves no empty file.
+        lossless: Asks that no event be dropped.
+    """
+
+    def __init__(
+        self,
+        link: LastingLink,
+        tap: Callable[[], WireTap],
+        open_store: Callable[[], Store],
+        *,
+        lossless: LosslessMode | None = None,
+    ) -> None:
+        self._link, self._find_tap, self._open_store = link, tap, open_store
+        self._tap = WireTap()
+        self._lossless = lossless
+        self._session = ClientInterpreter()
+        self._writer: RecordingWriter | None = None
+        self._began = time.monotonic()
+        self._waits_since: float | None = None
+        self._gap: _Gap | None = None
+        self._missed_before = 0
+        self._recording = b""
+        self._bookmarks: dict[int, Bookmark] = {}
+
+    @property
+    def added(self) -> Sidecar:
+        """What belongs beside the recording: the bookmarks that triggers asked for."""
+        return Sidecar(recording=self._recording, bookmarks=tuple(self._bookmarks.values()))
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(
+            events=self._writer.events if self._writer else 0,
+            written_bytes=self._writer.bytes_written if self._writer else 0,
+            missed=max(self._missed_before, self._session.missed_total),
+            secs=time.monotonic() - self._began,
+            cost=self._lossless.cost if self._lossless else None,
+            reconnected=self._link.lost,
+            budget=self._session.budget,
+        )
+
+    def run(
+        self,
+        *,
+        stop: StopFlag,
+        max_events: int | None = None,
+        max_secs: float | None = None,
+        until: Until | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Report:
+        """Record until something ends it, and close what was written.
+
+        Args:
+            stop: Ends it.
+            max_events: End after so many.
+            max_secs: End after so long.
+            until: End after the first event at which it holds.
+            on_progress: Told after each message, and now and then where none comes.
+        """
+        error: GCspyError | None = None
+        self._began = time.monotonic()
+        try:
+            try:
+                stopped = self._follow(stop, max_events, max_secs, until, on_progress)
+            except Refused as refused:
+                stopped, error = Stopped.REFUSED, refused
+            except (LinkError, RemoteProtocolError) as lost:
+                stopped, error = Stopped.LOST, lost
+            self._close(without_events=error is None)
+        except RecordingError as unwritable:
+            stopped, error = Stopped.UNWRITABLE, unwritable  # the writer has closed what there is
+        reason = (
+            str(error) if error else self._session.state_reason if stopped is Stopped.TARGET else ""
+        )
+        return Report(progress=self.progress, stopped=stopped, reason=reason, error=error)
+
+    def _follow(
+        self,
+        stop: StopFlag,
+        max_events: int | None,
+        max_secs: float | None,
+        until: Until | None,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> Stopped:
+        first = deque(self._lossless.begin(self._link) if self._lossless else ())
+        while True:
+            if stop.requested:
+                return Stopped.SIGNAL  # before anything is shown: the terminal may be gone
+            progress = self.progress
+            if on_progress is not None:
+                on_progress(progress)
+            if max_secs is not None and progress.secs >= max_secs:
+                return Stopped.SECONDS
+            wait = (
+                _POLL_SECS
+                if max_secs is None
+                else max(0.0, min(_POLL_SECS, max_secs - progress.secs))
+            )
+            message = first.popleft() if first else self._link.receive(wait)
+            self._flush_notices()
+            if message is None:
+                if self._link.closed:
+                    return Stopped.SERVER
+                continue
+            self._add(message)
+            if isinstance(message, State) and message.state is ControlState.ENDED:
+                return Stopped.TARGET
+            if self._writer is not None and self._writer.events == max_events:
+                return Stopped.EVENTS
+            if until is not None and isinstance(message, Event) and until.holds(self._session):
+                return Stopped.CONDITION
+
+    def _add(self, message: Message) -> None:
+        if isinstance(message, Welcome):
+            self._begin(message)
+        elif isinstance(message, Missed) and self._missed_before:
+            message = replace(
+                message, total=message.total + self._missed_before
+            )  # a server counts from our connecting on
+        self._session.apply(message)
+        if self._lossless is not None:
+            self._lossless.follow(message)
+        if self._gap is not None:
+            self._bridge(message, self._gap)
+            return
+        if self._writer is None and isinstance(message, Event):
+            self._writer = self._make_writer()
+        if self._writer is not None:
+            self._writer.add(message)
+            if isinstance(message, Fired):
+                self._bookmark(message, self._writer.number)
+
+    def _bookmark(self, fired: Fired, number: int) -> None:
+        """Remember an event that a trigger wants bookmarked; it is the one that was recorded last."""
+        if (
+            fired.trigger.action is TriggerAction.BOOKMARK
+            and len(self._bookmarks) < _MOST_BOOKMARKS
+        ):
+            title = (fired.trigger.note or fired.trigger.expression)[:200]
+            self._bookmarks.setdefault(number, Bookmark(number=number, title=title))
+
+    def _begin(self, welcome: Welcome) -> None:
+        """A connection begins, the first or one made anew."""
+        before = self._session
+        if before.welcome is not None and welcome.session != before.welcome.session:
+            raise LinkError(
+                f"the session is over: another one answers at {self._link.address}, for another recording"
+            )
+        self._session, self._tap = ClientInterpreter(), self._find_tap()
+        if before.welcome is None:
+            return
+        if self._lossless is not None:
+            self._lossless.ask(self._link)
+        self._missed_before = max(self._missed_before, before.missed_total)
+        if self._gap is None and self._writer is not None and before.last_event is not None:
+            self._gap = _Gap(before.last_event.sequence, before.missed_total)
+
+    def _bridge(self, message: Message, gap: _Gap) -> None:
+        """Follow a connection made anew until it brings an event that is not recorded yet; with that go on."""
+        assert self._writer is not None
+        if not isinstance(message, Event):
+            return
+        self._tap.take(message)  # with all that came before it, which the keyframe repeats
+        if message.cached and message.sequence == gap.sequence:
+            return
+        missed = max(0, message.sequence - gap.sequence - 1)
+        self._missed_before = gap.missed + missed
+        if self._missed_before:
+            self._session.apply(Missed(events=missed, total=self._missed_before))
+        self._writer.follow(self._session, tap=self._tap)
+        self._writer.start()
+        self._gap = None
+
+    def _flush_notices(self) -> None:
+        """Write what has waited for an event for too long."""
+        if self._writer is None or not self._writer.waiting:
+            self._waits_since = None
+        elif self._waits_since is None:
+            self._waits_since = time.monotonic()
+        elif time.monotonic() - self._waits_since >= _NOTICE_SECS:
+            self._writer.flush()
+            self._waits_since = None
+
+    def _make_writer(self) -> RecordingWriter:
+        self._recording = secrets.token_bytes(16)
+        facts = PartFacts(recording=self._recording, created=time.time_ns())
+        return RecordingWriter(self._open_store(), self._session, facts=facts, tap=self._tap)
+
+    def _close(self, *, without_events: bool) -> None:
+        """Finish the file; `without_events`: also one that has none, for its schema."""
+        if self._writer is None and without_events and self._session.welcome is not None:
+            self._writer = self._make_writer()
+        if self._writer is not None:
+            self._writer.close()

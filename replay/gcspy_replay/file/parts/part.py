@@ -1,0 +1,278 @@
+"""One part of a recording: its header, and the places of its chunks from the index or from a scan.
+
+Knows one file; `reader` makes a recording of several.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from copy import copy
+from typing import Any
+
+from gcspy_protocol.codec import decode, unpack
+from gcspy_protocol.errors import (
+    CorruptChunk,
+    RecordingError,
+    RemoteProtocolError,
+    TruncatedRecording,
+)
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import FrameType, Welcome
+from numpy.typing import NDArray
+
+from gcspy_replay.file.layout import (
+    FOOTER_BYTES,
+    PREAMBLE_BYTES,
+    ChunkHead,
+    ChunkPlace,
+    FileFrame,
+    PartFacts,
+    blamed,
+    read_facts,
+    read_footer,
+    read_index,
+    read_preamble,
+)
+from gcspy_replay.file.parts.scan import (
+    Damage,
+    FoundChunk,
+    PartScan,
+    Progress,
+    read_end,
+    read_head,
+    walk_chunk,
+)
+from gcspy_replay.file.parts.source import Source, Window
+from gcspy_replay.file.parts.walk import check_entry, read_entry
+
+__all__ = ["ChunkFile", "Part", "read_part_header", "read_places"]
+
+_TABLES = 64
+"""Event tables of chunks that are kept at a time; one is some kilobytes."""
+
+
+def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome, int]:
+    """What the part says of itself, whom it recorded, and where its first chunk begins.
+
+    Raises:
+        NotARecording: It is none.
+        TruncatedRecording: It ends before its header does.
+        CorruptChunk: The header is damaged.
+    """
+    size = window.source.size()
+    read_preamble(window.get(0, PREAMBLE_BYTES))
+    entry = read_entry(window, PREAMBLE_BYTES, size, limits)
+    if entry is None:
+        raise TruncatedRecording(
+            f"{window.source.name} ends after {size} bytes, in its header", offset=size
+        )
+    if entry.frames[0].header.type != FileFrame.RECORDING:
+        raise CorruptChunk(
+            f"damaged at byte {PREAMBLE_BYTES}: the file says nothing of itself",
+            offset=PREAMBLE_BYTES,
+        )
+    # The seal is over the preamble too.
+    whole = entry._replace(offset=0, data=window.get(0, PREAMBLE_BYTES) + entry.data)
+    shifted = [
+        place._replace(start=place.start + PREAMBLE_BYTES, end=place.end + PREAMBLE_BYTES)
+        for place in entry.frames
+    ]
+    check_entry(whole._replace(frames=shifted))
+    first = entry.frames[0]
+    facts = read_facts(first.header, entry.payload(first), limits, PREAMBLE_BYTES)
+    for place in entry.frames:
+        if place.header.type == FrameType.WELCOME:
+            try:
+                raw = unpack(place.header, entry.payload(place), limits, place.start)
+                welcome = decode(place.header, raw, limits)
+            except RemoteProtocolError as error:
+                raise blamed(error, PREAMBLE_BYTES + place.start, None) from error
+            assert isinstance(welcome, Welcome)
+            return facts, welcome, entry.end
+    raise CorruptChunk(
+        "the file does not say whom it recorded: gcspy repair looks for it elsewhere",
+        offset=PREAMBLE_BYTES,
+    )
+
+
+def read_places(
+    window: Window, limits: Limits, *, start: int | None = None
+) -> list[ChunkPlace] | None:
+    """The places of the chunks from the index of a part.
+
+    Args:
+        window: Of the part.
+        limits: Beyond which it is not believed.
+        start: Where the first chunk should begin; None where the header is not to be believed.
+
+    Returns:
+        The places; None when there is no index, or it leaves bytes of the file out.
+    """
+    size = window.source.size()
+    footer = read_footer(window.source.read_at(max(0, size - FOOTER_BYTES), FOOTER_BYTES))
+    if footer is None or sum(footer) + FOOTER_BYTES != size:
+        return None
+    offset, length = footer
+    try:
+        entry = read_entry(window, offset, size, limits)
+        if (
+            entry is None
+            or len(entry.data) != length
+            or entry.frames[0].header.type != FileFrame.INDEX
+        ):
+            return None
+        check_entry(entry)
+        first = entry.frames[0]
+        places = read_index(first.header, entry.payload(first), limits, offset)
+    except CorruptChunk:
+        return None
+    # An index that leaves bytes out is not of this file: a scan tells what is there. Its chunks do not overlap.
+    begin = start if start is not None else places[0].offset if places else offset
+    return places if begin + sum(place.size for place in places) == offset else None
+
+
+class ChunkFile:
+    """Bytes that have chunks in them, whatever stands before and behind.
+
+    Args:
+        window: Of the bytes.
+        limits: Beyond which they are not believed.
+    """
+
+    def __init__(self, window: Window, limits: Limits) -> None:
+        self.window, self._limits = window, limits
+        self._tables: OrderedDict[int, NDArray[Any]] = OrderedDict()
+        self._made: dict[int, NDArray[Any]] = {}  # tables that no CHUNK_END has
+
+    def take(self, found: FoundChunk) -> ChunkPlace:
+        """Keep the table of a chunk that a scan found."""
+        if found.checked:
+            self._made[found.place.number] = found.rows
+        return found.place
+
+    def rows(self, place: ChunkPlace) -> NDArray[Any]:
+        """The event table of a chunk, dtype `ROWS`.
+
+        Raises:
+            CorruptChunk: The chunk is not there.
+        """
+        made = self._made.get(place.number)
+        if made is not None:
+            return made
+        found = self._tables.get(place.number)
+        if found is not None:
+            self._tables.move_to_end(place.number)
+            return found
+        rows = self._read_rows(place)
+        self._tables[place.number] = rows
+        if len(self._tables) > _TABLES:
+            self._tables.popitem(last=False)
+        return rows
+
+    def _read_rows(self, place: ChunkPlace) -> NDArray[Any]:
+        end = place.offset + place.size
+        try:
+            closed = read_end(
+                self.window, place.offset, place.offset + place.end_at, end, self._limits
+            )
+            if closed is not None and len(closed[0].rows) == place.events:
+                return closed[0].rows
+        except CorruptChunk:
+            pass  # the chunk itself may still be whole
+        walked = walk_chunk(self.window, place.offset, end, self._limits)
+        if walked is None or walked.head.number != place.number or walked.head.first != place.first:
+            raise CorruptChunk(
+                f"chunk {place.number} should be at byte {place.offset}, and is not",
+                offset=place.offset,
+                chunk=place.number,
+            )
+        self._made[place.number] = walked.rows
+        return walked.rows
+
+    def head(self, place: ChunkPlace) -> ChunkHead:
+        """What the CHUNK frame of a chunk says.
+
+        Raises:
+            CorruptChunk: It is damaged, or another chunk's.
+        """
+        opened = read_head(self.window, place.offset, place.offset + place.size, self._limits)
+        if opened is None or (opened[0].number, opened[0].first) != (place.number, place.first):
+            raise CorruptChunk(
+                f"damaged at byte {place.offset}: chunk {place.number} does not begin there",
+                offset=place.offset,
+                chunk=place.number,
+            )
+        return opened[0]
+
+
+class Part(ChunkFile):
+    """A part that is read.
+
+    Args:
+        source: Its bytes.
+        limits: Beyond which it is not believed.
+        progress: Told how far a scan is.
+
+    Attributes:
+        facts: What it says of itself.
+        welcome: Whom it recorded.
+        places: Of its chunks, in order.
+        damages: What a scan could not use; empty where the index was there.
+        indexed: Whether the index was there: a recorder closed the part.
+        tail: Bytes at the end that are no whole entry.
+
+    Raises:
+        RecordingError: It is no recording, or its header is damaged.
+    """
+
+    def __init__(self, source: Source, limits: Limits, *, progress: Progress | None = None) -> None:
+        super().__init__(Window(source), limits)
+        self.facts, self.welcome, self._start = read_part_header(self.window, limits)
+        self.places: list[ChunkPlace] = []
+        self.damages: list[Damage] = []
+        self.tail = 0
+        self._scan: PartScan | None = None
+        places = read_places(self.window, limits, start=self._start)
+        self.indexed = places is not None
+        if places is not None:
+            self.places = places
+        else:
+            self._scan = PartScan(self.window, self._start, limits)
+            self.refresh(progress)
+
+    def again(self, source: Source) -> Part:
+        """The same part for another reader, with all that this one knows of it.
+
+        Args:
+            source: The same bytes.
+
+        Raises:
+            RecordingError: They are another part's.
+        """
+        twin = copy(self)
+        twin.window = Window(source)
+        if read_part_header(twin.window, self._limits)[0] != self.facts:
+            raise RecordingError(f"{source.name} is another recording than it was: open it anew")
+        twin.places, twin.damages = list(self.places), list(self.damages)
+        twin._tables, twin._made = OrderedDict(self._tables), dict(self._made)
+        twin._scan = None if self._scan is None else self._scan.again(twin.window)
+        return twin
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        return self.indexed or (self._scan is not None and self._scan.closed)
+
+    def refresh(self, progress: Progress | None = None) -> bool:
+        """Look for what was written since; whether there was anything."""
+        scan = self._scan
+        if scan is None:
+            return False
+        grown = scan.advance(progress)
+        self.damages, self.tail = scan.damages, scan.tail
+        if not grown:
+            return False
+        first = max(0, len(self.places) - 1)
+        del self.places[first:]
+        self.places += [self.take(found) for found in scan.chunks[first:]]
+        return True

@@ -1,0 +1,172 @@
+"""Entries: the pieces of a recording that one CRC covers (FORMAT.md section 3).
+
+An entry ends with an EVENT, whose CRC is the wire's, or with a SEAL. Nothing of an
+entry is believed before that CRC was compared.
+
+Knows frames and their order in a file; does not know what their payloads mean.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+from gcspy_protocol.codec import crc_of_crcs
+from gcspy_protocol.connection import is_event_frame
+from gcspy_protocol.errors import CorruptChunk
+from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import FrameType
+
+from gcspy_replay.file.layout import FileFrame
+from gcspy_replay.file.parts.source import Window
+
+__all__ = ["Entry", "Place", "check_entry", "read_entry", "read_header"]
+
+_MOST_FRAMES = 1 << 20
+"""Most frames of an entry: 1,024 spaces of 512 streams, each with values and a summary."""
+
+
+class Place(NamedTuple):
+    """Where one frame of an entry lies, counted from the start of the entry."""
+
+    header: Header
+    start: int
+    end: int
+
+    @property
+    def payload(self) -> slice:
+        """Its payload."""
+        return slice(self.start + HEADER.size, self.end)
+
+
+class Entry(NamedTuple):
+    """Frames up to the EVENT or SEAL that ends them.
+
+    Attributes:
+        offset: Of its first byte in the part.
+        data: All its bytes.
+        frames: Where each frame lies in `data`.
+    """
+
+    offset: int
+    data: bytes
+    frames: list[Place]
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte after it."""
+        return self.offset + len(self.data)
+
+    @property
+    def is_event(self) -> bool:
+        """Whether it is an event; otherwise it is sealed."""
+        return self.frames[-1].header.type == FrameType.EVENT
+
+    def payload(self, place: Place) -> bytes:
+        """The payload of one of its frames, as it lies in the file."""
+        return self.data[place.payload]
+
+
+def read_header(window: Window, offset: int, end: int) -> Header | None:
+    """The header of the frame at `offset`; None where the frame does not end before `end`."""
+    if offset + HEADER.size > end:
+        return None
+    raw = window.get(offset, HEADER.size)
+    if len(raw) < HEADER.size:
+        return None
+    header = Header._make(HEADER.unpack(raw))
+    return header if offset + HEADER.size + header.length <= end else None
+
+
+def read_entry(window: Window, offset: int, end: int, limits: Limits) -> Entry | None:
+    """The entry that begins at `offset`, not yet checked.
+
+    Args:
+        window: Of the part.
+        offset: Where it begins.
+        end: Where the part, or what is wanted of it, ends.
+        limits: Beyond which the file is not believed.
+
+    Returns:
+        The entry, or None when it does not end before `end`.
+
+    Raises:
+        CorruptChunk: Frames that do not belong together, or more of them than the limits allow.
+    """
+    at = offset
+    frames: list[Place] = []
+    while True:
+        header = read_header(window, at, end)
+        if header is None:
+            return None
+        if (
+            header.length > limits.payload_bytes
+            or at - offset > limits.event_bytes
+            or len(frames) > _MOST_FRAMES
+        ):
+            raise CorruptChunk(
+                f"damaged at byte {at}: frame type {header.type:#04x} of {header.length} bytes is over the limits",
+                offset=at,
+            )
+        after = at + HEADER.size + header.length
+        frames.append(Place(header, at - offset, after - offset))
+        _check_company(frames, at)
+        at = after
+        if header.type in (FrameType.EVENT, FileFrame.SEAL):
+            break
+    data = window.get(offset, at - offset)
+    return Entry(offset, data, frames) if len(data) == at - offset else None
+
+
+def _check_company(frames: list[Place], offset: int) -> None:
+    """An event is made of an event's frames, everything else of none; a chunk begins an entry."""
+    kind = frames[-1].header.type
+    of_event = is_event_frame(kind) or kind == FrameType.EVENT
+    wrong = of_event != (
+        is_event_frame(frames[0].header.type) or frames[0].header.type == FrameType.EVENT
+    )
+    alone = kind in (FileFrame.CHUNK, FileFrame.CHUNK_END, FileFrame.INDEX, FileFrame.FOOTER)
+    if (wrong or alone) and len(frames) > 1:
+        raise CorruptChunk(
+            f"damaged at byte {offset}: a frame of type {kind:#04x} does not belong there",
+            offset=offset,
+        )
+
+
+def check_entry(entry: Entry) -> int:
+    """Compare the CRC of an entry.
+
+    Returns:
+        The CRC.
+
+    Raises:
+        CorruptChunk: It is another.
+    """
+    last = entry.frames[-1]
+    payload = entry.payload(last)
+    if entry.is_event:
+        if len(payload) < 4 or last.header.flags & FLAG_ZSTD:
+            raise CorruptChunk(
+                f"damaged at byte {entry.offset}: an EVENT without a CRC", offset=entry.offset
+            )
+        view = memoryview(entry.data)
+        crcs = [zlib.crc32(view[place.start : place.end]) for place in entry.frames[:-1]]
+        head = entry.data[last.start : last.start + HEADER.size]
+        promised = int.from_bytes(payload[:4], "little")
+        found = crc_of_crcs(struct.pack(f"<{len(crcs)}I", *crcs), head + payload[4:])
+    else:
+        if len(payload) != 4:
+            raise CorruptChunk(
+                f"damaged at byte {entry.offset}: a SEAL of {len(payload)} bytes",
+                offset=entry.offset,
+            )
+        promised = int.from_bytes(payload, "little")
+        found = zlib.crc32(memoryview(entry.data)[:-4])
+    if found != promised:
+        raise CorruptChunk(
+            f"damaged between bytes {entry.offset} and {entry.end}: CRC {found:#010x} instead of {promised:#010x}",
+            offset=entry.offset,
+        )
+    return found

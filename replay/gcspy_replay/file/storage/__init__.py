@@ -1,0 +1,1 @@
+"""Where a recording is written: files, rings, the time shift."""
