@@ -162,7 +162,7 @@ def _answer_once(listener: socket.socket, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"GCspy\r\n\x1a" + struct.pack("<HH", 7, 9), ["7 to 9", "1 to 1"]),
+        (b"GCspy\r\n\x1a" + struct.pack("<HH", 7, 9), ["7 to 9", "1 to 2"]),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", ["GCspy"]),
     ],
     ids=["another version", "another protocol"],

@@ -22,7 +22,7 @@ _EVENTS = 50
 
 _VIEWER = """
 import sys
-from gcspy.link import connect
+from gcspy.connection.link import connect
 link = connect(sys.argv[1], client="stopped")
 print("here", flush=True)
 sys.stdin.readline()
