@@ -138,12 +138,9 @@ def _counters(name: bytes = b"sun.gc.cause", value: int = 42) -> bytearray:
     return bytearray(head + body)
 
 
-@given(damage=st.lists(st.tuples(st.integers(0, 79), st.integers(0, 255)), max_size=4))
-def test_damaged_counters_are_none_or_those_that_are_whole(damage: list[tuple[int, int]]) -> None:
-    found = _counters()
-    for place, value in damage:
-        found[place % len(found)] = value
-    buffer = np.frombuffer(bytes(found), dtype=np.uint8).copy()
+def _found_in(data: bytes) -> dict[str, int | None]:
+    """The numbers of the counters that are found in a VM's memory; texts are read, too."""
+    buffer = np.frombuffer(data, dtype=np.uint8).copy()
     pointers = np.array([buffer.ctypes.data, buffer.ctypes.data + len(buffer)], dtype=np.uint64)
     names = ("_start", "_end")
     fields = {
@@ -155,10 +152,29 @@ def test_damaged_counters_are_none_or_those_that_are_whole(damage: list[tuple[in
     with Process(os.getpid()) as process:
         counters = find_counters(Memory(process), Tables(fields, {}, {}))
         for name in counters.names("", ""):
-            counters.number(name)
             counters.text(name)
-        if not damage:
-            assert counters.number("sun.gc.cause") == 42
+        return {name: counters.number(name) for name in counters.names("", "")}
+
+
+@given(damage=st.lists(st.tuples(st.integers(0, 79), st.integers(0, 255)), max_size=4))
+def test_damaged_counters_are_none_or_those_that_are_whole(damage: list[tuple[int, int]]) -> None:
+    found = _counters()
+    for place, value in damage:
+        found[place % len(found)] = value
+    counters = _found_in(bytes(found))
+    if not damage:
+        assert counters == {"sun.gc.cause": 42}
+
+
+def test_a_counter_that_claims_more_than_there_is_does_not_exist() -> None:
+    """Else its text would be read from, and take, as much memory as it claims."""
+    found = _counters()
+    whole = bytes(found)
+    assert "sun.gc.cause" in _found_in(whole)
+    found[32:36] = (1 << 30).to_bytes(4, "little")  # the entry's length
+    found[40:44] = (1 << 29).to_bytes(4, "little")  # elements of its vector
+    found[44] = ord("B")
+    assert not _found_in(bytes(found))
 
 
 def test_texts_that_do_not_end_are_not_read(memory: Memory) -> None:

@@ -130,8 +130,9 @@ def _parse(found: bytes, first: int) -> dict[str, _Place]:
             length < _ENTRY.size
             or not _ENTRY.size <= name_offset < length
             or not name_offset < data_offset < length
+            or length > used - at
         ):
-            break  # one that is being made; those behind it are not known yet
+            break  # one that is being made, or lies; those behind it are not known
         name = (
             found[at + name_offset : at + data_offset]
             .partition(b"\0")[0]
