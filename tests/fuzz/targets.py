@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import io
-import os
-import socket
 import struct
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gcspy_drivers.cooperative.line import StubLine
 from gcspy_drivers.remote.elf import ElfFile
 from gcspy_drivers.remote.maps import parse_maps, parse_smaps
-from gcspy_drivers.remote.process import Process
 from gcspy_objects.anttracks import lzw
 from gcspy_objects.anttracks.flaws import find_flaws
 from gcspy_objects.anttracks.symbols import read_symbols
@@ -34,8 +30,17 @@ from gcspy_protocol.model import Role
 from gcspy_replay.file import MemorySource, MemoryStore, Recording, repair, verify
 from gcspy_replay.file.parts.packed import PackedSource
 from gcspy_replay.file.sidecar import encode_sidecar, read_sidecar
+from PySide6.QtCore import QSettings
 
 from benchmarks.targets.anttracks_writer import pack as pack_lzw
+from gcspy_client.model.palette import Theme
+from gcspy_client.model.palettes import PaletteChoice
+from gcspy_client.model.shell.recent import recent_of
+from gcspy_client.settings import Settings
+from gcspy_client.view.shell.preferences import scale_of
+from tests.fuzz import stubs
+from tests.fuzz.conditions import TRIGGER_SEEDS, triggers
+from tests.fuzz.packing import CHANGES, change, made
 from tests.house.rooms import ROOT
 from tests.protocol import exchange
 
@@ -180,6 +185,19 @@ def _pack(data: bytes) -> None:
         assert recording.parts[0].window.work_bytes - before <= 16 * (32 * len(data) + (2 << 20))
 
 
+def _made_pack(data: bytes) -> None:
+    _pack(made(data))
+
+
+def _made_pack_seeds() -> list[bytes]:
+    """Each change alone, at two places of a recording in three pieces."""
+    body = _recordings()[1]
+    cuts = change("cut", len(body) // 3) + change("cut", 2 * len(body) // 3)
+    return [
+        bytes([3]) + cuts + change(what, number) + body for what in CHANGES for number in (1, 700)
+    ]
+
+
 def _packed_seeds() -> list[bytes]:
     from gcspy_replay.file import pack
 
@@ -306,44 +324,61 @@ def _maps(data: bytes) -> None:
     parse_smaps(data)
 
 
-_STUB_HELLO = struct.pack("<8sHHIQ", b"gcspystb", 2, 2, 0, 4096)
-_STUB_EVENT = struct.pack("<BB2xIQQqq", 0, 1, 2, 3, 4, 5, 6)
+_NAMES = ("look.scale", "look.theme", "look.palettes", "recent.servers", "layout.window", "a")
 
 
-def _stub_line(data: bytes) -> None:
-    """The first packet is the hello; the others, each of a length that a byte before it tells, are events."""
-    process = Process(os.getpid())
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    line = StubLine(ours, process, lambda secs: True)
-    memory = os.memfd_create("fuzz")
-    try:
-        packets = list(_packets(data))
-        os.ftruncate(memory, 4096)
-        socket.send_fds(theirs, [packets[0]], [memory, memory])
-        for packet in packets[1:]:
-            theirs.send(packet)
-        theirs.close()
-        line.begin(1)
-        if line.holds:
-            return
-        while True:
-            event = line.wait(0)
-            assert event is not None
-            assert len(event.more) < 256
-    finally:
-        theirs.close()
-        os.close(memory)
-        line.close()
-        process.close()
+def _settings(data: bytes) -> None:
+    """A file of settings, or, behind a zero byte, a value a line: each name is read as every kind of value, then stored anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "settings.ini"
+        if data[:1] == b"\0":
+            kept = QSettings(str(path), QSettings.Format.IniFormat)
+            for name, line in zip(_NAMES, data[1:].split(b"\n"), strict=False):
+                kept.setValue(name, _text(line))
+            kept.sync()
+        else:
+            path.write_bytes(data)
+        settings = Settings(path)
+        assert 100 <= scale_of(settings) <= 200
+        for name in _NAMES:
+            assert settings.flag(name, True) in (True, False)
+            assert 3 <= settings.number(name, 5, low=3, high=9) <= 9
+            assert settings.choice(name, Theme) in (None, *Theme)
+            assert len(settings.data(name)) <= len(data)
+            assert all(isinstance(key, str) for key in settings.mapping(name))
+            PaletteChoice.from_dict(settings.mapping(name))
+            recent_of(settings.texts(name), servers=True)
+            recent_of(settings.texts(name), servers=False)
+            settings.store(name, settings.text(name, "none")[:1000])
+        settings.write()
+        assert [Settings(path).text(name) for name in _NAMES] == [
+            settings.text(name) for name in _NAMES
+        ]
 
 
-def _packets(data: bytes) -> Iterator[bytes]:
-    yield data[:24] or b"\0"
-    at = 24
-    while at < len(data) and at < 2000:
-        size = max(1, data[at])
-        yield data[at + 1 : at + 1 + size] or b"\0"
-        at += 1 + size
+def _settings_seeds() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "settings.ini"
+        settings = Settings(path)
+        settings.store("look.scale", 125)
+        settings.store("look.theme", "dark")
+        settings.store("look.palettes", {"ramp": "viridis", "a": [1, None, {"b": "ü"}]})
+        settings.store("recent.servers", ["127.0.0.1:9000", "unix:/a b", "[::1]:1"])
+        settings.store_data("layout.window", b"abc")
+        settings.store("a", 'x=y; z\n"quoted"')
+        settings.write()
+        qt = b"[General]\na=@Variant(\\0\\0\\0\\x11\\0\\0\\0\\x80)\nlook.theme=@ByteArray(x)\nlook.scale=@Size(1 2)\nb=@Rect(1 2 3 4)\n"
+        lines = b"\n".join(
+            [
+                b"\x00125",
+                b'"dark"',
+                b'{"ramp": "viridis"}',
+                b'["[::1]:1", "unix:/a"]',
+                b'"AAAA"',
+                b"1e9",
+            ]
+        )
+        return [lines, path.read_bytes(), qt, b'a=1, 2\n[look]\nscale="{"\n%x=\\x41\n']
 
 
 def _vm_log(data: bytes) -> None:
@@ -370,6 +405,7 @@ DECODERS: dict[str, Decoder] = {
     "recording": Decoder(_recording, _recordings),
     "verify": Decoder(_verify, _recordings),
     "pack": Decoder(_pack, _packed_seeds),
+    "pack-made": Decoder(_made_pack, _made_pack_seeds),
     "sidecar": Decoder(_sidecar, lambda: [b'{"version":1,"bookmarks":[{"event":1,"title":"a","colour":"#ff0000"}],"notes":"n","layout":{"a":[1,2.5,null]}}']),
     "anttracks-events": Decoder(_events, lambda: [_made_trace()]),
     "anttracks-symbols": Decoder(_symbols, lambda: [_symbols_data()]),
@@ -387,7 +423,12 @@ DECODERS: dict[str, Decoder] = {
             b"1000-2000 rw-p 00000000 00:00 0 \nSize: 4 kB\nRss: 4 kB\nPrivate_Dirty: 4 kB\nAnonymous: 4 kB\nSwap: 0 kB\nAnonHugePages: 0 kB\n",
         ],
     ),
-    "stub-line": Decoder(_stub_line, lambda: [_STUB_HELLO + (bytes([len(_STUB_EVENT)]) + _STUB_EVENT) * 2]),
+    "stub-line": Decoder(stubs.stub_line, lambda: [*stubs.STUB_SEEDS]),
+    "agent-line": Decoder(stubs.agent_line, lambda: [*stubs.AGENT_SEEDS]),
+    "attach-answer": Decoder(stubs.attach_answer, lambda: [*stubs.ANSWER_SEEDS]),
+    "vm-counters": Decoder(stubs.counters, lambda: [*stubs.COUNTER_SEEDS]),
+    "triggers": Decoder(triggers, lambda: [*TRIGGER_SEEDS]),
+    "settings": Decoder(_settings, _settings_seeds),
 }  # fmt: skip
 """By name, which is also that of the folder of its inputs."""
 
