@@ -17,10 +17,13 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from tests.mutation.coverage_plugin import function
 from tests.mutation.faults import Fault, faults
 from tests.mutation.reach import Reach, measure
 
@@ -54,7 +57,14 @@ def copied(folder: Path) -> dict[str, str]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     path = os.pathsep.join(str(folder / part) for part in _PATHS)
-    return {**os.environ, "PYTHONPATH": path, "QT_QPA_PLATFORM": "offscreen"}
+    # What is compiled is kept for all runs: else each of them compiles Qt's and numpy's modules anew, which takes longer than most tests.
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {
+        **kept,
+        "PYTHONPATH": path,
+        "PYTHONPYCACHEPREFIX": str(folder / ".compiled"),
+        "QT_QPA_PLATFORM": "offscreen",
+    }
 
 
 def drawn(copy: Path, package: str, count: int, seed: int) -> list[tuple[str, Fault]]:
@@ -69,40 +79,74 @@ def drawn(copy: Path, package: str, count: int, seed: int) -> list[tuple[str, Fa
     return [(path, found[path, line, kind]) for path, line, kind in chosen]
 
 
-def verdict(copy: Path, environment: dict[str, str], tests: list[str]) -> str:
-    """Run tests until one fails: "died", "survived", "hung" or "unreached"."""
+def verdict(copy: Path, environment: dict[str, str], tests: list[str]) -> tuple[str, str]:
+    """Run tests until one fails: "died", "survived", "hung" or "unreached", and which test failed."""
     if not tests:
-        return "unreached"
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--timeout", "120", *tests]
-    quiet = subprocess.DEVNULL
-    running = subprocess.Popen(
-        command, cwd=copy, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
-    )
+        return "unreached", ""
+    command = [
+        sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--timeout", "120",
+        "--tb=no", "-rfE", "-p", "no:randomly", *tests,
+    ]  # fmt: skip
+    with tempfile.TemporaryFile("w+") as said:
+        running = subprocess.Popen(
+            command,
+            cwd=copy,
+            env=environment,
+            stdout=said,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            end = "died" if running.wait(_MOST_SECS) else "survived"
+        except subprocess.TimeoutExpired:
+            end = "hung"
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, 9)
+                running.wait()
+        said.seek(0)
+        failed = [line for line in said if line.startswith(("FAILED ", "ERROR "))]
+    return end, failed[0].partition(" ")[2].partition(" - ")[0].strip() if failed else ""
+
+
+@contextmanager
+def changed(path: Path, text: bytes, number: int) -> Iterator[None]:
+    """Have another text in a file while the body runs.
+
+    What was compiled of a file is known by the file's size and by its time in seconds; the time is therefore another for each number.
+    """
+    before, status = path.read_bytes(), path.stat()
+    path.write_bytes(text)
+    os.utime(path, (status.st_atime, status.st_mtime + 1 + number))
     try:
-        return "died" if running.wait(_MOST_SECS) else "survived"
-    except subprocess.TimeoutExpired:
-        return "hung"
+        yield
     finally:
-        if running.poll() is None:
-            os.killpg(running.pid, 9)
-            running.wait()
+        path.write_bytes(before)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def judge(
-    copy: Path, environment: dict[str, str], reach: Reach, planted: tuple[str, Fault]
+    copy: Path,
+    environment: dict[str, str],
+    reach: Reach,
+    planted: tuple[str, Fault],
+    number: int,
 ) -> dict[str, object]:
     """Plant one fault, run its tests, and take it away again."""
     path, fault = planted
     source = (copy / path).read_bytes()
     tests = reach.tests(path, fault.line)[:_MOST_TESTS]
     begun = time.monotonic()
-    (copy / path).write_bytes(fault.plant(source))
-    try:
-        end = verdict(copy, environment, tests)
-    finally:
-        (copy / path).write_bytes(source)
+    with changed(copy / path, fault.plant(source), number):
+        end, by = verdict(copy, environment, tests)
+    # A test that fails without the fault, too, has found nothing: the others are asked.
+    while function(by) in tests and verdict(copy, environment, [by])[0] != "survived":
+        tests.remove(function(by))
+        with changed(copy / path, fault.plant(source), number):
+            end, by = verdict(copy, environment, tests)
     return {
         "end": end,
+        "by": by,
         "path": path,
         "line": fault.line,
         "kind": fault.kind,
@@ -134,8 +178,8 @@ def main(rooms: tuple[str, ...], count: int, seed: int, output: Path | None) -> 
                 f"{room}: running {folder} once, to see which tests run which lines", err=True
             )
             reach = measure(copy, environment, package, folder)
-            for planted in drawn(copy, package, count, seed):
-                result = {"room": room, **judge(copy, environment, reach, planted)}
+            for number, planted in enumerate(drawn(copy, package, count, seed)):
+                result = {"room": room, **judge(copy, environment, reach, planted, number)}
                 reason = reasons.get(str(result["change"]), "")
                 verdicts.append({**result, "reason": reason})
                 click.echo(
