@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from gcspy_drivers.remote.waiting import waited_nanos
 
@@ -91,6 +92,9 @@ def test_a_process_that_shares_its_processor_waits_and_an_idle_one_does_not() ->
             assert program.stdout is not None
             program.stdout.readline()
         busy, _, idle = (program.pid for program in programs)
+        # It has printed, and waits for the processor until it has come to the call in which it sleeps.
+        while psutil.Process(idle).status() != psutil.STATUS_SLEEPING:
+            time.sleep(0.005)
         before, resting, until = waited_nanos(busy), waited_nanos(idle), time.monotonic() + 30
         assert before is not None
         while (waited_nanos(busy) or 0) < before + 50_000_000 and time.monotonic() < until:

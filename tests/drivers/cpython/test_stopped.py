@@ -139,7 +139,8 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(
                 seen = len(viewer.changes)
                 driver.tick()
                 viewer.until_events(seen + 1)
-                viewer.sync()
+                # That the setting applies is told behind the event; an answer to a ping may come between the two.
+                viewer.until(lambda: chosen().applies > 0)
                 return viewer.changes[-1].event
 
             assert gather().stopped_nanos == 0
