@@ -8,7 +8,6 @@ from gcspy_protocol.model import Control, EventKind, Mode, PaintStyle, PauseActs
 from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_protocol.triggers import Trigger, TriggerAction
 
-from gcspy_server.address import default_address
 from gcspy_server.binning import bytes_per_tile, tiles_of
 from gcspy_server.drivers import (
     ENTRY_POINT_GROUP,
@@ -25,11 +24,12 @@ from gcspy_server.drivers import (
     load_driver,
 )
 from gcspy_server.interpreter.core import NEVER, Outlook
-from gcspy_server.interpreter.wants import GatherRequest
+from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import Listening, Server
-from gcspy_server.session.options import SessionOptions
 from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream, SpaceOptions
+from gcspy_session.address import default_address
+from gcspy_session.options import SessionOptions
 
 __all__ = [
     "ENTRY_POINT_GROUP",

@@ -1,7 +1,7 @@
 """`Server`: what a driver calls (paper section 5.1 and appendix C).
 
 Calls come from the driver's own thread: any thread, one at a time. What happens
-in them is in `gcspy_server.interpreter`; who listens is in `gcspy_server.session`,
+in them is in `gcspy_server.interpreter`; who listens is in `gcspy_session`,
 in a thread of its own. Knows the order of the calls; knows no socket.
 """
 
@@ -22,10 +22,10 @@ from gcspy_protocol.settings import Setting
 from gcspy_protocol.triggers import Trigger
 
 from gcspy_server.interpreter.core import Core, Outlook
-from gcspy_server.interpreter.wants import GatherRequest
+from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.names import StringNames, TileNames
-from gcspy_server.session.options import SessionOptions
 from gcspy_server.spaces import ServerSpace
+from gcspy_session.options import SessionOptions
 
 __all__ = ["Listening", "Server"]
 
@@ -380,8 +380,8 @@ class Server:
             LocalProtocolError: The server listens already.
         """
         # trio is loaded only by a server that serves
-        from gcspy_server.session.session import Introduction, Session
-        from gcspy_server.session.thread import SessionThread
+        from gcspy_server.clients.session import Introduction, Session
+        from gcspy_session.thread import SessionThread
 
         if self._listening is not None:
             raise LocalProtocolError(

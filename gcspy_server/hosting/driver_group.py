@@ -22,7 +22,7 @@ from gcspy_server.drivers import Driver, ServerDescription, SteppedDriver, Waiti
 from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
 from gcspy_server.hosting.merged_description import merge
 from gcspy_server.hosting.slow_watch import SLOW_SECS, told_when_slow
-from gcspy_server.interpreter.wants import GatherRequest
+from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.server import Server
 
 __all__ = ["MOST_FAULTS", "DriverGroup", "fault_text", "label_of"]

@@ -15,8 +15,8 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.settings import Setting
 
 from gcspy_server.interpreter.core import Outlook
+from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.interpreter.spending import LEVEL
-from gcspy_server.interpreter.wants import GatherRequest
 from gcspy_server.names import TileNames
 from gcspy_server.server import Server
 from gcspy_server.spaces import ServerSpace

@@ -38,6 +38,7 @@ from gcspy_protocol.values import Stamp
 from gcspy_server.interpreter.contention import Contention
 from gcspy_server.interpreter.detail_tables import DetailTables
 from gcspy_server.interpreter.flow import Flow
+from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.interpreter.outbox import Outbox
 from gcspy_server.interpreter.room import Room
 from gcspy_server.interpreter.setting_table import SettingTable
@@ -50,9 +51,9 @@ from gcspy_server.interpreter.transmission import (
     copy_keyframe,
 )
 from gcspy_server.interpreter.trigger_source import TriggerSource
-from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, GatherRequest, Wants
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
+from gcspy_session.wants import EVERYTHING, NOTHING, Wants
 
 __all__ = [
     "Audience",

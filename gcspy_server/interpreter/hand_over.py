@@ -24,7 +24,7 @@ from gcspy_protocol.messages import (
 
 from gcspy_server.interpreter.core import Core, Item, SchemaChange, SettingsChanged, TriggersChanged
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
-from gcspy_server.interpreter.wants import EVERYTHING
+from gcspy_session.wants import EVERYTHING
 
 __all__ = ["HandOver"]
 

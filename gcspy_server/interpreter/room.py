@@ -15,11 +15,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
 
 from gcspy_server.interpreter.flow import Flow
+from gcspy_session.capacity import Capacity
 
-__all__ = ["Capacity", "Room"]
+__all__ = ["Room"]
 
 _NANOS = 1_000_000_000
 _LOOK_SECS = 0.5
@@ -27,21 +27,6 @@ _LOOK_SECS = 0.5
 
 _MOST_IN_FLIGHT = 16
 """So many events at most are on their way to the session, however much room there is behind it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What one lossless client can take.
-
-    Attributes:
-        events: So many more; 0: its queue is full.
-        size_bytes: So many more, but for the last event, which may be larger; 0: its queue is full.
-        deadline_nanos: How long it is waited for at one event.
-    """
-
-    events: int
-    size_bytes: int
-    deadline_nanos: int
 
 
 class Room:

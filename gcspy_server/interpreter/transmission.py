@@ -23,10 +23,11 @@ from gcspy_protocol.transcoding import without_zstd
 from gcspy_protocol.values import Stamp, StreamEncoder, pack_key
 from numpy.typing import NDArray
 
+from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.interpreter.summaries import counted_tiles, summary_of
-from gcspy_server.interpreter.wants import GatherRequest, Wants
 from gcspy_server.names import ExtentNames, Runs, StringNames, TileNames, UniformNames, runs_between
 from gcspy_server.spaces import ServerSpace, ServerStream
+from gcspy_session.wants import Wants
 
 __all__ = ["KeyframeSource", "Part", "Snapshot", "SpaceSender", "copy_keyframe"]
 

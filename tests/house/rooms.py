@@ -17,6 +17,7 @@ PACKAGES = {
     "gcspy_protocol": ROOT / "protocol/gcspy_protocol",
     "gcspy_replay": ROOT / "replay/gcspy_replay",
     "gcspy_server": ROOT / "gcspy_server",
+    "gcspy_session": ROOT / "gcspy_session",
 }
 """Import name to folder."""
 

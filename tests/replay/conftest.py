@@ -7,7 +7,7 @@ import pytest
 from gcspy_replay.file import ChunkRule, MemorySource, Recording
 from gcspy_replay.player import Beginning, Playing, Teller, serve_recording
 
-from gcspy_server.session.options import SessionOptions
+from gcspy_session.options import SessionOptions
 from tests.replay.recorded import small
 from tests.replay.watching import Watcher
 from tests.server.conftest import ended as ended

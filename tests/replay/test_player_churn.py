@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from gcspy_server.session.options import SessionOptions
+from gcspy_session.options import SessionOptions
 from tests.examples import examples
 from tests.protocol.session import KINDS
 from tests.replay.recorded import RULES, Recorder, small

@@ -21,7 +21,7 @@ from gcspy_replay.playback import END
 from gcspy_replay.player import Beginning, Player, Playing
 
 from gcspy.connection.link import connect
-from gcspy_server.session.options import RequestLimits, SessionOptions
+from gcspy_session.options import RequestLimits, SessionOptions
 from tests.replay.recorded import Small, small
 from tests.replay.remote import PATIENCE_SECS, served
 from tests.replay.watching import Watcher

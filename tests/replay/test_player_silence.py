@@ -15,7 +15,7 @@ from gcspy_protocol.playback import Seek
 from gcspy_replay.file import MemorySource, Recording
 from gcspy_replay.player import Beginning, Player
 
-from gcspy_server.session.options import SessionOptions
+from gcspy_session.options import SessionOptions
 from tests.replay.recorded import small
 from tests.replay.remote import Remote, served
 

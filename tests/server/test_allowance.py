@@ -10,8 +10,8 @@ from gcspy_protocol.messages import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_server.session.allowance import Allowance, Bucket, shared_bucket
-from gcspy_server.session.options import RequestLimits
+from gcspy_session.allowance import Allowance, Bucket, shared_bucket
+from gcspy_session.options import RequestLimits
 
 LIMITS = RequestLimits()
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gcspy_server.api import Outlook, Server, UniformNames
 from gcspy_server.interpreter.core import Audience
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
-from gcspy_server.interpreter.wants import EVERYTHING, NOTHING, Wants, union_of
+from gcspy_session.wants import EVERYTHING, NOTHING, Wants, union_of
 from tests.server.target import END, START, Target
 
 

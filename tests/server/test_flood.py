@@ -16,7 +16,7 @@ from gcspy_protocol.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, Message
 
 from gcspy_server.api import Listening, SessionOptions
-from gcspy_server.session.options import RequestLimits
+from gcspy_session.options import RequestLimits
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
 from tests.server.test_hostile import greeted, raw, read_to_end

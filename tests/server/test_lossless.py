@@ -15,8 +15,8 @@ from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import Mode, PauseActsOn
 
 from gcspy_server.api import Listening, SessionOptions
-from gcspy_server.session.lossless import Grant
-from gcspy_server.session.session import Introduction, Session
+from gcspy_server.clients.session import Introduction, Session
+from gcspy_session.lossless import Grant
 from tests.server.target import START, Progress, Target
 from tests.server.test_session_clock import Peer
 from tests.server.viewer import Viewer

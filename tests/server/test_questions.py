@@ -18,7 +18,7 @@ from gcspy_protocol.details import (
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_server.api import Listening, UniformNames
-from gcspy_server.session.questions import MOST_WAITING
+from gcspy_session.questions import MOST_WAITING
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 

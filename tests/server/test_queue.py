@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gcspy_server.session.queue import ClientQueue, Kind, TooSlow
-from gcspy_server.session.roles import Roles
+from gcspy_session.queue import ClientQueue, Kind, TooSlow
+from gcspy_session.roles import Roles
 
 
 def queue(events: int = 3, event_bytes: int = 100, messages: int = 4) -> ClientQueue:

@@ -12,9 +12,10 @@ from gcspy_protocol.model import ControlState, EventFilter
 
 from gcspy_server.interpreter.core import Audience
 from gcspy_server.interpreter.flow import Flow
-from gcspy_server.interpreter.room import Capacity, Room
+from gcspy_server.interpreter.room import Room
 from gcspy_server.interpreter.transmission import Snapshot
-from gcspy_server.interpreter.wants import EVERYTHING
+from gcspy_session.capacity import Capacity
+from gcspy_session.wants import EVERYTHING
 from tests.server.target import START, Target
 
 MILLI = 1_000_000

@@ -11,10 +11,10 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.handshake.credentials import Channel
 
 from gcspy_server.api import SessionOptions
-from gcspy_server.session.allowance import shared_bucket
-from gcspy_server.session.attendance import Attendance
-from gcspy_server.session.client import Client
-from gcspy_server.session.transport import Transport
+from gcspy_session.allowance import shared_bucket
+from gcspy_session.attendance import Attendance
+from gcspy_session.client import Client
+from gcspy_session.transport import Transport
 from tests.server.target import Target
 from tests.server.test_session_clock import Peer, started
 

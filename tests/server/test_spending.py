@@ -15,7 +15,7 @@ from gcspy_server.api import LEVEL, Listening, Server, ServerDescription, Unifor
 from gcspy_server.interpreter.core import Audience
 from gcspy_server.interpreter.spending import BUDGET
 from gcspy_server.interpreter.transmission import Snapshot
-from gcspy_server.interpreter.wants import EVERYTHING
+from gcspy_session.wants import EVERYTHING
 from tests.server.viewer import Viewer
 
 Serve = Callable[..., Listening]

@@ -31,7 +31,7 @@ from gcspy_server.api import (
 from gcspy_server.interpreter import transmission
 from gcspy_server.interpreter.core import Audience, SchemaChange
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
-from gcspy_server.interpreter.wants import EVERYTHING, Wants
+from gcspy_session.wants import EVERYTHING, Wants
 from tests.examples import examples
 
 _KEYS = list(range(12))

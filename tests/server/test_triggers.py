@@ -14,7 +14,7 @@ from gcspy_protocol.triggers import MOST_TRIGGERS, TriggerAction, TriggerState
 from gcspy_server.api import Listening, Server, UniformNames
 from gcspy_server.interpreter.core import Audience, TriggersChanged
 from gcspy_server.interpreter.transmission import Snapshot
-from gcspy_server.interpreter.wants import Wants
+from gcspy_session.wants import Wants
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
 

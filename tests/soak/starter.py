@@ -45,7 +45,7 @@ PRELOADED = (
     "gcspy_replay.player",
     "gcspy_server.api",
     "gcspy_server.sampler",
-    "gcspy_server.session.session",
+    "gcspy_server.clients.session",
 )
 
 _PR_SET_CHILD_SUBREAPER = 36

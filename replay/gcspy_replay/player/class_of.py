@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gcspy_server.session.client import Client
+from gcspy_session.client import Client
 
 if TYPE_CHECKING:
     from gcspy_replay.player.player import Player

@@ -17,8 +17,8 @@ from gcspy_protocol.model import Naming
 
 from gcspy_replay.playback import Move, Playback
 from gcspy_replay.player import questions
-from gcspy_server.interpreter.wants import Wants
-from gcspy_server.session.client import Behind, Client
+from gcspy_session.client import Behind, Client
+from gcspy_session.wants import Wants
 
 if TYPE_CHECKING:
     from gcspy_replay.player.player import Player

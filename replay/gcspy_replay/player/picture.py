@@ -11,7 +11,7 @@ from gcspy_protocol.messages import Fired
 from gcspy_protocol.transcoding import without_zstd
 
 from gcspy_replay.playback import Passage
-from gcspy_server.interpreter.wants import EVERYTHING, Wants
+from gcspy_session.wants import EVERYTHING, Wants
 
 __all__ = ["Picture"]
 

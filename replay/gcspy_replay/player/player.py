@@ -30,15 +30,15 @@ from gcspy_replay.player import commands
 from gcspy_replay.player.class_of import ClassOf
 from gcspy_replay.player.questions import Teller
 from gcspy_replay.player.screening import Begin, Screening, Work
-from gcspy_server.session.admission import refusal_of
-from gcspy_server.session.allowance import shared_bucket
-from gcspy_server.session.attendance import Attendance, client_message
-from gcspy_server.session.client import Client, log
-from gcspy_server.session.options import SessionOptions
-from gcspy_server.session.questions import Questions
-from gcspy_server.session.transport import Transport
-from gcspy_server.session.ungreeted import Ungreeted
-from gcspy_server.session.vigil import Vigil, watch_controllers
+from gcspy_session.admission import refusal_of
+from gcspy_session.allowance import shared_bucket
+from gcspy_session.attendance import Attendance, client_message
+from gcspy_session.client import Client, log
+from gcspy_session.options import SessionOptions
+from gcspy_session.questions import Questions
+from gcspy_session.transport import Transport
+from gcspy_session.ungreeted import Ungreeted
+from gcspy_session.vigil import Vigil, watch_controllers
 
 __all__ = ["Beginning", "Player"]
 

@@ -26,9 +26,9 @@ from gcspy_protocol.model import ControlState, EventFilter, Space
 from gcspy_replay.playback import Move, Playback, Sender, keyframe_of
 from gcspy_replay.player.leader import LeaderOf
 from gcspy_replay.player.picture import Picture
-from gcspy_server.interpreter.wants import Wants
-from gcspy_server.session.client import Behind, Client
-from gcspy_server.session.vigil import Vigil
+from gcspy_session.client import Behind, Client
+from gcspy_session.vigil import Vigil
+from gcspy_session.wants import Wants
 
 if TYPE_CHECKING:
     from gcspy_replay.player.player import Player

@@ -10,8 +10,8 @@ from types import TracebackType
 from gcspy_replay.file import Recording
 from gcspy_replay.player.player import Beginning, Player
 from gcspy_replay.player.questions import Teller
-from gcspy_server.session.options import SessionOptions
-from gcspy_server.session.thread import SessionThread
+from gcspy_session.options import SessionOptions
+from gcspy_session.thread import SessionThread
 
 __all__ = ["Playing", "serve_recording"]
 

@@ -11,7 +11,7 @@ from gcspy_protocol.model import EventFilter
 
 from gcspy_server.api import NEVER, Server
 from gcspy_server.interpreter.core import Audience
-from gcspy_server.interpreter.wants import EVERYTHING
+from gcspy_session.wants import EVERYTHING
 
 KINDS = (1, 2)
 

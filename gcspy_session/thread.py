@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from gcspy_server.session.accepting import Host, accept_all
-from gcspy_server.session.client import log
-from gcspy_server.session.listeners import Listener, close_all, open_all
+from gcspy_session.accepting import Host, accept_all
+from gcspy_session.client import log
+from gcspy_session.listeners import Listener, close_all, open_all
 
 __all__ = ["SessionThread"]
 

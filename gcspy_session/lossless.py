@@ -5,7 +5,7 @@ program would be held, and when its deadlines were used up in vain too often. A 
 missed an event is not waited for until it is back in step, so that one that reads
 nothing costs one deadline, and not one at each event.
 
-Knows clients and the core's room; knows neither sockets nor what is sent.
+Knows clients and who is told of their capacity; knows neither sockets nor what is sent.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import trio
 from gcspy_protocol.messages import Error, ErrorCode
 from gcspy_protocol.model import PauseActsOn
 
-from gcspy_server.interpreter.room import Room
+from gcspy_session.capacity import Capacity
 
 if TYPE_CHECKING:
-    from gcspy_server.session.client import Client
+    from gcspy_session.client import Client
 
 __all__ = ["Grant", "LosslessClients"]
 
@@ -74,7 +74,7 @@ class LosslessClients:
     """All grants of a session.
 
     Args:
-        room: Where the driver's thread waits.
+        tell: Told how many events were shared, and what each client can take.
         acts_on: What a pause stops; a program is held for its controller only.
         controller: Who controls now.
         silence_secs: A client that takes nothing for so long is not waited for.
@@ -82,13 +82,13 @@ class LosslessClients:
 
     def __init__(
         self,
-        room: Room,
+        tell: Callable[[int, tuple[Capacity, ...]], None],
         acts_on: PauseActsOn,
         controller: Callable[[], int | None],
         *,
         silence_secs: float,
     ) -> None:
-        self._room, self._acts_on, self._controller = room, acts_on, controller
+        self._tell, self._acts_on, self._controller = tell, acts_on, controller
         self._silence_secs = silence_secs
         self._clients: dict[int, Client] = {}
         self._grants: dict[int, Grant] = {}  # those that ended, too
@@ -181,7 +181,7 @@ class LosslessClients:
 
     def _refresh(self) -> None:
         """Tell the driver's thread who has how much room."""
-        self._room.tell(
+        self._tell(
             self._shared,
             tuple(filter(None, (client.capacity() for client in self._clients.values()))),
         )

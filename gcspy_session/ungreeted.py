@@ -8,7 +8,7 @@ Knows clients; knows neither sockets nor greetings.
 
 from __future__ import annotations
 
-from gcspy_server.session.client import Client
+from gcspy_session.client import Client
 
 __all__ = ["Ungreeted"]
 

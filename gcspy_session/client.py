@@ -25,14 +25,14 @@ from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, M
 from gcspy_protocol.model import Role
 from gcspy_protocol.transcoding import without_zstd
 
-from gcspy_server.interpreter.room import Capacity
-from gcspy_server.interpreter.wants import EVERYTHING, Wants
-from gcspy_server.session.admission import has_to_prove
-from gcspy_server.session.allowance import Allowance, Bucket
-from gcspy_server.session.lossless import Grant
-from gcspy_server.session.options import SessionOptions
-from gcspy_server.session.queue import ClientQueue, Entry, Kind, TooSlow
-from gcspy_server.session.transport import Transport
+from gcspy_session.admission import has_to_prove
+from gcspy_session.allowance import Allowance, Bucket
+from gcspy_session.capacity import Capacity
+from gcspy_session.lossless import Grant
+from gcspy_session.options import SessionOptions
+from gcspy_session.queue import ClientQueue, Entry, Kind, TooSlow
+from gcspy_session.transport import Transport
+from gcspy_session.wants import EVERYTHING, Wants
 
 __all__ = ["Behind", "Client", "Presence", "Shared", "log"]
 

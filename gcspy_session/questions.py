@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 import trio
 from gcspy_protocol.details import Answer, AnswerState, Query
 
-from gcspy_server.session.client import Client
+from gcspy_session.client import Client
 
 __all__ = ["MOST_WAITING", "REST", "Questions"]
 

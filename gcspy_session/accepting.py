@@ -13,9 +13,9 @@ from typing import Protocol
 import trio
 from gcspy_protocol.handshake.credentials import Channel
 
-from gcspy_server.session.listeners import Listener
-from gcspy_server.session.spare import SpareDescriptor
-from gcspy_server.session.transport import Transport, peer_of
+from gcspy_session.listeners import Listener
+from gcspy_session.spare import SpareDescriptor
+from gcspy_session.transport import Transport, peer_of
 
 __all__ = ["Host", "accept_all"]
 

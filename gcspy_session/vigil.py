@@ -18,7 +18,7 @@ import trio
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 
-from gcspy_server.session.client import Client, log
+from gcspy_session.client import Client, log
 
 __all__ = ["Vigil", "watch_controllers"]
 

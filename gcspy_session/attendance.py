@@ -18,7 +18,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import LookAt, person_name
 from gcspy_protocol.codec import encode
 
-from gcspy_server.session.client import Client
+from gcspy_session.client import Client
 
 __all__ = ["Attendance", "Room", "client_message"]
 

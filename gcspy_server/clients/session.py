@@ -19,6 +19,7 @@ from gcspy_protocol.codec import encode
 from gcspy_protocol.messages import Error, Message, State
 from gcspy_protocol.model import EventKind, Mode, PauseActsOn
 
+from gcspy_server.clients import commands
 from gcspy_server.interpreter.core import (
     Audience,
     Core,
@@ -28,21 +29,20 @@ from gcspy_server.interpreter.core import (
     TriggersChanged,
 )
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
-from gcspy_server.interpreter.wants import NOTHING, Wants, union_of
 from gcspy_server.names import TileNames
-from gcspy_server.session import commands
-from gcspy_server.session.admission import refusal_of
-from gcspy_server.session.allowance import shared_bucket
-from gcspy_server.session.attendance import Attendance, client_message
-from gcspy_server.session.client import Behind, Client, log
-from gcspy_server.session.lossless import LosslessClients
-from gcspy_server.session.options import SessionOptions
-from gcspy_server.session.questions import Questions
-from gcspy_server.session.queue import Entry
-from gcspy_server.session.roles import Roles
-from gcspy_server.session.transport import Transport
-from gcspy_server.session.ungreeted import Ungreeted
-from gcspy_server.session.vigil import Vigil, watch_controllers
+from gcspy_session.admission import refusal_of
+from gcspy_session.allowance import shared_bucket
+from gcspy_session.attendance import Attendance, client_message
+from gcspy_session.client import Behind, Client, log
+from gcspy_session.lossless import LosslessClients
+from gcspy_session.options import SessionOptions
+from gcspy_session.questions import Questions
+from gcspy_session.queue import Entry
+from gcspy_session.roles import Roles
+from gcspy_session.transport import Transport
+from gcspy_session.ungreeted import Ungreeted
+from gcspy_session.vigil import Vigil, watch_controllers
+from gcspy_session.wants import NOTHING, Wants, union_of
 
 __all__ = ["Introduction", "Session"]
 
@@ -91,7 +91,7 @@ class Session:
         self.options = options
         self.names: dict[int, tuple[int, TileNames]] = {}
         self.lossless = LosslessClients(
-            core.room,
+            core.room.tell,
             introduction.pause_acts_on,
             lambda: self.roles.controller,
             silence_secs=options.silence_secs,

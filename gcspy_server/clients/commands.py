@@ -15,12 +15,12 @@ from gcspy_protocol.errors import ExpressionError, LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 
-from gcspy_server.interpreter.wants import Wants
 from gcspy_server.names import StringNames
-from gcspy_server.session.client import Behind, Client
+from gcspy_session.client import Behind, Client
+from gcspy_session.wants import Wants
 
 if TYPE_CHECKING:
-    from gcspy_server.session.session import Session
+    from gcspy_server.clients.session import Session
 
 __all__ = ["obey"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from gcspy_protocol import messages as m
 from gcspy_protocol.messages import Message
 
-from gcspy_server.session.options import RequestLimits
+from gcspy_session.options import RequestLimits
 
 __all__ = ["Allowance", "Bucket", "shared_bucket"]
 

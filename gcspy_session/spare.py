@@ -18,7 +18,7 @@ from gcspy_protocol.connection import Connection
 from gcspy_protocol.messages import Error, ErrorCode
 from gcspy_protocol.model import Role
 
-from gcspy_server.session.client import log
+from gcspy_session.client import log
 
 __all__ = ["SpareDescriptor"]
 

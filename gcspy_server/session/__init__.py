@@ -1,1 +1,0 @@
-"""The half of the server interpreter that runs in the trio thread: listeners, clients, roles, queues."""
