@@ -12,6 +12,7 @@ TIME ?= 60
 DECODER ?= all
 # How often the soak kills somebody.
 KILLS ?= 2500
+DISTURBANCES ?= 500
 # How many tests run at the same time.
 WORKERS ?= 2
 
@@ -62,7 +63,7 @@ programs: $(READY)
 	$(BIN)/python -m benchmarks.cpython.programs
 
 soak: qt-libraries
-	GCSPY_SOAK_SEED=$(SEED) GCSPY_SOAK_KILLS=$(KILLS) $(BIN)/python -m pytest -m soak --timeout=0
+	GCSPY_SOAK_SEED=$(SEED) GCSPY_SOAK_KILLS=$(KILLS) GCSPY_SOAK_DISTURBANCES=$(DISTURBANCES) $(BIN)/python -m pytest -m soak --timeout=0
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not soak" --hypothesis-profile=soak --hypothesis-seed=$(SEED) --timeout=0
 
 fuzz: qt-libraries

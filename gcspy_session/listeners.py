@@ -94,7 +94,8 @@ def sweep(folder: Path) -> None:
         with suppress(OSError):
             # One that was bound a moment ago may not be listened to yet.
             found = path.lstat()
-            if not stat.S_ISSOCK(found.st_mode) or time.time() - found.st_mtime < _NEW_SECS:
+            # One of the future is old: the clock was set back since.
+            if not stat.S_ISSOCK(found.st_mode) or abs(time.time() - found.st_mtime) < _NEW_SECS:
                 continue
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
                 probe.setblocking(False)

@@ -120,16 +120,18 @@ def test_a_runtime_directory_of_somebody_else_is_not_used(
 
 def test_sockets_of_killed_servers_are_swept_and_no_others(shared: Path) -> None:
     folder = addresses.runtime_directory()
-    old, new, served = (folder / f"{number}.sock" for number in (1, 2, 3))
+    old, new, served, future = (folder / f"{number}.sock" for number in (1, 2, 3, 6))
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(served))
         listening.listen(1)
-        for path in (old, new):
+        for path in (old, new, future):
             with socket.socket(socket.AF_UNIX) as killed:
                 killed.bind(str(path))
         (folder / "4.sock").write_text("no socket")
         for path in (old, served, folder / "4.sock"):
             os.utime(path, (0, 0))
+        # The clock was set back since: it is no new one.
+        os.utime(future, (1 << 32, 1 << 32))
         listeners.close_all(listeners.open_all([f"unix:{folder}/5.sock"], token=None))
         assert {path.name for path in folder.iterdir()} == {"2.sock", "3.sock", "4.sock"}
 

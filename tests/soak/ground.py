@@ -204,6 +204,7 @@ class Ground:
         program: bool = False,
         env: Mapping[str, str] | None = None,
         fsize: int | None = None,
+        clock: tuple[float, float] | None = None,
     ) -> Command:
         """Start a gcspy command, or another program.
 
@@ -212,6 +213,7 @@ class Ground:
             program: Whether it is another program.
             env: Environment variables on top of ours.
             fsize: The longest file that it may write.
+            clock: After how many seconds its wall clock jumps, and by how many.
         """
         self._made += 1
         out, err = (self.folder / "out" / f"{self._made}.{end}" for end in ("out", "err"))
@@ -222,6 +224,7 @@ class Ground:
             "err": str(err),
             "env": dict(env or {}),
             "fsize": fsize,
+            "clock": clock,
         }
         assert self._process.stdin is not None
         with self._changed:

@@ -22,7 +22,7 @@ from gcspy_replay.file import FileSource, Recording, verify
 
 from tests.soak.ground import PATIENCE_SECS, ROOT, Command, Ground, Target, until
 
-__all__ = ["WAYS", "Fault", "Kill", "Kills", "Scene", "plan"]
+__all__ = ["MOST_SECS", "WAYS", "Fault", "Kill", "KillRound", "Kills", "Scene", "plan"]
 
 MOST_SECS = 1.0
 """How long a target may stand still, and what a recording may lose; to which the control's lateness is added."""
@@ -66,6 +66,11 @@ _MOMENTS = {
     "recorder of a session": ("attaching", "writing", "writing", "closing"),
 }
 
+
+_LISTENS = ("server", "sidecar", "player")
+
+NEW_SECS = 11.0
+"""A socket that is so old is somebody's who listens, or nobody's."""
 
 _GONE = "gone"
 """In place of a moment: the victim had ended before."""
@@ -142,6 +147,7 @@ class Kills:
         latest_secs: The longest that a target stood still after a kill, beyond the control's lateness.
         lost_secs: The most that a recording lost.
         sockets: Sockets that kills left in the runtime folder.
+        tests: Where its rounds are repeated.
     """
 
     scene: Scene
@@ -152,6 +158,7 @@ class Kills:
     latest_secs: float = 0.0
     lost_secs: float = 0.0
     sockets: int = 0
+    tests = "tests/soak/test_kills.py"
     _typical: dict[tuple[str, str, str], float] = field(default_factory=dict)
     _baselines: dict[int, dict[str, list[str]]] = field(default_factory=dict)
 
@@ -162,15 +169,15 @@ class Kills:
             Fault: Something did not hold; it says how to repeat the round.
         """
         rng = random.Random(f"{self.seed}:{number}")
-        kill = plan(rng, self.scene)
-        one = _Round(self, kill, rng, number)
+        kill = self.plan(rng)
+        one = self.make(kill, rng, number)
         try:
             came_to = one.run()
         except Exception as error:
             raise Fault(
-                f"round {number} of seed {self.seed}, {kill.victim} of {kill.way} killed while {kill.moment}: {error}\n"
+                f"round {number} of seed {self.seed}, {kill}: {error}\n"
                 f"{one.told()}\n"
-                f"repeat: GCSPY_SOAK_ROUND={self.seed}:{number} python -m pytest -m soak tests/soak/test_kills.py -s"
+                f"repeat: GCSPY_SOAK_ROUND={self.seed}:{number} python -m pytest -m soak {self.tests} -s"
             ) from error
         finally:
             one.clear()
@@ -179,6 +186,31 @@ class Kills:
             return kill
         self.counts[came_to] += 1
         return came_to
+
+    def plan(self, rng: random.Random) -> Kill:
+        """Choose what a round does."""
+        return plan(rng, self.scene)
+
+    def make(self, kill: Kill, rng: random.Random, number: int) -> KillRound:
+        """The round of a choice."""
+        return KillRound(self, kill, rng, number)
+
+    def judge_sweep(self) -> None:
+        """A server that begins takes away what killed ones have left, once that is old enough to be nobody's.
+
+        Raises:
+            Fault: Something stays.
+        """
+        ground, target = self.scene.ground, self.scene.targets["python"]
+        left = [ground.runtime / name for name in ground.runtime_files()]
+        until(lambda: all(time.time() - path.stat().st_mtime > NEW_SECS for path in left))
+        server = ground.start("attach", str(target.pid), "--no-window")
+        until(lambda: "join with" in server.says() or _has_ended(server))
+        stay = [path.name for path in left if path.exists()]
+        server.send(signal.SIGTERM)
+        until(lambda: _has_ended(server))
+        if stay or ground.runtime_files():
+            raise Fault(f"left by the killed: {stay}; after all: {ground.runtime_files()}")
 
     def typical(self, key: tuple[str, str, str], secs: float | None = None) -> float:
         """About how long something takes; told how long it took, it is remembered."""
@@ -217,7 +249,7 @@ def _second_beats(target: Target, units: int) -> bool:
     return target.second() > units
 
 
-class _Round:
+class KillRound:
     """One round."""
 
     def __init__(self, kills: Kills, kill: Kill, rng: random.Random, number: int) -> None:
@@ -503,7 +535,7 @@ class _Round:
         left = self._ground.left(self._before)
         if left:
             raise Fault(f"left behind: {left}")
-        self._kills.sockets = max(self._kills.sockets, len(self._ground.runtime_files()))
+        self._judge_sockets()
         if target is None or not target.pid:
             return
         if not until(lambda: not target.traced_by()):
@@ -519,6 +551,14 @@ class _Round:
 
         if not until(as_before, PATIENCE_SECS):
             raise Fault(f"left in the target: {target.residue()} instead of {before}")
+
+    def _judge_sockets(self) -> None:
+        """Whoever listened and was killed leaves its socket, which the next server sweeps; nobody else leaves anything."""
+        new = self._ground.runtime_files() - self._before.runtime
+        self._kills.sockets = max(self._kills.sockets, len(self._ground.runtime_files()))
+        most = 1 if self._kill.victim in _LISTENS else 0
+        if len(new) > most or not all(name.endswith(".sock") for name in new):
+            raise Fault(f"left in the runtime folder: {sorted(new)}")
 
     def _judge_recording(self, path: Path) -> None:
         if not path.exists():

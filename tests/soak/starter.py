@@ -7,6 +7,7 @@ started as usual. Orphans become children of this process (a subreaper), so that
     one JSON line in:   {"argv": ["tail", "unix:/path"], "out": FILE, "err": FILE, "fsize": null, "env": {}}
     one JSON line out:  {"pid": 4711}; and, when a process has ended:  {"ended": 4711, "status": -9}
 
+With ``"clock": [AFTER, BY]`` the wall clock, as Python tells it, is BY seconds further from AFTER seconds on.
 With ``"program": true`` argv is executed instead. Standard input's end ends this process and all its children.
 """
 
@@ -22,6 +23,7 @@ import resource
 import select
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +79,23 @@ def _become(wish: dict[str, Any]) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python has it anyway
         resource.setrlimit(resource.RLIMIT_FSIZE, (wish["fsize"], resource.RLIM_INFINITY))
     random.seed()
+    if wish.get("clock"):
+        _jump(*wish["clock"])
     if wish.get("program"):
         os.execvp(wish["argv"][0], wish["argv"])
     sys.argv = ["gcspy", *wish["argv"]]
+
+
+def _jump(after_secs: float, by_secs: float) -> None:
+    """Have the wall clock jump: the machine's own is everybody's, so what asks for it is exchanged."""
+    began, real = time.monotonic(), time.time_ns
+
+    def time_ns() -> int:
+        jumped = time.monotonic() - began >= after_secs
+        return real() + (int(by_secs * 1e9) if jumped else 0)
+
+    time.time_ns = time_ns
+    time.time = lambda: time_ns() / 1e9
 
 
 def _reap() -> None:

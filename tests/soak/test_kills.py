@@ -124,6 +124,10 @@ def run(rounds: int, seed: int, say: Callable[[str], object], *, first: int = 0)
             say(f"{number} {time.monotonic() - began:.1f} s {told}")
             if len(kills.faults) >= _MOST_FAULTS:
                 break
+        try:
+            kills.judge_sweep()
+        except Fault as fault:
+            kills.faults.append(str(fault))
         return kills
 
 
