@@ -10,6 +10,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 
 from gcspy_replay.file import Recording
 
@@ -86,7 +87,7 @@ class _Disturbed(KillRound):
                 relay.close()
         for one in (witness, server):
             one.send(signal.SIGTERM if one is server else signal.SIGINT)
-            if not until(lambda one=one: one.status is not None):  # type: ignore[misc]  # bound at once
+            if not until(partial(_has_ended, one)):
                 raise Fault(f"{one.name} does not end")
             if one.status not in _ENDED_WELL and not (
                 one is server and one.status == -signal.SIGTERM
@@ -225,6 +226,10 @@ class _Disturbed(KillRound):
         super().clear()
         for path in self._ground.inside(self._ground.folder / "small").iterdir():
             path.unlink()
+
+
+def _has_ended(command: Command) -> bool:
+    return command.status is not None
 
 
 def _lines(command: Command) -> int:
