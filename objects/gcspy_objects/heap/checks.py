@@ -6,20 +6,17 @@ AntTracks' consistency tests (section 4.1.2). What was found good and has not ch
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.findings import Rule
 from gcspy_objects.heap.table import Table
 from gcspy_objects.heap.views import Space
 from gcspy_objects.records import EventPlace, SpaceKind
 
-if TYPE_CHECKING:
-    from gcspy_objects.heap.state import State
-
-__all__ = ["look_over", "top_in"]
+__all__ = ["look_over", "top_in", "tops"]
 
 
 def top_in(table: Table, space: Space) -> int:
@@ -33,7 +30,7 @@ def top_in(table: Table, space: Space) -> int:
     )
 
 
-def look_over(state: State, where: EventPlace, moment: str, *, settled: bool) -> None:
+def look_over(state: HeapContent, where: EventPlace, moment: str, *, settled: bool) -> None:
     """Hold the heap to what it should be at the start and after the end of each collection.
 
     Args:
@@ -61,7 +58,7 @@ def look_over(state: State, where: EventPlace, moment: str, *, settled: bool) ->
 
 
 def _look_over_table(
-    state: State,
+    state: HeapContent,
     table: Table,
     spaces: list[Space],
     where: EventPlace,
@@ -88,7 +85,7 @@ def _look_over_table(
 
 
 def _look_for_strays(
-    state: State,
+    state: HeapContent,
     table: Table,
     spaces: list[Space],
     bounds: NDArray[np.int64],
@@ -123,7 +120,7 @@ def _look_for_strays(
 
 
 def _look_for_holes(
-    state: State,
+    state: HeapContent,
     table: Table,
     spaces: list[Space],
     bounds: NDArray[np.int64],
@@ -154,7 +151,7 @@ def _look_for_holes(
 
 
 def _tell_hole(
-    state: State,
+    state: HeapContent,
     table: Table,
     spaces: list[Space],
     row: int,
@@ -187,3 +184,10 @@ def _tell_hole(
 
 def _object(table: Table, row: int) -> str:
     return f"the object of event {int(table['birth'][row]):,} ({int(table['size'][row]):,} bytes at {int(table['address'][row]):#x})"
+
+
+def tops(state: HeapContent) -> tuple[int, ...]:
+    """Return for each space, by address, the address behind its last object."""
+    state.young.sort()
+    state.old.sort()
+    return tuple(max(top_in(state.young, one), top_in(state.old, one)) for one in state.spaces.rows)

@@ -6,11 +6,13 @@ object sets its fate and where it is to be; nothing else changes before the end,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_objects.heap.checks import tops
+from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.cursors import (
     BUFFER,
     EXPLICIT,
@@ -27,9 +29,6 @@ from gcspy_objects.heap.spaces import NO_KIND
 from gcspy_objects.heap.table import Table, program, rows_of_runs
 from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Fate, ObjectFlag
 from gcspy_objects.records import CollectionKind, Flag, Kind, RecordBatch, SpaceKind
-
-if TYPE_CHECKING:
-    from gcspy_objects.heap.state import State
 
 __all__ = ["Collecting"]
 
@@ -68,7 +67,7 @@ class Collecting:
         row: That record.
     """
 
-    def __init__(self, state: State, batch: RecordBatch, row: int) -> None:
+    def __init__(self, state: HeapContent, batch: RecordBatch, row: int) -> None:
         self._state = state
         self._kind = int(batch.detail[row])
         self._id = int(batch.length[row])
@@ -80,7 +79,7 @@ class Collecting:
         self._copying = Cursors()
         self._fresh = Table()
         self._spaces = state.spaces.rows
-        self._tops = state.tops()
+        self._tops = tops(state)
         self._allocated = state.allocated_bytes
         # Zeros cost nothing before they are written to: a small collection of a large heap touches few of them.
         self._fate = np.zeros(state.young.count + state.old.count, np.uint8)
@@ -189,7 +188,7 @@ class Collecting:
         if state.observer is not None:
             state.observer.collected(state, collection, self._fate, self._to)
         self._apply()
-        return collection._replace(spaces_after=state.spaces.rows, tops_after=state.tops())
+        return collection._replace(spaces_after=state.spaces.rows, tops_after=tops(state))
 
     # Records that name objects
 

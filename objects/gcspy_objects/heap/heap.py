@@ -16,10 +16,11 @@ from gcspy_protocol.errors import LocalProtocolError, TraceError
 
 from gcspy_compiled.machine_code import want
 from gcspy_objects.heap.checkpoints import Checkpoints, Keep
+from gcspy_objects.heap.content import Observer
 from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
 from gcspy_objects.heap.mutator import tell_fillers
 from gcspy_objects.heap.observers import Burials, Tracker, Transitions
-from gcspy_objects.heap.state import Observer, State
+from gcspy_objects.heap.state import State
 from gcspy_objects.heap.views import Collection, Collections, Life, Lives, Snapshot, Step
 from gcspy_objects.records import Place, RecordBatch
 from gcspy_objects.trace import Trace

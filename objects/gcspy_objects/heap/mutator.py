@@ -6,12 +6,13 @@ should is seen when the heap is looked over at the next collection's start (`che
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_objects.heap.buffers import Buffers
+from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.cursors import (
     BUFFER,
     EXPLICIT,
@@ -25,12 +26,9 @@ from gcspy_objects.heap.cursors import (
 from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.kernels import ALLOCATE, MOST_BYTES
 from gcspy_objects.heap.views import Columns, ObjectFlag
-from gcspy_objects.records import EventPlace, Flag, Kind, RecordBatch
+from gcspy_objects.records import Flag, Kind, RecordBatch
 
-if TYPE_CHECKING:
-    from gcspy_objects.heap.state import State
-
-__all__ = ["Buffers", "allocate", "new_objects", "rows_of_size", "tell_fillers"]
+__all__ = ["allocate", "new_objects", "rows_of_size", "tell_fillers"]
 
 _NOT_HERE: Final = 255
 _MODES: Final = np.full(256, _NOT_HERE, np.uint8)
@@ -49,42 +47,7 @@ _ONLY_IN_COLLECTIONS: Final = np.isin(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Buffers:
-    """Buffers that were given to threads: columns of n rows.
-
-    Attributes:
-        file: Name of the trace's file.
-        start: (n,) first address.
-        end: (n,) address behind it.
-        thread: (n,) whose.
-        event: (n,) which event said so.
-        buffer: (n,) number of the trace's buffer that has the event.
-        position: (n,) where that begins.
-        offset: (n,) where in it the event begins.
-    """
-
-    file: str
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    thread: NDArray[np.int32]
-    event: NDArray[np.int64]
-    buffer: NDArray[np.int64]
-    position: NDArray[np.int64]
-    offset: NDArray[np.int32]
-
-    def where(self, row: int) -> EventPlace:
-        """Say where the trace told of a buffer."""
-        return EventPlace(
-            int(self.event[row]),
-            self.file,
-            int(self.buffer[row]),
-            int(self.position[row]),
-            int(self.offset[row]),
-        )
-
-
-def allocate(state: State, batch: RecordBatch, low: int, high: int) -> None:
+def allocate(state: HeapContent, batch: RecordBatch, low: int, high: int) -> None:
     """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
     buffers = np.flatnonzero(batch.kind[low:high] == Kind.BUFFER) + low
     buffers = buffers[(batch.size[buffers] > 0) & (batch.size[buffers] <= MOST_BYTES)]
@@ -97,7 +60,7 @@ def allocate(state: State, batch: RecordBatch, low: int, high: int) -> None:
     check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
 
 
-def _by_machine(state: State, batch: RecordBatch, low: int, high: int) -> int:
+def _by_machine(state: HeapContent, batch: RecordBatch, low: int, high: int) -> int:
     """Take records up to the first that is not as it should be, and return which that is; `high` if all are."""
     part, count = slice(low, high), high - low
     state.allocating.make_room(int(batch.thread[part].max()) + 1)
@@ -123,7 +86,7 @@ def _by_machine(state: State, batch: RecordBatch, low: int, high: int) -> int:
     return low + taken
 
 
-def _by_numpy(state: State, batch: RecordBatch, low: int, high: int) -> None:
+def _by_numpy(state: HeapContent, batch: RecordBatch, low: int, high: int) -> None:
     kinds = batch.kind[low:high]
     misplaced = np.flatnonzero(_ONLY_IN_COLLECTIONS[kinds])
     if len(misplaced):
@@ -150,7 +113,7 @@ def _by_numpy(state: State, batch: RecordBatch, low: int, high: int) -> None:
     _add(state, new_objects(state, batch, rows[there], put.address[there]))
 
 
-def _add(state: State, columns: Columns) -> None:
+def _add(state: HeapContent, columns: Columns) -> None:
     """Add objects to the old ones and the young ones."""
     old = (columns["flags"] & ObjectFlag.BORN_OLD) != 0
     if old.any():
@@ -159,7 +122,7 @@ def _add(state: State, columns: Columns) -> None:
     state.young.append(columns)
 
 
-def tell_fillers(state: State) -> None:
+def tell_fillers(state: HeapContent) -> None:
     """Have what was taken for a filler since the last collection, and does not end where a buffer ends, be an object of the program's.
 
     The VM makes arrays of its own that look the same in the trace. Which is which is known once all buffers are.
@@ -181,7 +144,9 @@ def tell_fillers(state: State) -> None:
     state.allocated_bytes += size
 
 
-def rows_of_size(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_of_size(
+    state: HeapContent, batch: RecordBatch, rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return those rows whose objects or buffers have a size that can be."""
     size = batch.size[rows]
     wrong = np.flatnonzero((size <= 0) | (size > MOST_BYTES))
@@ -198,7 +163,9 @@ def rows_of_size(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> N
     return np.delete(rows, wrong)
 
 
-def tell_of_places(state: State, batch: RecordBatch, rows: NDArray[np.int64], put: Placed) -> bool:
+def tell_of_places(
+    state: HeapContent, batch: RecordBatch, rows: NDArray[np.int64], put: Placed
+) -> bool:
     """Note what has no place, or another one than its buffer's cursor says; tell whether something has none."""
     if not put.code.any():
         return False
@@ -230,7 +197,7 @@ def tell_of_places(state: State, batch: RecordBatch, rows: NDArray[np.int64], pu
 
 
 def new_objects(
-    state: State, batch: RecordBatch, rows: NDArray[np.int64], address: NDArray[np.int64]
+    state: HeapContent, batch: RecordBatch, rows: NDArray[np.int64], address: NDArray[np.int64]
 ) -> Columns:
     """Return columns of objects that records allocate, and count what the program allocated."""
     size, told = batch.size[rows], batch.flags[rows]
@@ -255,7 +222,7 @@ def new_objects(
     }
 
 
-def check_capacity(state: State, batch: RecordBatch, row: int, used: int) -> None:
+def check_capacity(state: HeapContent, batch: RecordBatch, row: int, used: int) -> None:
     """End the rebuilding when more is in the heap than has room in it."""
     if used > state.spaces.capacity:
         state.found(
@@ -267,7 +234,7 @@ def check_capacity(state: State, batch: RecordBatch, row: int, used: int) -> Non
         raise TooManyFindings
 
 
-def _note_buffers(state: State, batch: RecordBatch, rows: NDArray[np.int64]) -> None:
+def _note_buffers(state: HeapContent, batch: RecordBatch, rows: NDArray[np.int64]) -> None:
     start, inner = batch.address[rows], batch.buffer[rows]
     state.buffers.append(
         Buffers(

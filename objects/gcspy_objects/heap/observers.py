@@ -11,8 +11,8 @@ import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 from numpy.typing import NDArray
 
+from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.spaces import NO_KIND
-from gcspy_objects.heap.state import State
 from gcspy_objects.heap.views import (
     COLUMNS,
     Collection,
@@ -36,7 +36,11 @@ class Transitions:
         self._seen: tuple[Snapshot, NDArray[np.uint8], NDArray[np.int64]] | None = None
 
     def collected(
-        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
+        self,
+        state: HeapContent,
+        collection: Collection,
+        fate: NDArray[np.uint8],
+        to: NDArray[np.int64],
     ) -> None:
         """Take copies of the heap and of what becomes of it."""
         columns = {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS}
@@ -54,7 +58,7 @@ class Transitions:
         target[fate == Fate.DIED] = -1
         self._seen = before, fate, target
 
-    def step(self, state: State, collection: Collection) -> Step:
+    def step(self, state: HeapContent, collection: Collection) -> Step:
         """Return what was seen of the collection that has just ended."""
         if self._seen is None:
             raise LocalProtocolError("no collection was seen")
@@ -72,7 +76,7 @@ class Burials:
 
     def collected(
         self,
-        state: State,
+        state: HeapContent,
         collection: Collection,
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],  # noqa: ARG002  # the protocol's signature
@@ -93,7 +97,7 @@ class Burials:
         while self._dead:
             yield self._dead.pop(0)
 
-    def survivors(self, state: State) -> Lives:
+    def survivors(self, state: HeapContent) -> Lives:
         """Return the lives of those that are there at the end."""
         return self._lives(
             state,
@@ -101,7 +105,7 @@ class Burials:
             0,
         )
 
-    def _lives(self, state: State, columns: Columns, died_in: int) -> Lives:
+    def _lives(self, state: HeapContent, columns: Columns, died_in: int) -> Lives:
         flags = columns["flags"]
         if ((flags & ObjectFlag.REMNANT) != 0).any():
             rows = (flags & ObjectFlag.REMNANT) == 0
@@ -134,7 +138,7 @@ class Tracker:
         LocalProtocolError: It is not there.
     """
 
-    def __init__(self, state: State, birth: int, within: Collection | None) -> None:
+    def __init__(self, state: HeapContent, birth: int, within: Collection | None) -> None:
         snapshot = state.snapshot()
         row = snapshot.row_of(birth)
         if row is None:
@@ -147,7 +151,7 @@ class Tracker:
 
     def collected(
         self,
-        state: State,
+        state: HeapContent,
         collection: Collection,  # noqa: ARG002  # the protocol's signature
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],
@@ -172,7 +176,7 @@ class Tracker:
             )
         return self._died is not None
 
-    def life(self, state: State) -> Life:
+    def life(self, state: HeapContent) -> Life:
         """Return its life, up to where `state` is if it is not dead."""
         one, row = self._snapshot, self._row
         until = self._died.bytes if self._died else state.allocated_bytes
@@ -183,7 +187,7 @@ class Tracker:
             life_bytes=max(until - int(one.birth_bytes[row]), 0),
         )  # fmt: skip
 
-    def _stay(self, state: State, event: int, collection: int, fate: Fate | None) -> Stay:
+    def _stay(self, state: HeapContent, event: int, collection: int, fate: Fate | None) -> Stay:
         rows = state.spaces.rows
         at = int(state.spaces.rows_of(np.array([self._address]))[0])
         space, kind = (rows[at].index, rows[at].kind) if at >= 0 else (-1, NO_KIND)

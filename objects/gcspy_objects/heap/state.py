@@ -10,22 +10,20 @@ Knows records; knows no trace, and keeps nothing of what was.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gcspy_objects.heap import checks, collecting, mutator
-from gcspy_objects.heap.cursors import Cursors
-from gcspy_objects.heap.findings import Finding, Findings, Rule, TooManyFindings
+from gcspy_objects.heap.content import HeapContent
+from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
 from gcspy_objects.heap.table import Table
-from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Snapshot
-from gcspy_objects.names import Causes, Threads
+from gcspy_objects.heap.views import COLUMNS, Collection, Columns
 from gcspy_objects.records import CollectionKind, EventPlace, Flag, Kind, RecordBatch, SpaceKind
 
-__all__ = ["Facts", "Observer", "State"]
+__all__ = ["Facts", "State"]
 
 MOST_COLLECTIONS: Final = 1 << 20
 """A trace of more is not rebuilt further: about 1 KB is kept of each."""
@@ -45,16 +43,6 @@ _IS_CONTROL: Final = np.isin(np.arange(256), _CONTROLS)
 _SNAPSHOTS: Final = (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT)
 
 
-class Observer(Protocol):
-    """Who wants to see a collection's doings before they are done."""
-
-    def collected(
-        self, state: State, collection: Collection, fate: NDArray[np.uint8], to: NDArray[np.int64]
-    ) -> None:
-        """See what becomes of the objects of `state`, whose rows are those of `young` and then those of `old`: `Fate`, and where to."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What of a state at a collection's end is not in columns; buffers end at collections."""
@@ -67,47 +55,13 @@ class Facts:
 
 
 @dataclass(slots=True, eq=False)
-class State:
-    """The heap before an event.
+class State(HeapContent):
+    """The heap before an event, and what the next records make of it.
 
     Attributes:
-        causes: Names of causes.
-        threads: Names of threads, for messages.
-        findings: Takes what contradicts itself.
-        checking: Whether the heap is looked over at each collection.
-        contiguous: Whether it is held to have no holes.
-        observer: Sees collections.
-        event: Number of the next event.
-        young: Objects in eden and survivor spaces.
-        old: Those in old spaces.
-        spaces: The spaces.
-        allocating: Current buffer (TLAB) of each thread.
-        buffers: What is known of the buffers since the last collection.
-        phase_event: The first event since then.
-        allocated_bytes: What the program allocated, fillers not counted.
-        begun: How many collections began.
-        ended: How many ended.
-        whole: Whether all objects are known: False from the middle of a trace up to the first full collection.
         collection: The collection under way.
     """
 
-    causes: Causes
-    threads: Threads
-    findings: Findings
-    checking: bool = True
-    contiguous: bool = True
-    observer: Observer | None = None
-    event: int = 0
-    young: Table = field(default_factory=Table)
-    old: Table = field(default_factory=Table)
-    spaces: SpaceTable = field(default_factory=SpaceTable)
-    allocating: Cursors = field(default_factory=Cursors)
-    buffers: list[mutator.Buffers] = field(default_factory=list)
-    phase_event: int = 0
-    allocated_bytes: int = 0
-    begun: int = 0
-    ended: int = 0
-    whole: bool = True
     collection: collecting.Collecting | None = None
     _unchecked: EventPlace | None = None
 
@@ -140,29 +94,6 @@ class State:
         self._take(batch, low, high)
         self.event = max(self.event, first + high)
 
-    def snapshot(self) -> Snapshot:
-        """Return the heap as it is; in a collection, as it was at its start."""
-        self.young.sort()
-        self.old.sort()
-        columns = {name: np.concatenate((self.old[name], self.young[name])) for name in COLUMNS}
-        if (
-            self.old.count
-            and self.young.count
-            and self.old["address"][-1] > self.young["address"][0]
-        ):
-            order = np.argsort(columns["address"], kind="stable")
-            columns = {name: column[order] for name, column in columns.items()}
-        return Snapshot(self.event, self.ended, self.allocated_bytes, self.spaces.rows, **columns)
-
-    def tops(self) -> tuple[int, ...]:
-        """Return for each space, by address, the address behind its last object."""
-        self.young.sort()
-        self.old.sort()
-        return tuple(
-            max(checks.top_in(self.young, one), checks.top_in(self.old, one))
-            for one in self.spaces.rows
-        )
-
     def save(self) -> tuple[Facts, dict[str, Columns]]:
         """Return what it takes to go on from here later: at the end of a collection only. Columns are not copied."""
         facts = Facts(self.spaces.copy(), self.begun, self.ended, self.allocated_bytes, self.whole)
@@ -179,21 +110,6 @@ class State:
             facts.whole,
         )
         self.young, self.old = Table(tables["young"]), Table(tables["old"])
-
-    def found(
-        self, rule: Rule, where: EventPlace | None, expected: str, found: str, count: int = 1
-    ) -> None:
-        """Note a finding, the first of `count`."""
-        self.findings.add(Finding(rule, where, self.begun, expected, found), count)
-
-    def thread(self, row: int) -> str:
-        """Return what to call a thread in a message."""
-        return self.threads.name(row) if row < len(self.threads) else f"number {row}"
-
-    def is_old(self, address: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (n,) whether addresses lie in old spaces."""
-        old: NDArray[np.bool_] = self.spaces.kinds_of(address) == SpaceKind.OLD
-        return old
 
     def _take(self, batch: RecordBatch, low: int, high: int) -> None:
         if high <= low:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gcspy_session.client import Client
 
 if TYPE_CHECKING:
-    from gcspy_replay.player.player import Player
+    from gcspy_replay.player.host import ScreeningHost
     from gcspy_replay.player.screening import Screening
 
 __all__ = ["LeaderOf"]
@@ -30,7 +30,7 @@ class LeaderOf:
     held = False
     """A program that stands still for somebody: there is none."""
 
-    def __init__(self, player: Player, screening: Screening) -> None:
+    def __init__(self, player: ScreeningHost, screening: Screening) -> None:
         self._player, self._screening = player, screening
 
     @property

@@ -31,7 +31,7 @@ from gcspy_session.vigil import Vigil
 from gcspy_session.wants import Wants
 
 if TYPE_CHECKING:
-    from gcspy_replay.player.player import Player
+    from gcspy_replay.player.host import ScreeningHost
 
 __all__ = ["Begin", "Screening", "Work", "nanos_now"]
 
@@ -90,7 +90,7 @@ class Screening:
         vigil: Whether the leader lives.
     """
 
-    def __init__(self, player: Player, leader: Client, begin: Begin) -> None:
+    def __init__(self, player: ScreeningHost, leader: Client, begin: Begin) -> None:
         self.leader: Client | None = leader
         self.ready = False
         self.successor: int | None = None

@@ -1,0 +1,109 @@
+"""`HeapContent`: objects, spaces and buffers of a heap at one moment.
+
+Knows columns, spaces and findings; does not know what records make of them (`state`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_objects.heap.buffers import Buffers
+from gcspy_objects.heap.cursors import Cursors
+from gcspy_objects.heap.findings import Finding, Findings, Rule
+from gcspy_objects.heap.spaces import SpaceTable
+from gcspy_objects.heap.table import Table
+from gcspy_objects.heap.views import COLUMNS, Collection, Snapshot
+from gcspy_objects.names import Causes, Threads
+from gcspy_objects.records import EventPlace, SpaceKind
+
+__all__ = ["HeapContent", "Observer"]
+
+
+class Observer(Protocol):
+    """Who wants to see a collection's doings before they are done."""
+
+    def collected(
+        self,
+        state: HeapContent,
+        collection: Collection,
+        fate: NDArray[np.uint8],
+        to: NDArray[np.int64],
+    ) -> None:
+        """See what becomes of the objects of `state`, whose rows are those of `young` and then those of `old`: `Fate`, and where to."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class HeapContent:
+    """The objects and spaces of the heap before an event, and what is known of how they came.
+
+    Attributes:
+        causes: Names of causes.
+        threads: Names of threads, for messages.
+        findings: Takes what contradicts itself.
+        checking: Whether the heap is looked over at each collection.
+        contiguous: Whether it is held to have no holes.
+        observer: Sees collections.
+        event: Number of the next event.
+        young: Objects in eden and survivor spaces.
+        old: Those in old spaces.
+        spaces: The spaces.
+        allocating: Current buffer (TLAB) of each thread.
+        buffers: What is known of the buffers since the last collection.
+        phase_event: The first event since then.
+        allocated_bytes: What the program allocated, fillers not counted.
+        begun: How many collections began.
+        ended: How many ended.
+        whole: Whether all objects are known: False from the middle of a trace up to the first full collection.
+    """
+
+    causes: Causes
+    threads: Threads
+    findings: Findings
+    checking: bool = True
+    contiguous: bool = True
+    observer: Observer | None = None
+    event: int = 0
+    young: Table = field(default_factory=Table)
+    old: Table = field(default_factory=Table)
+    spaces: SpaceTable = field(default_factory=SpaceTable)
+    allocating: Cursors = field(default_factory=Cursors)
+    buffers: list[Buffers] = field(default_factory=list)
+    phase_event: int = 0
+    allocated_bytes: int = 0
+    begun: int = 0
+    ended: int = 0
+    whole: bool = True
+
+    def snapshot(self) -> Snapshot:
+        """Return the heap as it is; in a collection, as it was at its start."""
+        self.young.sort()
+        self.old.sort()
+        columns = {name: np.concatenate((self.old[name], self.young[name])) for name in COLUMNS}
+        if (
+            self.old.count
+            and self.young.count
+            and self.old["address"][-1] > self.young["address"][0]
+        ):
+            order = np.argsort(columns["address"], kind="stable")
+            columns = {name: column[order] for name, column in columns.items()}
+        return Snapshot(self.event, self.ended, self.allocated_bytes, self.spaces.rows, **columns)
+
+    def found(
+        self, rule: Rule, where: EventPlace | None, expected: str, found: str, count: int = 1
+    ) -> None:
+        """Note a finding, the first of `count`."""
+        self.findings.add(Finding(rule, where, self.begun, expected, found), count)
+
+    def thread(self, row: int) -> str:
+        """Return what to call a thread in a message."""
+        return self.threads.name(row) if row < len(self.threads) else f"number {row}"
+
+    def is_old(self, address: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (n,) whether addresses lie in old spaces."""
+        old: NDArray[np.bool_] = self.spaces.kinds_of(address) == SpaceKind.OLD
+        return old
