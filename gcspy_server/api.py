@@ -23,7 +23,7 @@ from gcspy_server.drivers import (
     find_drivers,
     load_driver,
 )
-from gcspy_server.interpreter.core import NEVER, Outlook
+from gcspy_server.interpreter.core import NEVER, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import Listening, Server
@@ -51,7 +51,7 @@ __all__ = [
     "GatherRequest",
     "Listening",
     "Mode",
-    "Outlook",
+    "EventForecast",
     "PaintStyle",
     "PauseActsOn",
     "Presentation",

@@ -18,7 +18,7 @@ from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
 from gcspy_protocol.settings import Setting, SettingKind
 
-from gcspy_server.interpreter.spending import LEVEL
+from gcspy_server.interpreter.cost_accounting import LEVEL
 from gcspy_server.server import Server
 
 __all__ = [

@@ -21,7 +21,7 @@ from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
 from gcspy_protocol.settings import Setting
 from gcspy_protocol.triggers import Trigger
 
-from gcspy_server.interpreter.core import Core, Outlook
+from gcspy_server.interpreter.core import Core, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.names import StringNames, TileNames
 from gcspy_server.spaces import ServerSpace
@@ -267,7 +267,7 @@ class Server:
         """
         self._core.say_held(nanos)
 
-    def outlook(self, event: int) -> Outlook:
+    def outlook(self, event: int) -> EventForecast:
         """Say beforehand which events of a kind `should_transmit` would want, so that others need not even be told to us.
 
         It changes with clients, filters and control flow: ask again, several times a second.
@@ -412,7 +412,7 @@ class Server:
         self._listening = Listening(found, close)
         return self._listening
 
-    def hand_over(self, take: Callable[[bytes], None], *, wall_offset_nanos: int = 0) -> None:
+    def deliver_to(self, take: Callable[[bytes], None], *, wall_offset_nanos: int = 0) -> None:
         """Hand all that is sent to a function of this process, in the driver's thread, in place of serving it; every event is wanted.
 
         For a program that is not watched but computed again, such as a trace: it can be recorded as fast as it is gathered.
@@ -424,7 +424,7 @@ class Server:
         Raises:
             LocalProtocolError: The server listens already.
         """
-        from gcspy_server.interpreter.hand_over import HandOver
+        from gcspy_server.interpreter.in_process_client import InProcessClient
 
         if self._listening is not None:
             raise LocalProtocolError(
@@ -442,7 +442,7 @@ class Server:
             target=self.target,
             wall_offset_nanos=wall_offset_nanos,
         )
-        HandOver(self._core, welcome, take)
+        InProcessClient(self._core, welcome, take)
 
     def wait_for_client(self, timeout_secs: float | None = None) -> bool:
         """Wait until a client is connected; False when none came in time."""

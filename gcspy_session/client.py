@@ -28,11 +28,11 @@ from gcspy_protocol.transcoding import without_zstd
 from gcspy_session.admission import has_to_prove
 from gcspy_session.allowance import Allowance, Bucket
 from gcspy_session.capacity import Capacity
+from gcspy_session.interest import EVERYTHING, Interest
 from gcspy_session.lossless import Grant
 from gcspy_session.options import SessionOptions
 from gcspy_session.queue import ClientQueue, Entry, Kind, TooSlow
 from gcspy_session.transport import Transport
-from gcspy_session.wants import EVERYTHING, Wants
 
 __all__ = ["Behind", "Client", "Presence", "Shared", "log"]
 
@@ -58,7 +58,7 @@ class Shared(Protocol):
     def moment_nanos(self) -> int:
         """When it is shown, by one clock: between two of them lies what a client's rate is about."""
 
-    def bytes_for(self, wants: Wants, *, zstd: bool = True) -> bytes:
+    def bytes_for(self, wants: Interest, *, zstd: bool = True) -> bytes:
         """All its bytes, for clients with that subscription, who take zstd or do not."""
 
 
@@ -138,7 +138,7 @@ class Client:
         self.number = number
         self.name = ""
         self.proven = False
-        self.wants: Wants = EVERYTHING
+        self.wants: Interest = EVERYTHING
         self.takes_zstd = True
         self.interval_nanos = 0
         self.behind = Behind.NEW

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from gcspy_session.accepting import Host, accept_all
+from gcspy_session.acceptor import Host, accept_all
 from gcspy_session.client import log
 from gcspy_session.listeners import Listener, close_all, open_all
 

@@ -153,7 +153,7 @@ def take(scene: str) -> None:
             Recording.open(traced.path),
             f"unix:{folder}/s",
             beginning=Beginning(running=False),
-            teller=traced.teller,
+            query_service=traced.query_service,
         ) as playing,
     ):
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.harness.suite import PROGRAMS, Program, Suite, Unavailable, installed
-from benchmarks.harness.timed import CODE, TimedRun, run_timed
+from benchmarks.harness.timed_run import CODE, TimedRun, run_timed
 
 __all__ = ["main"]
 

@@ -15,7 +15,7 @@ import time
 
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.objects import machine_code
-from gcspy_drivers.cpython.objects.copying import HeapCopy
+from gcspy_drivers.cpython.objects.heap_copy import HeapCopy
 from gcspy_drivers.cpython.objects.scan import ObjectScanner
 from gcspy_drivers.cpython.target import Target
 

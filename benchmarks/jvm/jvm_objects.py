@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 from gcspy_drivers.hotspot.driver import HotSpotDriver
 from gcspy_drivers.hotspot.objects import machine_code
+from gcspy_drivers.hotspot.objects.heap_walk import Walker
 from gcspy_drivers.hotspot.objects.layout import HeapLayout
-from gcspy_drivers.hotspot.objects.walking import Walker
 from gcspy_drivers.hotspot.passive_driver import PassiveDriver
 
 from benchmarks.harness.figures import tell

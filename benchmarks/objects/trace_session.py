@@ -12,7 +12,7 @@ import argparse
 import time
 from pathlib import Path
 
-from gcspy_drivers.traced import Teller, TracedSession
+from gcspy_drivers.traced import TracedSession, TraceQueryService
 from gcspy_objects.heap import Heap
 from gcspy_objects.trace import open_trace
 from gcspy_replay.file import MemoryStore
@@ -35,17 +35,17 @@ def measure(path: Path) -> None:
         session, store = TracedSession(heap), MemoryStore()
         events = record_trace(session, store)
         recorded, waited = time.process_time(), time.perf_counter() - clock
-        teller, answers = Teller(session), []
+        query_service, answers = TraceQueryService(session), []
         for number in range(1, events + 1, max(1, events // _QUESTIONS)):
             for kind in ("types", "objects"):
                 asked = time.perf_counter()
-                table = teller.tell(
+                table = query_service.tell(
                     kind, "", 200, number=number, space="Types", tile=None, extent=None
                 )
                 answers.append(time.perf_counter() - asked)
             if table is not None and table.rows:
                 asked = time.perf_counter()
-                teller.tell(
+                query_service.tell(
                     "life",
                     str(table.rows[0][1]),
                     200,

@@ -18,11 +18,11 @@ from gcspy_protocol.model import Control, Naming, PaintStyle, Space, Stream
 from numpy.typing import NDArray
 
 from gcspy_client.model.compare.difference import codes_of, difference, scale_of, summary_of
-from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.history.series import SeriesMaker
 from gcspy_client.model.palette import Theme, sequential
 from gcspy_client.model.renderers import Renderer
-from gcspy_client.model.renderers.arranged import TilesRenderer
+from gcspy_client.model.renderers.cell_renderers import TilesRenderer
 from gcspy_client.model.renderers.order import order_by
 from gcspy_client.model.renderers.registry import find_renderers
 from gcspy_client.model.spaces.tile_table import TileTable

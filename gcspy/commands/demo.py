@@ -13,7 +13,7 @@ import click
 from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 
 from gcspy.connection.tokens import own_token
-from gcspy.demo.running import running_workload
+from gcspy.demo.demo_process import running_workload
 from gcspy.gui import has_display, require_gui, require_window
 from gcspy.hosts.launcher import front_door
 from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions

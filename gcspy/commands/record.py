@@ -135,7 +135,7 @@ def command(
         from gcspy_replay.file import WireTap
 
         from gcspy.connection.link import Link, connect
-        from gcspy.connection.reconnecting_link import LastingLink
+        from gcspy.connection.reconnecting_link import ReconnectingLink
         from gcspy.connection.stop_condition import Until
         from gcspy.recorder.lossless import LosslessMode
         from gcspy.recorder.recorder import Recorder, stop_signals
@@ -152,7 +152,7 @@ def command(
             say(f"gcspy: {text}", err=True)
 
         with (
-            LastingLink(dial, within_secs=reconnect, say=say_aside) as link,
+            ReconnectingLink(dial, within_secs=reconnect, say=say_aside) as link,
             stop_signals() as stop,
         ):
             with status_line(output) as show:

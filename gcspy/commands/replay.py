@@ -24,7 +24,7 @@ from gcspy_client.interruption import interruption_held_back
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
-    from gcspy_replay.player import Playing
+    from gcspy_replay.player import PlayerThread
 
 __all__ = ["PACES", "SPEEDS", "command", "loop_of"]
 
@@ -216,7 +216,7 @@ def _serve(options: PlayingOptions) -> int:
     """Serve in this process until Ctrl-C or SIGTERM."""
     stop = stop_at_signals()
 
-    def ready(recording: Recording, playing: Playing, notes: tuple[str, ...]) -> None:
+    def ready(recording: Recording, playing: PlayerThread, notes: tuple[str, ...]) -> None:
         say(
             f"gcspy: playing {recording.welcome.server}, {len(recording):,} events; a pause stops the playback"
         )

@@ -87,7 +87,7 @@ def command(
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.connection.link import Link, connect
-        from gcspy.connection.reconnecting_link import LastingLink
+        from gcspy.connection.reconnecting_link import ReconnectingLink
         from gcspy.output.event_printer import Printer, print_session, say_aside
 
         printer = Printer(events, until, as_json=as_json, values=values)
@@ -95,5 +95,5 @@ def command(
         def dial() -> Link:
             return connect(place.address, token=token or "", client=f"gcspy tail ({os.getpid()})")
 
-        with LastingLink(dial, within_secs=reconnect, say=say_aside) as link:
+        with ReconnectingLink(dial, within_secs=reconnect, say=say_aside) as link:
             print_session(link, printer)

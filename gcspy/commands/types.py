@@ -28,7 +28,7 @@ def command(pid: int, top: int, drivers: tuple[str, ...], as_json: bool) -> None
     counted as unknown. Bytes are those of the objects themselves: in Python, list items and dict
     tables are in "(no object)". For a JVM, unreachable objects are counted, too.
     """
-    from gcspy.connection.single_gathering import look_once, print_as_json, print_as_text
+    from gcspy.connection.one_shot import look_once, print_as_json, print_as_text
 
     found = look_once(pid, "types", most=top, drivers=drivers)
     (print_as_json if as_json else print_as_text)(found)

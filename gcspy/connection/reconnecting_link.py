@@ -16,13 +16,13 @@ from gcspy_protocol.messages import ErrorCode, Message, Welcome
 
 from gcspy.connection.link import Link
 
-__all__ = ["LastingLink"]
+__all__ = ["ReconnectingLink"]
 
 _FIRST_RETRY_SECS = 0.1
 _LONGEST_RETRY_SECS = 2.0
 
 
-class LastingLink:
+class ReconnectingLink:
     """A link, and the one after it.
 
     Args:
@@ -145,7 +145,7 @@ class LastingLink:
         """Say goodbye and close; harmless when it is closed or lost."""
         self._latest.close()
 
-    def __enter__(self) -> LastingLink:
+    def __enter__(self) -> ReconnectingLink:
         return self
 
     def __exit__(

@@ -21,7 +21,7 @@ from gcspy_session.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
-    from gcspy_replay.player import Beginning, Playing
+    from gcspy_replay.player import Beginning, PlayerThread
 
     from gcspy.objects.trace_conversion import TracedRecording
 
@@ -110,7 +110,7 @@ def play(
     options: PlayingOptions,
     *,
     stop: threading.Event,
-    on_ready: Callable[[Recording, Playing, tuple[str, ...]], None],
+    on_ready: Callable[[Recording, PlayerThread, tuple[str, ...]], None],
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> None:
     """Open a recording, or make one of an object trace, and serve it until `stop` is set.
@@ -148,7 +148,7 @@ def play(
                 token=options.token,
                 beginning=options.beginning(),
                 growing=_is_written(recording),
-                teller=None if traced is None else traced.teller,
+                query_service=None if traced is None else traced.query_service,
             )
         )
         on_ready(

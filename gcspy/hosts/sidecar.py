@@ -37,7 +37,7 @@ from gcspy.objects.trace_conversion import named_trace
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
-    from gcspy_replay.player import Playing
+    from gcspy_replay.player import PlayerThread
 
     from gcspy_server.api import Listening, Server
 
@@ -172,7 +172,7 @@ def _say_listening(_server: Server, listening: Listening) -> None:
 
 
 def _say_playing(
-    named: tuple[str, ...], recording: Recording, playing: Playing, notes: tuple[str, ...]
+    named: tuple[str, ...], recording: Recording, playing: PlayerThread, notes: tuple[str, ...]
 ) -> None:
     made = (
         []
@@ -208,7 +208,7 @@ def _target(options: ServingOptions) -> Iterator[ServingOptions]:
     if options.pid:
         yield options
         return
-    from gcspy.demo.running import running_workload
+    from gcspy.demo.demo_process import running_workload
 
     with running_workload(sys.executable, seed=1) as pid:
         yield replace(options, pid=pid)

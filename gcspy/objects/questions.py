@@ -61,22 +61,22 @@ def ask_kinds(
         raise click.UsageError("--gc tells of one collection, --each-gc of all: which?")
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import (
-        By,
-        Only,
+        GroupBy,
+        ObjectFilter,
         collections,
         each_collection,
         in_collection,
         totals,
     )
 
-    only = Only(wanted["type"], wanted["site"])
+    only = ObjectFilter(wanted["type"], wanted["site"])
     with lives_of(trace) as store:
         if each_gc:
-            found = each_collection(store, By(by), only, top=top or 1 << 30, by_bytes=in_bytes)
+            found = each_collection(store, GroupBy(by), only, top=top or 1 << 30, by_bytes=in_bytes)
         elif number is not None:
-            found = in_collection(store, By(by), number, only, by_bytes=in_bytes, top=top)
+            found = in_collection(store, GroupBy(by), number, only, by_bytes=in_bytes, top=top)
         else:
-            found = totals(store, By(by), only, by_bytes=in_bytes, top=top)
+            found = totals(store, GroupBy(by), only, by_bytes=in_bytes, top=top)
         show(
             found,
             store,
@@ -88,10 +88,10 @@ def ask_kinds(
 def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[Wanted]) -> None:
     """Ask what happened in each collection."""
     output = _prepare(wanted, in_bytes=in_bytes)
-    from gcspy_objects.analysis.kinds import Only, collections
+    from gcspy_objects.analysis.kinds import ObjectFilter, collections
 
     with lives_of(trace) as store:
-        found = collections(store, Only(wanted["type"], wanted["site"]))
+        found = collections(store, ObjectFilter(wanted["type"], wanted["site"]))
         show(found, store, output, drawn=("collections", found))
 
 
@@ -100,14 +100,14 @@ def ask_lifetimes(
 ) -> None:
     """Ask how long objects lived: all of them, or those of each type or site."""
     output = _prepare(wanted, in_bytes=in_bytes)
-    from gcspy_objects.analysis.kinds import By, Only
+    from gcspy_objects.analysis.kinds import GroupBy, ObjectFilter
     from gcspy_objects.analysis.lifetimes import distribution, spans
     from gcspy_objects.analysis.survival import Clock
 
-    only = Only(wanted["type"], wanted["site"])
+    only = ObjectFilter(wanted["type"], wanted["site"])
     with lives_of(trace) as store:
         ages = distribution(store, Clock(clock), only)
-        found = ages if each is None else spans(store, By(each), Clock(clock), only, top=top)
+        found = ages if each is None else spans(store, GroupBy(each), Clock(clock), only, top=top)
         show(found, store, output, drawn=(f"lifetimes.{clock}", ages))
 
 
@@ -116,10 +116,10 @@ def ask_survival(
 ) -> None:
     """Ask which share is still there at which age."""
     output = _prepare(wanted, in_bytes=in_bytes)
-    from gcspy_objects.analysis.kinds import Only
+    from gcspy_objects.analysis.kinds import ObjectFilter
     from gcspy_objects.analysis.survival import Clock, survival
 
-    only = Only(wanted["type"], wanted["site"])
+    only = ObjectFilter(wanted["type"], wanted["site"])
     with lives_of(trace) as store:
         found = survival(store, Clock(clock), only, points=points)
         drawn = survival(store, Clock(clock), only, points=_DRAWN_POINTS) if output.plot else found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gcspy_objects.heap import Heap
     from gcspy_protocol.details import DetailTable, Query
     from gcspy_replay.file import Store
-    from gcspy_replay.player import Shown, Teller
+    from gcspy_replay.player import Shown, TraceQueryService
 
 __all__ = [
     "ARCHIVES",
@@ -156,7 +156,7 @@ def record_trace(session: TracedSession, store: Store, progress: Progress | None
             writer.add(message)
 
     try:
-        session.server.hand_over(take)
+        session.server.deliver_to(take)
         session.run(
             None
             if progress is None
@@ -173,12 +173,12 @@ class TracedRecording:
 
     Attributes:
         path: The recording.
-        teller: Answers questions about it.
+        query_service: Answers questions about it.
         notes: What is to be said of it, a line each.
     """
 
     path: Path
-    teller: Teller
+    query_service: TraceQueryService
     notes: tuple[str, ...]
 
 
@@ -192,8 +192,8 @@ def traced_recording(
         TraceError: It is none, or cannot be read.
         RecordingError: There is no room for the recording.
     """
-    from gcspy_drivers.traced import Teller as TraceTeller
     from gcspy_drivers.traced import TracedSession
+    from gcspy_drivers.traced import TraceQueryService as TraceQueries
     from gcspy_replay.file import FileStore
 
     with ExitStack() as stack:
@@ -202,11 +202,11 @@ def traced_recording(
         file = Path(folder) / f"{path.name.split('.')[0] or 'trace'}.gcspy"
         session = TracedSession(heap, options)
         record_trace(session, FileStore(file), progress)
-        teller = TraceTeller(session)
-        stack.callback(teller.close)
+        query_service = TraceQueries(session)
+        stack.callback(query_service.close)
 
         def tell(query: Query, shown: Shown) -> DetailTable | None:
-            return teller.tell(
+            return query_service.tell(
                 query.kind,
                 query.text,
                 query.most,

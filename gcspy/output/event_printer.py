@@ -26,7 +26,7 @@ from gcspy_protocol.messages import (
 )
 from gcspy_protocol.model import ControlState, Naming
 
-from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.connection.stop_condition import Until
 from gcspy.exit_codes import ExitCode
 from gcspy.output.session_text import event_as_dict, event_as_lines, fired_as_line
@@ -104,7 +104,7 @@ def print_recording(paths: list[Path], printer: Printer) -> None:
         )
 
 
-def print_session(link: LastingLink, printer: Printer) -> None:
+def print_session(link: ReconnectingLink, printer: Printer) -> None:
     """Print events until so many came or the session ended.
 
     Raises:
@@ -145,7 +145,9 @@ def print_session(link: LastingLink, printer: Printer) -> None:
         raise LinkError(f"the server ended the session after {printer.shortfall}")
 
 
-def _fetch_names(link: LastingLink, session: ClientInterpreter, waiting: deque[Message]) -> None:
+def _fetch_names(
+    link: ReconnectingLink, session: ClientInterpreter, waiting: deque[Message]
+) -> None:
     """Ask for the texts of tiles that are not here yet, before the event is printed that has them.
 
     Args:

@@ -20,20 +20,20 @@ from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import FileStore, WireTap
 
 from gcspy.connection.link import Link, connect
-from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.hosts.simulation_host import fields_of_lesson, simulation_of
 from gcspy.recorder.lossless import LosslessMode
 from gcspy.recorder.recorder import Recorder, StopFlag, Stopped
 from gcspy_client.lessons import Lesson
-from gcspy_client.lessons.doing import filters_of, settings_of
 from gcspy_client.lessons.lesson import BEGINS, TRIGGER
+from gcspy_client.lessons.step_requests import filters_of, settings_of
 
 __all__ = ["record_lesson"]
 
 _DEADLINE_SECS = 60.0
 
 
-class _Leader(LastingLink):
+class _Leader(ReconnectingLink):
     """A link that leads through a lesson by what comes over it.
 
     Attributes:

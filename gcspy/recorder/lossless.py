@@ -21,7 +21,7 @@ from gcspy_protocol.messages import (
 )
 from gcspy_protocol.model import PauseActsOn
 
-from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.connection.reconnecting_link import ReconnectingLink
 
 __all__ = ["Cost", "LosslessMode"]
 
@@ -87,14 +87,14 @@ class LosslessMode:
             ended=self._ended,
         )
 
-    def ask(self, link: LastingLink) -> None:
+    def ask(self, link: ReconnectingLink) -> None:
         """Ask for it, on a new connection; where a program would be held, for its control first."""
         self._ended = ""
         if link.welcome.pause_acts_on is PauseActsOn.PROGRAM and not link.welcome.controller:
             link.send(TakeControl())
         link.send(Lossless(deadline_millis=round(1000 * self._deadline_secs)))
 
-    def begin(self, link: LastingLink) -> list[Message]:
+    def begin(self, link: ReconnectingLink) -> list[Message]:
         """Ask for it, and wait for the answer.
 
         Returns:

@@ -31,7 +31,7 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import TriggerAction
 from gcspy_replay.file import Bookmark, PartFacts, RecordingWriter, Sidecar, Store, WireTap
 
-from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.connection.stop_condition import Until
 from gcspy.recorder.lossless import Cost, LosslessMode
 
@@ -164,7 +164,7 @@ class Recorder:
 
     def __init__(
         self,
-        link: LastingLink,
+        link: ReconnectingLink,
         tap: Callable[[], WireTap],
         open_store: Callable[[], Store],
         *,

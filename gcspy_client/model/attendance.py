@@ -23,7 +23,7 @@ from gcspy_client.model.session import Session
 __all__ = [
     "ClassWish",
     "Moments",
-    "Seat",
+    "Participant",
     "leader_of",
     "login_name",
     "place_of",
@@ -61,7 +61,7 @@ class ClassWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class Participant:
     """One who is present.
 
     Attributes:
@@ -111,15 +111,15 @@ def leader_of(live: ClientInterpreter) -> int | None:
     return clients.leader if clients.leader is not None else clients.controller
 
 
-def roster(live: ClientInterpreter) -> list[Seat]:
+def roster(live: ClientInterpreter) -> list[Participant]:
     """Who is present: who leads first, then this window, then the others by name."""
     ours = None if live.welcome is None else live.welcome.client_id
     leader = leader_of(live)
     clients = live.clients
     names = [(_name(one), one) for one in clients.clients]
     often = Counter(name for name, _ in names)
-    seats = [
-        Seat(
+    participants = [
+        Participant(
             number=one.id,
             name=f"{name} ({one.id})" if often[name] > 1 else name,
             ours=one.id == ours,
@@ -133,7 +133,13 @@ def roster(live: ClientInterpreter) -> list[Seat]:
         for name, one in names
     ]
     return sorted(
-        seats, key=lambda seat: (not seat.leads, not seat.ours, seat.name.casefold(), seat.number)
+        participants,
+        key=lambda participant: (
+            not participant.leads,
+            not participant.ours,
+            participant.name.casefold(),
+            participant.number,
+        ),
     )
 
 
@@ -142,15 +148,23 @@ def _name(client: Client) -> str:
     return person_name(client.person) or person_name(client.name) or f"client {client.id}"
 
 
-def summary_words(seats: list[Seat]) -> str:
+def summary_words(participants: list[Participant]) -> str:
     """How many are present, and how they are."""
-    if len(seats) < 2:
+    if len(participants) < 2:
         return "Nobody else is here."
-    parts = [f"{len(seats)} present"]
+    parts = [f"{len(participants)} present"]
     for count, words in (
-        (sum(seat.following and not seat.leads for seat in seats), "follow"),
-        (sum(bool(seat.behind) and not seat.stalled for seat in seats), "behind"),
-        (sum(seat.stalled for seat in seats), "stalled"),
+        (
+            sum(participant.following and not participant.leads for participant in participants),
+            "follow",
+        ),
+        (
+            sum(
+                bool(participant.behind) and not participant.stalled for participant in participants
+            ),
+            "behind",
+        ),
+        (sum(participant.stalled for participant in participants), "stalled"),
     ):
         parts += [f"{count} {words}"] if count else []
     return ", ".join(parts)

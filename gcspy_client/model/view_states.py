@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gcspy_protocol.interpreter import SpaceState
 
-from gcspy_client.model.derived import DERIVED_STREAM, DerivedSource
+from gcspy_client.model.derived_source import DERIVED_STREAM, DerivedSource
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
 __all__ = ["TABLE", "TILES", "Look", "Looks", "OrderChoice"]

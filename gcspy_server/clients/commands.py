@@ -17,7 +17,7 @@ from gcspy_protocol.messages import Error, ErrorCode, Message
 
 from gcspy_server.names import StringNames
 from gcspy_session.client import Behind, Client
-from gcspy_session.wants import Wants
+from gcspy_session.interest import Interest
 
 if TYPE_CHECKING:
     from gcspy_server.clients.session import Session
@@ -154,7 +154,7 @@ def _subscribe(session: Session, client: Client, message: m.Subscribe) -> Error 
             return _bad(
                 f"subscription to streams {missing} of space {one.space}: there are none such"
             )
-    wanted = Wants.of(message.spaces), _interval_nanos(message.max_rate_hz)
+    wanted = Interest.of(message.spaces), _interval_nanos(message.max_rate_hz)
     if wanted == (client.wants, client.interval_nanos):
         return None
     client.wants, client.interval_nanos = wanted

@@ -1,7 +1,7 @@
 """The session: who is connected, who controls, and what each is told, in one order.
 
 Runs in the trio thread. Everything of the driver's comes out of the core's
-outbox, finished; here it is only shared out, so that one slow client costs the
+handoff_queue, finished; here it is only shared out, so that one slow client costs the
 others nothing. Knows clients and the core; knows no sockets.
 """
 
@@ -34,15 +34,15 @@ from gcspy_session.admission import refusal_of
 from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance, client_message
 from gcspy_session.client import Behind, Client, log
+from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
+from gcspy_session.interest import NOTHING, Interest, union_of
 from gcspy_session.lossless import LosslessClients
 from gcspy_session.options import SessionOptions
+from gcspy_session.pending_connections import PendingConnections
 from gcspy_session.questions import Questions
 from gcspy_session.queue import Entry
 from gcspy_session.roles import Roles
 from gcspy_session.transport import Transport
-from gcspy_session.ungreeted import Ungreeted
-from gcspy_session.vigil import Vigil, watch_controllers
-from gcspy_session.wants import NOTHING, Wants, union_of
 
 __all__ = ["Introduction", "Session"]
 
@@ -79,7 +79,7 @@ class Session:
         lossless: Whom the driver's thread waits for.
         questions: What clients asked.
         attendance: Who is present, and where the controller looks.
-        vigil: Whether the controller lives.
+        watchdog: Whether the controller lives.
         sequence: Of the latest snapshot that was shared out.
     """
 
@@ -102,11 +102,11 @@ class Session:
         self._clients: dict[int, Client] = {}
         self.questions = Questions(self._clients.keys)
         self.attendance = Attendance(self)
-        self.vigil = Vigil(
+        self.watchdog = ControllerWatchdog(
             self, silence_secs=options.silence_secs, succession_secs=options.succession_secs
         )
         self._next_number = 1
-        self._ungreeted = Ungreeted(options.max_ungreeted)
+        self._pending = PendingConnections(options.max_ungreeted)
         self._shared = shared_bucket(options.requests)
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
@@ -135,15 +135,15 @@ class Session:
                 nursery.start_soon(self._keyframe_loop)
                 nursery.start_soon(self.questions.run)
                 nursery.start_soon(self.attendance.run)
-                nursery.start_soon(watch_controllers, lambda: (self.vigil,))
+                nursery.start_soon(watch_controllers, lambda: (self.watchdog,))
                 task_status.started()
                 while True:
                     await self._wakeup.wait()
                     self._wakeup = trio.Event()
-                    for item in self.core.outbox.take():
+                    for item in self.core.handoff_queue.take():
                         self._share(item)
         finally:
-            self.core.outbox.close()
+            self.core.handoff_queue.close()
             self.core.room.tell(0, ())
             self.core.set_audience(Audience())
             self.core.flow.set_controlled(False, reason="the session ended")
@@ -244,7 +244,7 @@ class Session:
             self._nursery.start_soon(self._fill, source, places)
 
     async def _fill(
-        self, source: KeyframeSource, places: list[tuple[Client, Entry, Wants]]
+        self, source: KeyframeSource, places: list[tuple[Client, Entry, Interest]]
     ) -> None:
         snapshot = await trio.to_thread.run_sync(source.encode, abandon_on_cancel=True)
         for client, entry, wants in places:
@@ -277,18 +277,18 @@ class Session:
         """Serve one connection to its end."""
         client = Client(self._next_number, transport, self.options, self._shared, token=self._token)
         self._next_number += 1
-        self._ungreeted.add(client)
+        self._pending.add(client)
         try:
             await client.run(self._admit, self._handle, self._drained)
         finally:
-            self._ungreeted.remove(client)
+            self._pending.remove(client)
             self._remove(client)
             await client.close()
         client.log_end()
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
-        self._ungreeted.remove(client)
+        self._pending.remove(client)
         client.name = hello.client
         self.attendance.greeted(client, hello)
         refusal = refusal_of(
@@ -434,7 +434,7 @@ class Session:
         self.core.flow.set_controlled(False, reason=reason)
         for client in self._clients.values():
             self.lossless.leave(client)
-        for item in self.core.outbox.take():
+        for item in self.core.handoff_queue.take():
             self._share(item)
         for client in list(self._clients.values()):
             client.send(m.Goodbye(reason=reason))

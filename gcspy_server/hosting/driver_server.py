@@ -14,9 +14,9 @@ from typing import Protocol
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.settings import Setting
 
-from gcspy_server.interpreter.core import Outlook
+from gcspy_server.interpreter.core import EventForecast
+from gcspy_server.interpreter.cost_accounting import LEVEL
 from gcspy_server.interpreter.gather_request import GatherRequest
-from gcspy_server.interpreter.spending import LEVEL
 from gcspy_server.names import TileNames
 from gcspy_server.server import Server
 from gcspy_server.spaces import ServerSpace
@@ -215,7 +215,7 @@ class DriverServer(Server):
         else:
             self._session.leave_out(number)
 
-    def outlook(self, event: int) -> Outlook:
+    def outlook(self, event: int) -> EventForecast:
         """Predict which events would be wanted; see `Server.outlook`."""
         return self._session.outlook(self._number(event))
 

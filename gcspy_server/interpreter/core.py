@@ -35,14 +35,14 @@ from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
 from gcspy_protocol.values import Stamp
 
+from gcspy_server.interpreter.backpressure import Backpressure
 from gcspy_server.interpreter.contention import Contention
+from gcspy_server.interpreter.cost_accounting import ANY_LEVEL, LEVEL, PART, CostAccounting
 from gcspy_server.interpreter.detail_tables import DetailTables
 from gcspy_server.interpreter.flow import Flow
 from gcspy_server.interpreter.gather_request import GatherRequest
-from gcspy_server.interpreter.outbox import Outbox
-from gcspy_server.interpreter.room import Room
+from gcspy_server.interpreter.handoff_queue import HandoffQueue
 from gcspy_server.interpreter.setting_table import SettingTable
-from gcspy_server.interpreter.spending import ANY_LEVEL, LEVEL, PART, Spending
 from gcspy_server.interpreter.transmission import (
     KeyframeSource,
     Part,
@@ -53,7 +53,7 @@ from gcspy_server.interpreter.transmission import (
 from gcspy_server.interpreter.trigger_source import TriggerSource
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
-from gcspy_session.wants import EVERYTHING, NOTHING, Wants
+from gcspy_session.interest import EVERYTHING, NOTHING, Interest
 
 __all__ = [
     "Audience",
@@ -61,7 +61,7 @@ __all__ = [
     "NEVER",
     "Item",
     "Opened",
-    "Outlook",
+    "EventForecast",
     "SchemaChange",
     "SettingsChanged",
     "TriggersChanged",
@@ -72,7 +72,7 @@ _BACKLOG = 16
 so that a target that is faster than its session costs neither memory nor gathering."""
 
 _LOSSLESS_BACKLOG = 64
-"""The same while somebody is waited for, who must not lose an event so: `Room` keeps the outbox short as long as the
+"""The same while somebody is waited for, who must not lose an event so: `Backpressure` keeps the handoff_queue short as long as the
 session's loop takes from it."""
 
 
@@ -111,7 +111,7 @@ class Audience:
     """
 
     clients: int = 0
-    wants: Wants = NOTHING
+    wants: Interest = NOTHING
     interval_nanos: int = 0
 
 
@@ -120,7 +120,7 @@ NEVER = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class EventForecast:
     """Which events of a kind somebody will want.
 
     Attributes:
@@ -176,7 +176,7 @@ class Core:
         lost: Events of all kinds that somebody wanted and nobody got, though neither a filter, a client's rate nor the budget
             left them out. Written by the driver's thread.
         filters: The event filters in force, by kind.
-        outbox: Where the session takes what it tells its clients.
+        handoff_queue: Where the session takes what it tells its clients.
         flow: The control flow.
         room: Where lossless clients are waited for.
         triggers: Set by the session, looked at here.
@@ -202,14 +202,14 @@ class Core:
         self.counts = [0] * len(kinds)
         self.lost = 0
         self.filters = tuple(EventFilter(event=number) for number in range(len(kinds)))
-        self.outbox: Outbox[Item] = Outbox()
-        self.flow = Flow(self.outbox.post, longest_hold_secs=longest_hold_secs)
+        self.handoff_queue: HandoffQueue[Item] = HandoffQueue()
+        self.flow = Flow(self.handoff_queue.post, longest_hold_secs=longest_hold_secs)
         longest = None if longest_hold_secs is None else int(longest_hold_secs * 1_000_000_000)
-        self.room = Room(self.flow, longest_hold_nanos=longest)
+        self.room = Backpressure(self.flow, longest_hold_nanos=longest)
         # Processor time: a machine that is busy with something else is no trigger's fault.
         self.triggers = TriggerSet(time_nanos=time.thread_time_ns)
         self.settings = SettingTable()
-        self.spending = Spending(
+        self.spending = CostAccounting(
             len(kinds),
             self.settings,
             thousandths=budget,
@@ -291,15 +291,15 @@ class Core:
         messages: list[Message] = [SpaceRemoved(space=number) for number in removed]
         messages += [SpaceDefined(space=space.schema) for space in added]
         messages.append(EpochEnd(epoch=self._epoch))
-        self.outbox.post(SchemaChange(tuple(messages), self._epoch, self._schema()))
+        self.handoff_queue.post(SchemaChange(tuple(messages), self._epoch, self._schema()))
 
     def _schema(self) -> tuple[Space, ...]:
         return tuple(sender.space.schema for sender in self._senders.values())
 
     def open_outbox(self, wake: Callable[[], None]) -> Opened:
-        """Begin to hand over; what comes out of the outbox begins after what is returned."""
+        """Begin to hand over; what comes out of the handoff_queue begins after what is returned."""
         with self._encoding:
-            self.outbox.open(wake)
+            self.handoff_queue.open(wake)
             names = {n: s.names for n, s in self._senders.items() if s.names is not None}
             return Opened(SchemaChange((), self._epoch, self._schema()), names, self._sequence)
 
@@ -323,7 +323,7 @@ class Core:
             backlog = _LOSSLESS_BACKLOG if self.room.wanted else _BACKLOG
             if not (due or self._looks()):
                 return None
-            if len(self.outbox) >= backlog:
+            if len(self.handoff_queue) >= backlog:
                 self.lost += 1
                 return None
         looks = self._looks()
@@ -393,33 +393,33 @@ class Core:
     def _tell_budget(self, now: int) -> None:
         told = self.spending.tell(now, self._sequence)
         if told is not None:
-            self.outbox.post(told)
+            self.handoff_queue.post(told)
 
     def _looks(self) -> bool:
         """Whether a trigger is looked at, with the spaces that there are now."""
         if self.triggers.bind(tuple(space.schema for space in self._spaces.values())):
-            self.outbox.post(TriggersChanged())
+            self.handoff_queue.post(TriggersChanged())
         return self.triggers.active
 
-    def outlook(self, event: int) -> Outlook:
+    def outlook(self, event: int) -> EventForecast:
         """Say which events of a kind `request` would take; for what stands nearer to them than we do."""
         event_filter = self.filters[event]
         if self.flow.ended or not self.live or not event_filter.enabled:
-            return Outlook()
+            return EventForecast()
         last = self._last_event if self._request is None else self._request
         exact = not self._budget_decides(event_filter)
         if self.triggers.active or self._asked_for(event_filter) or last is None:
-            return Outlook(event_filter.period, exact=exact)
+            return EventForecast(event_filter.period, exact=exact)
         interval = self._audience.interval_nanos
         not_before = last.time_nanos + interval if interval else 0
         if exact:
-            return Outlook(event_filter.period, not_before, exact=True)
+            return EventForecast(event_filter.period, not_before, exact=True)
         if self._follow_pairs():
             awaited = self.spending.awaits(event)
             if awaited is not None:
-                return Outlook(event_filter.period, 0 if awaited else NEVER)
+                return EventForecast(event_filter.period, 0 if awaited else NEVER)
         not_before = max(not_before, self.spending.not_before(event, self._time_nanos()))
-        return Outlook(event_filter.period, not_before)
+        return EventForecast(event_filter.period, not_before)
 
     def _budget_decides(self, event_filter: EventFilter) -> bool:
         """Whether an event of this kind may be left out for the budget's sake."""
@@ -491,18 +491,18 @@ class Core:
                 pause = False
                 self.flow.pause(reason or "event filter")
             snapshot.must = pause
-            self.outbox.post(snapshot)
+            self.handoff_queue.post(snapshot)
             for one in fired:
                 pauses = pause and one.trigger.action is TriggerAction.PAUSE
-                self.outbox.post(replace(one, pauses=pauses))
+                self.handoff_queue.post(replace(one, pauses=pauses))
             if changed:
-                self.outbox.post(TriggersChanged())
+                self.handoff_queue.post(TriggersChanged())
             if not self._discarded and self.settings.gathered(
                 snapshot.event.sequence,
                 snapshot.event.gather_nanos,
                 None if self._given == PART else {LEVEL: request.level},
             ):
-                self.outbox.post(SettingsChanged())
+                self.handoff_queue.post(SettingsChanged())
         now = self._time_nanos()
         self.spending.finish(
             event,
@@ -592,7 +592,7 @@ class Core:
             spaces = tuple(space.schema for space in self._spaces.values())
         with self._setting:
             self.triggers.set(trigger, spaces)
-        self.outbox.post(TriggersChanged())
+        self.handoff_queue.post(TriggersChanged())
 
     def set_setting(self, ident: int, value: int) -> None:
         """Give a setting a value, from the next event that is gathered on; by the session, or from the driver's side.
@@ -601,7 +601,7 @@ class Core:
             LocalProtocolError: There is no such setting, or it cannot have the value.
         """
         self.settings.set(ident, value)
-        self.outbox.post(SettingsChanged())
+        self.handoff_queue.post(SettingsChanged())
 
     def add_observer(self, observer: Callable[[Event], None]) -> None:
         """Call a function at each event, in the driver's thread."""
@@ -639,7 +639,7 @@ class Core:
     def post_keyframe(self) -> None:
         """Copy what was sent last and hand it over; called in a worker thread, because it may wait for an encoding.
 
-        Between its place in the outbox and the snapshots around it nothing is lost or doubled: both are
+        Between its place in the handoff_queue and the snapshots around it nothing is lost or doubled: both are
         posted with the same lock held.
         """
         with self._encoding:
@@ -647,4 +647,4 @@ class Core:
                 self._last_keyframe = copy_keyframe(
                     self._last_event, self._epoch, self._senders.values()
                 )
-            self.outbox.post(self._last_keyframe)
+            self.handoff_queue.post(self._last_keyframe)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from gcspy_protocol.model import EventFilter
 
-from gcspy_server.interpreter.spending import ANY_LEVEL
+from gcspy_server.interpreter.cost_accounting import ANY_LEVEL
 from gcspy_server.spaces import ServerSpace, ServerStream
-from gcspy_session.wants import Wants
+from gcspy_session.interest import Interest
 
 __all__ = ["GatherRequest"]
 
@@ -40,7 +40,7 @@ class GatherRequest:
     occurrence: int
     time_nanos: int
     event_filter: EventFilter
-    audience: Wants
+    audience: Interest
     needed: frozenset[tuple[int, int]] = frozenset()
     level: int = ANY_LEVEL
     explicit: str = ""

@@ -27,7 +27,7 @@ from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.interpreter.summaries import counted_tiles, summary_of
 from gcspy_server.names import ExtentNames, Runs, StringNames, TileNames, UniformNames, runs_between
 from gcspy_server.spaces import ServerSpace, ServerStream
-from gcspy_session.wants import Wants
+from gcspy_session.interest import Interest
 
 __all__ = ["KeyframeSource", "Part", "Snapshot", "SpaceSender", "copy_keyframe"]
 
@@ -61,8 +61,8 @@ class Snapshot:
     names: dict[int, TileNames] = field(default_factory=dict)
     must: bool = False
     lost: int = 0
-    _bytes: dict[Wants, bytes] = field(default_factory=dict)
-    _plain: dict[Wants, bytes] = field(default_factory=dict)
+    _bytes: dict[Interest, bytes] = field(default_factory=dict)
+    _plain: dict[Interest, bytes] = field(default_factory=dict)
 
     @property
     def sequence(self) -> int:
@@ -74,7 +74,7 @@ class Snapshot:
         """When it happened."""
         return self.event.time_nanos
 
-    def bytes_for(self, wants: Wants, *, zstd: bool = True) -> bytes:
+    def bytes_for(self, wants: Interest, *, zstd: bool = True) -> bytes:
         """All bytes of the event, and the counters, for clients with that subscription: one object for all of them.
 
         Those who take no zstd have another, made of the first when somebody asks.

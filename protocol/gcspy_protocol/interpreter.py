@@ -30,7 +30,7 @@ from gcspy_protocol.model import (
     Space,
     Stream,
 )
-from gcspy_protocol.named import NamedStream, named, steady, tally
+from gcspy_protocol.named_stream import NamedStream, named, steady, tally
 from gcspy_protocol.names import TileNameTable
 from gcspy_protocol.remap import Remap
 from gcspy_protocol.schema import MAX_ENUM_NAMES

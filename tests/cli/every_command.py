@@ -18,7 +18,7 @@ from types import FrameType
 import gcspy_protocol.errors as errors
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Playing
+from gcspy_replay.player import PlayerThread
 from PIL import Image
 
 import gcspy
@@ -122,7 +122,7 @@ def _replay(files: list[str]) -> int:
     """Play as the command does, and join as a viewer who waits for the last event; the exit code of what was raised."""
     stop = threading.Event()
 
-    def join(recording: Recording, playing: Playing) -> None:
+    def join(recording: Recording, playing: PlayerThread) -> None:
         with connect(playing.addresses[0], client="test") as link:
             session = ClientInterpreter()
             while recording.last and session.last_event is None:

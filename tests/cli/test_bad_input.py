@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.remote import stopping
+from gcspy_drivers.remote import process_hold
 from gcspy_drivers.remote.process import Process
-from gcspy_drivers.remote.stopping import held
+from gcspy_drivers.remote.process_hold import held
 
 from benchmarks.targets.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
@@ -55,7 +55,7 @@ def test_a_process_that_is_no_python(here: Run, sleeper: int) -> None:
 def test_a_program_that_a_debugger_has_is_not_held(
     gcspy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stopping, "STOP_SECS", 30.0)
+    monkeypatch.setattr(process_hold, "STOP_SECS", 30.0)
     with subprocess.Popen(
         [sys.executable, "-c", "print(flush=True); input()"],
         stdin=subprocess.PIPE,

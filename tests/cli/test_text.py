@@ -157,7 +157,7 @@ def test_with_values_come_the_texts_that_tiles_are_called_by() -> None:
     objects = classes.add_stream("Objects", dtype="u4", maximum=1000)
     top = heap.add_stream("Top class", dtype="u2", maximum=2, names_from=classes.id)
     received: list[bytes] = []
-    server.hand_over(received.append)
+    server.deliver_to(received.append)
     assert server.should_transmit(0)
     objects.data[:], top.data[:] = [3, 1, 2], [2, 0]
     server.finish(0)

@@ -28,7 +28,7 @@ from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.model import Role
 from gcspy_replay.file import MemorySource, MemoryStore, Recording, repair, verify
-from gcspy_replay.file.parts.packed import PackedSource
+from gcspy_replay.file.parts.packed_source import PackedSource
 from gcspy_replay.file.sidecar import encode_sidecar, read_sidecar
 from PySide6.QtCore import QSettings
 

@@ -35,8 +35,8 @@ REASONS = {
     "remote/handover.py": "makes new files with the rights of the target's user",
     "remote/process.py": "the kernel's own files",
     "remote/sockets.py": "looks at names in open folders, and follows none",
-    "remote/stopping.py": "the kernel's own files",
-    "remote/waiting.py": "the kernel's own files",
+    "remote/process_hold.py": "the kernel's own files",
+    "remote/run_delay.py": "the kernel's own files",
 }
 
 

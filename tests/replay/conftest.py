@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_replay.file import ChunkRule, MemorySource, Recording
-from gcspy_replay.player import Beginning, Playing, Teller, serve_recording
+from gcspy_replay.player import Beginning, PlayerThread, TraceQueryService, serve_recording
 
 from gcspy_session.options import SessionOptions
 from tests.replay.recorded import small
@@ -18,22 +18,27 @@ DATA = small(40, rule=ChunkRule(events=6, weight=0))
 
 
 @pytest.fixture
-def play(socket_directory: Path) -> Iterator[Callable[..., Playing]]:
+def play(socket_directory: Path) -> Iterator[Callable[..., PlayerThread]]:
     """Play a recording; everything is closed at the end."""
-    open_ones: list[Playing] = []
+    open_ones: list[PlayerThread] = []
 
     def start(
         recording: bytes | Recording = DATA,
         beginning: Beginning | None = None,
         options: SessionOptions | None = None,
         growing: bool | None = None,
-        teller: Teller | None = None,
-    ) -> Playing:
+        query_service: TraceQueryService | None = None,
+    ) -> PlayerThread:
         address = f"unix:{socket_directory}/{len(open_ones)}.sock"
         if isinstance(recording, bytes):
             recording = Recording([MemorySource(recording)])
         playing = serve_recording(
-            recording, address, beginning=beginning, options=options, growing=growing, teller=teller
+            recording,
+            address,
+            beginning=beginning,
+            options=options,
+            growing=growing,
+            query_service=query_service,
         )
         open_ones.append(playing)
         return playing
@@ -49,7 +54,7 @@ def watch() -> Iterator[Callable[..., Watcher]]:
     watchers: list[Watcher] = []
 
     def start(
-        playing: Playing,
+        playing: PlayerThread,
         data: bytes = DATA,
         name: str = "watcher",
         *,

@@ -23,7 +23,7 @@ from gcspy_replay.file import (
     verify,
 )
 from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, SEAL_BYTES
-from gcspy_replay.file.parts.packed import BLOCK_BYTES, PackedSource
+from gcspy_replay.file.parts.packed_source import BLOCK_BYTES, PackedSource
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -235,7 +235,7 @@ def test_a_file_that_would_unpack_to_more_than_a_recording_can_is_refused_unread
     data = frames_of([(header_bytes() + block)[: len(block)]] + [block] * (blocks - 1), table=table)
     calls = []
     monkeypatch.setattr(
-        "gcspy_replay.file.parts.packed._unpacked", lambda *args: calls.append(args)
+        "gcspy_replay.file.parts.packed_source._unpacked", lambda *args: calls.append(args)
     )
     with pytest.raises(
         NotARecording, match=rf"would unpack to {blocks * len(block)}, over 128 times"
@@ -292,7 +292,7 @@ def test_a_file_without_a_table_is_measured_without_unpacking(
     bare = PACKED[: len(PACKED) - 9 - 8 * rows - 8]
     calls = []
     monkeypatch.setattr(
-        "gcspy_replay.file.parts.packed._unpacked", lambda *args: calls.append(args)
+        "gcspy_replay.file.parts.packed_source._unpacked", lambda *args: calls.append(args)
     )
     source = PackedSource(MemorySource(bare))
     assert source.size() == len(LARGE)

@@ -12,7 +12,7 @@ from gcspy_protocol.model import ControlState, EventFilter, Mode, PauseActsOn
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_protocol.settings import Setting
 from gcspy_replay.file import ChunkRule, MemoryStore
-from gcspy_replay.player import Beginning, Playing
+from gcspy_replay.player import Beginning, PlayerThread
 
 from tests.replay.crowded import crowded
 from tests.replay.recorded import WELCOME, Small
@@ -21,7 +21,7 @@ from tests.replay.watching import Watcher
 FAST = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
 STILL = Beginning(running=False)
 
-Play = Callable[..., Playing]
+Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
 

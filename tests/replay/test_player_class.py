@@ -8,11 +8,11 @@ from collections.abc import Callable
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import LookAt
 from gcspy_protocol.messages import ErrorCode
-from gcspy_replay.player import Beginning, Playing
+from gcspy_replay.player import Beginning, PlayerThread
 
 from tests.replay.watching import Watcher
 
-Play = Callable[..., Playing]
+Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
 STILL = Beginning(running=False)

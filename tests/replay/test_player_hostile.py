@@ -18,7 +18,7 @@ from gcspy_protocol.model import Role
 from gcspy_protocol.playback import Pace, Seek, SetPlayback
 from gcspy_replay.file import ChunkRule, MemorySource, Recording
 from gcspy_replay.playback import END
-from gcspy_replay.player import Beginning, Player, Playing
+from gcspy_replay.player import Beginning, Player, PlayerThread
 
 from gcspy.connection.link import connect
 from gcspy_session.options import RequestLimits, SessionOptions
@@ -29,7 +29,7 @@ from tests.server.conftest import EndLog
 from tests.server.test_flood import told_while_flooding
 from tests.server.test_hostile import flood, raw, read_to_end
 
-Play = Callable[..., Playing]
+Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
 STILL = Beginning(running=False)

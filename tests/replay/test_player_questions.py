@@ -10,12 +10,12 @@ from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, Detail
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.playback import Pace, SetPlayback
 from gcspy_replay.file import ChunkRule
-from gcspy_replay.player import Beginning, Playing, Shown
+from gcspy_replay.player import Beginning, PlayerThread, Shown
 
 from tests.replay.recorded import small
 from tests.replay.watching import Watcher
 
-Play = Callable[..., Playing]
+Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
 STILL = Beginning(running=False, manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
@@ -47,7 +47,7 @@ def ask(
 def test_an_answer_is_of_the_event_that_is_shown_forwards_and_backwards(
     play: Play, watch: Watch
 ) -> None:
-    watcher = watch(play(DATA, STILL, teller=told), DATA)
+    watcher = watch(play(DATA, STILL, query_service=told), DATA)
     for number in (7, 13, 2):
         watcher.seek(number)
         answer = ask(watcher, 0x1040, kind="objects", text="size:8..")
@@ -59,7 +59,7 @@ def test_an_answer_is_of_the_event_that_is_shown_forwards_and_backwards(
 
 
 def test_what_cannot_be_told_is_said_so(play: Play, watch: Watch) -> None:
-    watcher = watch(play(DATA, STILL, teller=told), DATA)
+    watcher = watch(play(DATA, STILL, query_service=told), DATA)
     watcher.seek(3)
     assert ask(watcher, 0x1041).state is AnswerState.GONE
     refused = ask(watcher, kind="colours")
@@ -73,7 +73,7 @@ def test_what_cannot_be_told_is_said_so(play: Play, watch: Watch) -> None:
         answer = ask(watcher, text=text)
         assert (answer.state, answer.sequence) == (AnswerState.UNKNOWN, 3)
         assert reason in answer.reason
-    assert ask(watcher).state is AnswerState.ANSWERED, "a teller's fault ends nothing"
+    assert ask(watcher).state is AnswerState.ANSWERED, "a query_service's fault ends nothing"
 
 
 def test_a_recording_alone_tells_nothing(play: Play, watch: Watch) -> None:
@@ -90,7 +90,7 @@ def test_a_slow_answer_does_not_keep_the_playback_from_going_on(play: Play, watc
         assert go_on.wait(30)
         return told(query, shown)
 
-    watcher = watch(play(DATA, STILL, teller=slow), DATA)
+    watcher = watch(play(DATA, STILL, query_service=slow), DATA)
     watcher.seek(3)
     watcher.send(Query(number=1, space=1, kind="types"))
     assert begun.wait(30)

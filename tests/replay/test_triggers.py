@@ -14,7 +14,7 @@ from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerState
 from gcspy_replay.file import MemorySource, Recording
 from gcspy_replay.playback import Playback
-from gcspy_replay.player import Beginning, Playing
+from gcspy_replay.player import Beginning, PlayerThread
 
 from tests.replay.recorded import small
 from tests.replay.watching import Watcher
@@ -23,7 +23,7 @@ STILL = Beginning(running=False)
 BACKWARDS = SetPlayback(direction=Direction.BACKWARDS, pace=Pace.FIXED, interval_millis=0)
 FAST = SetPlayback(pace=Pace.FIXED, interval_millis=0)
 
-Play = Callable[..., Playing]
+Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
 # Tile i of nine has i * n at event n, modulo 97: the greatest is 8 n up to the twelfth.

@@ -11,7 +11,7 @@ from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamStat
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Role
 from gcspy_replay.file import Recording
-from gcspy_replay.playback import Move, Passage, Sender
+from gcspy_replay.playback import Move, Sender, Transition
 
 
 def _stream(state: StreamState) -> dict[str, Any]:
@@ -86,11 +86,11 @@ class Screen:
             self.heard.append(message)
             self.state.apply(message)
 
-    def take(self, passage: Passage) -> None:
+    def take(self, passage: Transition) -> None:
         """Get the bytes of a passage."""
         self._hear(passage.schema + passage.event_bytes())
 
-    def show(self, move: Move) -> Passage:
+    def show(self, move: Move) -> Transition:
         """Get what is sent of a move, and compare with the recording."""
         passage = self.sender.passage(move)
         self.take(passage)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from gcspy_drivers.remote.waiting import waited_nanos
+from gcspy_drivers.remote.run_delay import waited_nanos
 
 from gcspy_server.api import PauseActsOn, Server
 from gcspy_server.interpreter.contention import Contention

@@ -15,10 +15,10 @@ from gcspy_protocol.model import ControlState, EventFilter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_server.api import Outlook, Server, UniformNames
+from gcspy_server.api import EventForecast, Server, UniformNames
 from gcspy_server.interpreter.core import Audience
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
-from gcspy_session.wants import EVERYTHING, NOTHING, Wants, union_of
+from gcspy_session.interest import EVERYTHING, NOTHING, Interest, union_of
 from tests.server.target import END, START, Target
 
 
@@ -39,16 +39,16 @@ def watched(clock: Clock | None = None) -> tuple[Target, list[Event]]:
     return target, events
 
 
-def listening(target: Target, *, wants: Wants = EVERYTHING, interval_nanos: int = 0) -> None:
+def listening(target: Target, *, wants: Interest = EVERYTHING, interval_nanos: int = 0) -> None:
     """Stand in for a session: what is handed over waits for `snapshots`."""
     core = target.server._core
     core.publish()
-    core.outbox.open(lambda: None)
+    core.handoff_queue.open(lambda: None)
     core.set_audience(Audience(clients=1, wants=wants, interval_nanos=interval_nanos))
 
 
 def snapshots(target: Target) -> list[Snapshot]:
-    return [item for item in target.server._core.outbox.take() if isinstance(item, Snapshot)]
+    return [item for item in target.server._core.handoff_queue.take() if isinstance(item, Snapshot)]
 
 
 def test_nobody_connected_means_nothing_is_gathered_but_everything_counted() -> None:
@@ -138,7 +138,7 @@ def test_gathering_is_timed_and_the_event_stands_where_it_was_asked_for() -> Non
 
 def test_what_nobody_subscribed_to_is_not_asked_for_and_not_sent() -> None:
     target = Target()
-    wants = Wants.of([Subscription(space=target.heap.id, streams=(1,))])
+    wants = Interest.of([Subscription(space=target.heap.id, streams=(1,))])
     listening(target, wants=wants)
     request = target.server.should_transmit(START)
     assert request is not None
@@ -167,7 +167,7 @@ def test_the_union_wants_what_any_of_its_parts_wants(
     parts: list[dict[int, set[int] | None] | None],
 ) -> None:
     wants = [
-        Wants.of(
+        Interest.of(
             None
             if part is None
             else [
@@ -242,13 +242,16 @@ def test_an_accumulating_stream_is_always_sent() -> None:
     space = server.add_space("s", names=UniformNames(0, 8, 4))
     total = space.add_stream("allocated", accumulates=True)
     core = server._core
-    core.outbox.open(lambda: None)
+    core.handoff_queue.open(lambda: None)
     core.set_audience(Audience(clients=1, wants=EVERYTHING))
     space.count_at(total, [0, 8, 8])
     assert server.should_transmit(0)
     server.finish(0)
     sent = [
-        p.stream for item in core.outbox.take() if isinstance(item, Snapshot) for p in item.parts
+        p.stream
+        for item in core.handoff_queue.take()
+        if isinstance(item, Snapshot)
+        for p in item.parts
     ]
     assert total.schema.id in sent
 
@@ -266,9 +269,11 @@ def test_clients_of_the_same_subscription_share_one_object() -> None:
     target.event(START)
     (snapshot,) = snapshots(target)
     subscription = [Subscription(space=target.heap.id)]
-    assert snapshot.bytes_for(EVERYTHING) is snapshot.bytes_for(Wants(None))
-    assert snapshot.bytes_for(Wants.of(subscription)) is snapshot.bytes_for(Wants.of(subscription))
-    assert snapshot.bytes_for(Wants.of(subscription)) != snapshot.bytes_for(EVERYTHING)
+    assert snapshot.bytes_for(EVERYTHING) is snapshot.bytes_for(Interest(None))
+    assert snapshot.bytes_for(Interest.of(subscription)) is snapshot.bytes_for(
+        Interest.of(subscription)
+    )
+    assert snapshot.bytes_for(Interest.of(subscription)) != snapshot.bytes_for(EVERYTHING)
 
 
 def test_a_keyframe_is_copied_once_a_snapshot() -> None:
@@ -278,11 +283,11 @@ def test_a_keyframe_is_copied_once_a_snapshot() -> None:
     target.event(START)
     core.post_keyframe()
     core.post_keyframe()
-    first, second = core.outbox.take()[-2:]
+    first, second = core.handoff_queue.take()[-2:]
     assert first is second
     target.event(START)
     core.post_keyframe()
-    assert core.outbox.take()[-1] is not first
+    assert core.handoff_queue.take()[-1] is not first
 
 
 def test_a_keyframe_does_not_change_with_what_comes_after_it() -> None:
@@ -291,7 +296,7 @@ def test_a_keyframe_does_not_change_with_what_comes_after_it() -> None:
     core = target.server._core
     target.event(START)
     core.post_keyframe()
-    source = core.outbox.take()[-1]
+    source = core.handoff_queue.take()[-1]
     assert isinstance(source, KeyframeSource)
     before = target.used.data.copy()
     target.event(START)
@@ -322,18 +327,18 @@ def test_waiting_for_a_client_ends_when_one_comes() -> None:
 
 def test_what_stands_nearer_to_the_events_learns_which_of_them_anybody_wants() -> None:
     target = Target()
-    assert target.server.outlook(START) == Outlook(), "nobody is there"
+    assert target.server.outlook(START) == EventForecast(), "nobody is there"
     target.server.add_observer(lambda _event: None)
     target.server._core.set_filters(
         (EventFilter(event=START, period=3), EventFilter(event=END, enabled=False))
     )
     found = target.server.outlook(START), target.server.outlook(END)
-    assert found == (Outlook(3, exact=True), Outlook())
+    assert found == (EventForecast(3, exact=True), EventForecast())
     target.server.skip(START, 2)
     assert target.event(START), "the third"
     assert target.server.counts() == (3, 0)
     target.server.end("over")
-    assert target.server.outlook(START) == Outlook()
+    assert target.server.outlook(START) == EventForecast()
 
 
 def test_what_is_left_out_for_a_full_outbox_is_lost_and_what_a_filter_or_a_rate_leaves_out_is_not() -> (
@@ -380,10 +385,10 @@ def test_while_an_event_is_gathered_the_outlook_is_that_after_it() -> None:
     target = Target(time_nanos=clock)
     listening(target, interval_nanos=100)
     assert target.event(START)
-    assert target.server.outlook(START) == Outlook(1, 1_100, exact=True)
+    assert target.server.outlook(START) == EventForecast(1, 1_100, exact=True)
     clock.nanos = 5_000
     assert target.server.should_transmit(START)
-    assert target.server.outlook(START) == Outlook(1, 5_100, exact=True)
+    assert target.server.outlook(START) == EventForecast(1, 5_100, exact=True)
 
 
 def test_a_pause_that_cannot_hold_at_an_event_holds_at_the_next_that_can() -> None:

@@ -18,7 +18,7 @@ from gcspy_protocol.errors import CommandError, LinkError, Refused, VersionMisma
 
 from gcspy.cli import main
 from gcspy.connection.link import connect
-from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.exit_codes import ExitCode
 from gcspy_server.api import Listening
 from tests.protocol.exchange import TOKEN, WELCOME, exchange
@@ -235,7 +235,7 @@ def test_a_link_that_is_made_anew_asks_for_a_proof_again_and_does_not_hang(
     try:
         with eavesdropper(answer) as ear:
             places = chain([relay.address], repeat(f"127.0.0.1:{ear.port}"))
-            with LastingLink(
+            with ReconnectingLink(
                 lambda: connect(next(places), token=TOKEN, client="client", timeout_secs=1.0),
                 within_secs=0.3,
             ) as link:
@@ -248,7 +248,7 @@ def test_a_link_that_is_made_anew_asks_for_a_proof_again_and_does_not_hang(
         relay.close()
 
 
-def read_for_ever(link: LastingLink) -> None:
+def read_for_ever(link: ReconnectingLink) -> None:
     for _ in link:
         pass
 

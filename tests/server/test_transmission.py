@@ -31,7 +31,7 @@ from gcspy_server.api import (
 from gcspy_server.interpreter import transmission
 from gcspy_server.interpreter.core import Audience, SchemaChange
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
-from gcspy_session.wants import EVERYTHING, Wants
+from gcspy_session.interest import EVERYTHING, Interest
 from tests.examples import examples
 
 _KEYS = list(range(12))
@@ -51,7 +51,7 @@ def test_two_threads_that_encode_a_keyframe_at_the_same_time_get_the_same(
     space.reset(*space.streams)
     server.finish(0)
     core.post_keyframe()
-    (source,) = core.outbox.take()[-1:]
+    (source,) = core.handoff_queue.take()[-1:]
     assert isinstance(source, KeyframeSource)
     inside = threading.Barrier(2)
 
@@ -173,7 +173,7 @@ class DriverMachine(RuleBasedStateMachine):
         self.check_gathered(gathered)
 
     def deliver(self) -> None:
-        for item in self.core.outbox.take():
+        for item in self.core.handoff_queue.take():
             if isinstance(item, SchemaChange):
                 self.schema = item
                 for message in item.messages:
@@ -212,7 +212,7 @@ class DriverMachine(RuleBasedStateMachine):
         if not hasattr(self, "early") or self.early.state.last_event is None:
             return
         self.core.post_keyframe()
-        (source,) = self.core.outbox.take()[-1:]
+        (source,) = self.core.handoff_queue.take()[-1:]
         assert isinstance(source, KeyframeSource)
         late = Follower(self.server, self.schema)
         late.receive(source.encode().bytes_for(EVERYTHING))
@@ -257,9 +257,9 @@ def test_a_keyframe_holds_only_what_is_wanted() -> None:
     machine = DriverMachine()
     machine.event(1, [True] * 8, "a")
     machine.core.post_keyframe()
-    (source,) = machine.core.outbox.take()
+    (source,) = machine.core.handoff_queue.take()
     assert isinstance(source, KeyframeSource)
-    wants = Wants.of([m.Subscription(space=machine.server.spaces[0].id, streams=(1,))])
+    wants = Interest.of([m.Subscription(space=machine.server.spaces[0].id, streams=(1,))])
     late = Follower(machine.server, machine.schema)
     late.receive(source.encode().bytes_for(wants))
     streams = late.state.spaces[machine.server.spaces[0].id].streams

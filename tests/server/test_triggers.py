@@ -14,7 +14,7 @@ from gcspy_protocol.triggers import MOST_TRIGGERS, TriggerAction, TriggerState
 from gcspy_server.api import Listening, Server, UniformNames
 from gcspy_server.interpreter.core import Audience, TriggersChanged
 from gcspy_server.interpreter.transmission import Snapshot
-from gcspy_session.wants import Wants
+from gcspy_session.interest import Interest
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
 
@@ -48,18 +48,18 @@ class Heap:
 
 
 def watch(
-    heap: Heap, *, wants: Wants | None = None, interval_nanos: int = 0
+    heap: Heap, *, wants: Interest | None = None, interval_nanos: int = 0
 ) -> Callable[[], list[object]]:
     """Stand in for a session with a controller that never looks; what was posted, as it comes."""
     core = heap.server._core
     core.publish()
-    core.outbox.open(lambda: None)
+    core.handoff_queue.open(lambda: None)
     core.set_audience(
-        Audience(clients=1, wants=wants or Wants(None), interval_nanos=interval_nanos)
+        Audience(clients=1, wants=wants or Interest(None), interval_nanos=interval_nanos)
     )
     return lambda: [
         item
-        for item in core.outbox.take()
+        for item in core.handoff_queue.take()
         if isinstance(item, m.Fired | Snapshot | TriggersChanged | m.State)
     ]
 
@@ -124,7 +124,7 @@ def test_a_trigger_sees_the_event_by_its_name() -> None:
 
 def test_what_a_trigger_needs_is_gathered_though_no_client_wants_it_and_is_not_sent() -> None:
     heap = Heap()
-    posted = watch(heap, wants=Wants(((heap.space.id, frozenset({heap.objects.schema.id})),)))
+    posted = watch(heap, wants=Interest(((heap.space.id, frozenset({heap.objects.schema.id})),)))
     heap.event()
     set_on(heap, expression="max(rare) > 5")
     heap.event(rare=True)
@@ -172,7 +172,7 @@ def test_nothing_is_gathered_for_a_trigger_while_nobody_is_there() -> None:
 
 def test_a_summary_that_nobody_is_sent_is_there_for_a_trigger() -> None:
     heap = Heap()
-    posted = watch(heap, wants=Wants(()))
+    posted = watch(heap, wants=Interest(()))
     set_on(heap, expression="summary(rare) == 200")
     for _ in range(3):
         heap.event(rare=True)
@@ -183,12 +183,12 @@ def test_what_looking_at_triggers_took_is_part_of_the_gathering() -> None:
     target = Target(time_nanos=(clock := iter(range(0, 1 << 20, 1000))).__next__)
     core = target.server._core
     core.publish()
-    core.outbox.open(lambda: None)
-    core.set_audience(Audience(clients=1, wants=Wants(None)))
+    core.handoff_queue.open(lambda: None)
+    core.set_audience(Audience(clients=1, wants=Interest(None)))
     target.event()
     core.triggers.set(m.Trigger(id=1, expression="sum(used) < 0"), ())
     target.event()
-    before, after = [item.event for item in core.outbox.take() if isinstance(item, Snapshot)]
+    before, after = [item.event for item in core.handoff_queue.take() if isinstance(item, Snapshot)]
     assert after.gather_nanos == before.gather_nanos + 1000
     assert next(clock)
 

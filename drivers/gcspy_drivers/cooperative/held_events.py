@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 from gcspy_protocol.errors import TargetError
 
+from gcspy_drivers.cooperative.event_accounting import EventAccounting
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
-from gcspy_drivers.cooperative.tally import Tally
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import GatherRequest, Server
 
@@ -80,7 +80,7 @@ class HeldEvents:
         self.line = StubLine(connection, process, self._may_hold)
         self._process = process
         self._kinds = kinds
-        self._tally = Tally(self.line, kinds)
+        self._accounting = EventAccounting(self.line, kinds)
         self._reader = reader
         self._server: Server | None = None
         self._request: GatherRequest | None = None
@@ -97,7 +97,7 @@ class HeldEvents:
     def open(self, server: Server) -> None:
         """Begin; the target begins with the first tick or wait."""
         self._server = server
-        self._tally.want(server)
+        self._accounting.want(server)
 
     def begin_tick(self) -> None:
         """Take pending reports and count missed events. If none may be missed, the target waits until `prepare`.
@@ -106,7 +106,7 @@ class HeldEvents:
             TargetError: As `wait`.
         """
         self.wait(0)
-        self._tally.count_untold(self._opened())
+        self._accounting.count_untold(self._opened())
         self._exact = self._none_may_be_left_out()
         if self._exact:
             self.line.come_back()
@@ -120,13 +120,13 @@ class HeldEvents:
         if self._inside or self.line.told:
             return False
         if not self._exact:
-            self._tally.want_none()
+            self._accounting.want_none()
         return True
 
     def prepare(self) -> None:
         """Tell the stub what is wanted now, and let a program begin that waits for us before its first line."""
         self._be_back()
-        self._tally.want(self._opened(), inside=self._inside)
+        self._accounting.want(self._opened(), inside=self._inside)
         self.line.let_begin()
 
     def wait(self, secs: float) -> None:
@@ -157,14 +157,14 @@ class HeldEvents:
         told_late = max(0, min(time.monotonic_ns(), self.line.let_go_at_nanos) - event.time_nanos)
         self._held_by_us = True
         try:
-            self._tally.count_to_event(server, event)
+            self._accounting.count_to_event(server, event)
             self._reader.announced(server, event)
-            if self._tally.is_half(event) and not server.pausing:
+            if self._accounting.is_half(event) and not server.pausing:
                 # A session that begins within a collection does not begin with the end of that.
                 self._reader.pass_by(server)
                 server.skip(kind)
                 self._inside = False
-                self._tally.want(server)
+                self._accounting.want(server)
                 return
             request = server.should_transmit(kind)
             server.held(told_late)  # not before: what is owed decides about this very event
@@ -177,7 +177,7 @@ class HeldEvents:
             spoilt = not (still or self._let_go_nanos)
             server.finish(kind, cause + (_NOT_READ if spoilt else ""), holds=still)
             self._inside = event.kind == 0
-            self._tally.want(server, inside=self._inside)
+            self._accounting.want(server, inside=self._inside)
         finally:
             self._held_by_us = False
             self._request = self._event = None
@@ -198,9 +198,9 @@ class HeldEvents:
         self._exact = self._none_may_be_left_out()
         self._inside = event.kind == 0
         if self._inside or self._exact:
-            self._tally.want(self._opened(), inside=self._inside)
+            self._accounting.want(self._opened(), inside=self._inside)
         else:  # the next is told only when it is known what is wanted after this one
-            self._tally.want_none()
+            self._accounting.want_none()
         self._let_go_nanos = time.monotonic_ns()
         self._held_by_us = False
         self.line.go_on(come_back=self._inside or self._exact)

@@ -24,7 +24,7 @@ from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperation.stub_events import cause_of
 from gcspy_drivers.cpython.passive_driver import PassiveDriver
 from gcspy_drivers.cpython.target import Target
-from gcspy_drivers.kit.stubbed import StubbedDriver
+from gcspy_drivers.kit.stubbed_driver import StubbedDriver
 from gcspy_server.api import (
     AttachOptions,
     GatherRequest,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
-from gcspy_drivers.kit.sampled import CLOCK
-from gcspy_drivers.kit.stubbed import attach_exactly_or_else
+from gcspy_drivers.kit.sampled_driver import CLOCK
+from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
 from gcspy_server.api import AttachOptions
 
 __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
+from gcspy_drivers.cooperative.event_accounting import EventAccounting
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
-from gcspy_drivers.cooperative.tally import Tally
 from gcspy_drivers.cpython.collector.collection_rings import TIMED, CollectionTimes, ToldTime
 from gcspy_drivers.cpython.collector.generations import GENERATIONS, Generations
 from gcspy_drivers.cpython.collector.survivors import Survivors
@@ -32,8 +32,8 @@ from gcspy_drivers.cpython.spaces.generation_space import GenerationSpace
 from gcspy_drivers.cpython.spaces.object_view import title_of
 from gcspy_drivers.kit.memory_map import MemoryMapper
 from gcspy_drivers.kit.memory_space import MemorySpace
-from gcspy_drivers.kit.sampled import SampledDriver
-from gcspy_drivers.kit.stubbed import EXACT_EVENTS
+from gcspy_drivers.kit.sampled_driver import SampledDriver
+from gcspy_drivers.kit.stubbed_driver import EXACT_EVENTS
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import (
     AttachOptions,
@@ -77,7 +77,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         super().__init__(process, options)
         self._version = version
         self._line = line
-        self._tally = Tally(line, KINDS)
+        self._accounting = EventAccounting(line, KINDS)
         self._mapper = MemoryMapper(process)
         self._times = _Times()
         self._survivors = Survivors()  # none are known
@@ -173,11 +173,11 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
             arenas="pymalloc arenas",
             description=ABOUT_MEMORY,
         )
-        self._tally.want(self.server)
+        self._accounting.want(self.server)
 
     def prepare(self) -> None:
         """Count what nobody was told of."""
-        self._tally.count_untold(self.server)
+        self._accounting.count_untold(self.server)
 
     def gather(self, request: GatherRequest) -> None:
         """Read the kernel's map of the process's memory."""
@@ -187,7 +187,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
     def sample(self) -> None:
         """Gather and finish the event of the clock; see `SampledDriver.sample`."""
         super().sample()
-        self._tally.want(self.server)
+        self._accounting.want(self.server)
         self._line.let_begin()
 
     def wait(self, secs: float) -> None:
@@ -197,7 +197,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
             TargetError: The stub has left the target.
         """
         server = self.server
-        self._tally.want(server)
+        self._accounting.want(server)
         self._line.let_begin()
         try:
             event = self._line.wait(secs)
@@ -216,7 +216,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
 
     def _take(self, server: Server, event: StubEvent) -> None:
         kind = GC_END if event.kind else GC_START
-        self._tally.count_to_event(server, event)
+        self._accounting.count_to_event(server, event)
         self._times.take(event)
         request = server.should_transmit(kind)
         if request is not None and request.wants(self._generations.space):

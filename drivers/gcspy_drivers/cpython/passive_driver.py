@@ -23,6 +23,7 @@ from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
+from gcspy_drivers.cpython.spaces.arena_occupancy_space import ArenaOccupancySpace
 from gcspy_drivers.cpython.spaces.arena_space import ArenaSpace
 from gcspy_drivers.cpython.spaces.generation_space import (
     GenerationSpace,
@@ -30,7 +31,6 @@ from gcspy_drivers.cpython.spaces.generation_space import (
     collections_between,
 )
 from gcspy_drivers.cpython.spaces.object_view import ObjectView, title_of
-from gcspy_drivers.cpython.spaces.return_space import ReturnSpace
 from gcspy_drivers.cpython.spaces.size_class_space import SizeClassSpace
 from gcspy_drivers.cpython.stopped_target import (
     ABOUT_HOLDS,
@@ -41,8 +41,8 @@ from gcspy_drivers.cpython.stopped_target import (
 from gcspy_drivers.cpython.target import Heap, InterpreterReading, ObjectCopies, Target
 from gcspy_drivers.kit.memory_map import MemoryMap
 from gcspy_drivers.kit.memory_space import MemorySpace
-from gcspy_drivers.kit.sampled import SampledDriver
-from gcspy_drivers.remote.stopping import held
+from gcspy_drivers.kit.sampled_driver import SampledDriver
+from gcspy_drivers.remote.process_hold import held
 from gcspy_server.api import (
     RUNG,
     AttachOptions,
@@ -94,7 +94,7 @@ class _HeapSpaces:
     tiles: HeapTiles
     arenas: ArenaSpace
     classes: SizeClassSpace
-    whole: ReturnSpace
+    whole: ArenaOccupancySpace
 
     @property
     def all(self) -> tuple[ServerSpace, ...]:
@@ -410,7 +410,7 @@ class PassiveDriver(SampledDriver):
                 tiles,
                 arenas,
                 SizeClassSpace(server, title_of("Size classes", ident), geometry),
-                ReturnSpace(
+                ArenaOccupancySpace(
                     server,
                     title_of("Whole arenas", ident),
                     geometry,

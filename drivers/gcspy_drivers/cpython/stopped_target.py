@@ -19,7 +19,7 @@ from gcspy_protocol.errors import TargetError, TargetGone
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
 from gcspy_drivers.kit.streams import add_amount
-from gcspy_drivers.remote.stopping import Hold, held
+from gcspy_drivers.remote.process_hold import Hold, held
 from gcspy_server.api import Presentation, Server, StringNames
 
 __all__ = ["ABOUT_HOLDS", "LONGEST_HOLD_SECS", "HeldReader", "HoldSpace", "why_not_held"]

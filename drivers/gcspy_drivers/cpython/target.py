@@ -35,7 +35,7 @@ from gcspy_drivers.cpython.layouts import (
     layout_for,
 )
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
-from gcspy_drivers.cpython.objects.copying import COPY_BYTES, HeapCopy
+from gcspy_drivers.cpython.objects.heap_copy import COPY_BYTES, HeapCopy
 from gcspy_drivers.cpython.objects.large import LargeBlocks, LargeReader
 from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
@@ -46,7 +46,7 @@ from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.pymalloc.location import Locator
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
-from gcspy_drivers.kit.copying import RecordBuffers
+from gcspy_drivers.kit.copier import RecordBuffers
 from gcspy_drivers.kit.memory_map import MemoryMap, MemoryMapper
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps

@@ -23,8 +23,8 @@ from gcspy_drivers.hotspot.passive_driver import PassiveDriver
 from gcspy_drivers.hotspot.spaces.object_view import ObjectView
 from gcspy_drivers.hotspot.vm.collection_counts import Collections
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
-from gcspy_drivers.kit.sampled import CLOCK
-from gcspy_drivers.kit.stubbed import EXACT_EVENTS, EXACT_KINDS, StubbedDriver
+from gcspy_drivers.kit.sampled_driver import CLOCK
+from gcspy_drivers.kit.stubbed_driver import EXACT_EVENTS, EXACT_KINDS, StubbedDriver
 from gcspy_server.api import AttachOptions, GatherRequest
 
 __all__ = ["GC_END", "GC_START", "CooperativeHotSpotDriver"]

@@ -6,8 +6,8 @@ from gcspy_protocol.errors import Unsupported
 
 from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
 from gcspy_drivers.hotspot.passive_driver import COLLECTIONS, PassiveDriver
-from gcspy_drivers.kit.sampled import CLOCK
-from gcspy_drivers.kit.stubbed import attach_exactly_or_else
+from gcspy_drivers.kit.sampled_driver import CLOCK
+from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
 from gcspy_server.api import AttachOptions
 
 __all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]

@@ -21,12 +21,12 @@ from gcspy_drivers.hotspot.heaps.heap_view import (
     tile_size_setting,
 )
 from gcspy_drivers.hotspot.heaps.view_choice import open_view
-from gcspy_drivers.hotspot.spaces.non_heap import Beside
+from gcspy_drivers.hotspot.spaces.non_heap import NonHeap
 from gcspy_drivers.hotspot.spaces.object_view import ObjectView
 from gcspy_drivers.hotspot.spaces.pool_space import PoolSpace
 from gcspy_drivers.hotspot.vm.collection_counts import Collections
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
-from gcspy_drivers.kit.sampled import SampledDriver
+from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_server.api import AttachOptions, GatherRequest, Recognition, Specificity
 
 __all__ = ["COLLECTIONS", "PassiveDriver"]
@@ -60,7 +60,7 @@ class PassiveDriver(SampledDriver):
         self._jvm = target.jvm
         self._view: HeapView | None = None
         self._pools: PoolSpace | None = None
-        self._beside: Beside | None = None
+        self._beside: NonHeap | None = None
         self._objects: ObjectView | None = None
         self._collections: Collections | None = None
         self._tile_sizes: tuple[int, ...] = ()
@@ -129,7 +129,7 @@ class PassiveDriver(SampledDriver):
             low, high = self._view.extent
             setting, self._tile_sizes = tile_size_setting(high - low, self._view.tile_bytes)
             server.add_setting(setting)
-        self._beside = Beside(jvm, server, tiles=self.options.tiles)
+        self._beside = NonHeap(jvm, server, tiles=self.options.tiles)
         self._pools = PoolSpace(server, [*self._view.pool_names, *self._beside.names])
         self._collections = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
         self._objects = ObjectView(jvm, self._view, self._collections)

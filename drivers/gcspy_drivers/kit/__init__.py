@@ -12,7 +12,7 @@ Knows the server's API, `gcspy_drivers.remote` and `gcspy_drivers.cooperative`; 
 
 from __future__ import annotations
 
-from gcspy_drivers.kit.sampled import CLOCK, SampledDriver
+from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
 from gcspy_drivers.kit.streams import (
     add_amount,
     add_bytes,

@@ -1,13 +1,13 @@
 """The driver of traces that name every object: the rebuilt heap as spaces, tiles and streams, and answers about single objects.
 
-`session` puts it together, `moments` says which events there are; `heap_space` and `name_space` each build one kind of space, `teller` answers what is
+`session` puts it together, `moments` says which events there are; `heap_space` and `name_space` each build one kind of space, `query_service` answers what is
 asked. The heap comes from `gcspy_objects`, whatever the trace's format.
 """
 
 from __future__ import annotations
 
 from gcspy_drivers.traced.options import TracedOptions
+from gcspy_drivers.traced.query_service import TraceQueryService
 from gcspy_drivers.traced.session import TracedSession
-from gcspy_drivers.traced.teller import Teller
 
-__all__ = ["Teller", "TracedOptions", "TracedSession"]
+__all__ = ["TraceQueryService", "TracedOptions", "TracedSession"]

@@ -14,7 +14,7 @@ from typing import Final
 from gcspy_objects.heap import Heap
 from gcspy_objects.records import SpaceKind
 
-from gcspy_drivers.kit.embedded import EmbeddedSession
+from gcspy_drivers.kit.embedded_session import EmbeddedSession
 from gcspy_drivers.traced.heap_space import TITLES, HeapSpace
 from gcspy_drivers.traced.kinds import KINDS_ASKED, SITES, THREADS, TYPES
 from gcspy_drivers.traced.moments import KINDS, Moment, moments_of

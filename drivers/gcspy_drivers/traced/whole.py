@@ -99,7 +99,7 @@ class Whole:
     def _ask(self, kind: str, text: str) -> Findings:
         try:
             from gcspy_objects.analysis.gather import gather
-            from gcspy_objects.analysis.kinds import Only, collections
+            from gcspy_objects.analysis.kinds import ObjectFilter, collections
             from gcspy_objects.analysis.lifetimes import distribution
             from gcspy_objects.analysis.survival import Clock, survival
         except ModuleNotFoundError as error:
@@ -109,7 +109,7 @@ class Whole:
         if self._store is None:
             self._store = gather(self._heap)
         clock = Clock.COLLECTIONS if kind in (SURVIVAL_GCS, LIFETIMES_GCS) else Clock.BYTES
-        only = Only(type=text.strip())
+        only = ObjectFilter(type=text.strip())
         if kind in (SURVIVAL_BYTES, SURVIVAL_GCS):
             return survival(self._store, clock, only, points=_POINTS)
         if kind in (LIFETIMES_BYTES, LIFETIMES_GCS):

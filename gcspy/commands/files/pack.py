@@ -51,7 +51,7 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
         sidecar_path,
         unpack,
     )
-    from gcspy_replay.file.parts.packed import is_packed
+    from gcspy_replay.file.parts.packed_source import is_packed
 
     if is_packed(file) is not undo:
         raise CommandError(

@@ -66,7 +66,7 @@ def command(
     address and the same time.
     """
     from gcspy_drivers.traced.tables import object_table
-    from gcspy_objects.finding import rows_of, sought_of
+    from gcspy_objects.object_search import rows_of, sought_of
 
     from gcspy.objects.trace_conversion import event_of, opened_heap
     from gcspy.output.detail_text import print_table, rows_as_json

@@ -41,7 +41,7 @@ def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) 
     """
     from gcspy_drivers.traced.lives import life_table, neighbour_table
     from gcspy_drivers.traced.tables import place_of
-    from gcspy_objects.finding import sought_of
+    from gcspy_objects.object_search import sought_of
 
     from gcspy.objects.trace_conversion import event_of, opened_heap
     from gcspy.output.detail_text import print_table, rows_as_json

@@ -41,8 +41,8 @@ from gcspy_client.model.history.view import (
     HistoryLook,
     HistoryPicture,
     HistoryView,
+    HitResult,
     Line,
-    Under,
     event_lines,
     growing,
     tile_lines,
@@ -53,7 +53,7 @@ from gcspy_client.model.raster import Pixels
 from gcspy_client.model.tile_keys import NO_KEYS, Keys, TileKeys
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["DetailWanted", "HistoryGraph", "HistoryPicture", "HistoryView", "Line", "Under"]
+__all__ = ["DetailWanted", "HistoryGraph", "HistoryPicture", "HistoryView", "Line", "HitResult"]
 
 _UNKNOWN = np.array([UNKNOWN], dtype=np.uint8)
 _PITCH = 6

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes
 from gcspy_client.model.history.events import EventRanges, HistoryEvents
-from gcspy_client.model.playback.strip import Stretch, tick_step
+from gcspy_client.model.playback.strip import Interval, tick_step
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.tile_keys import TileKeys
 
@@ -27,7 +27,7 @@ __all__ = [
     "HistoryPicture",
     "HistoryView",
     "Line",
-    "Under",
+    "HitResult",
     "event_lines",
     "growing",
     "tile_lines",
@@ -142,7 +142,7 @@ class Line(NamedTuple):
     value: int
 
 
-class Under(NamedTuple):
+class HitResult(NamedTuple):
     """What is under a pixel.
 
     Attributes:
@@ -198,7 +198,7 @@ class HistoryPicture:
     tile_lines: list[Line] = field(default_factory=list)
     event_lines: list[Line] = field(default_factory=list)
 
-    def under(self, x: int, y: int) -> Under | None:
+    def under(self, x: int, y: int) -> HitResult | None:
         """What is under a pixel; None where there is nothing."""
         along_events, along_tiles = (x, y) if self.view.across else (y, x)
         rows, columns = self.rows, self.columns
@@ -213,7 +213,7 @@ class HistoryPicture:
         tiles = range(int(columns.begins[column]), int(columns.ends[column]))
         low, high = (int(key) for key in self.keys.at(np.array([tiles[0], tiles[-1]])))
         sequences = self.events.sequences
-        return Under(
+        return HitResult(
             events,
             (int(sequences[events[0]]), int(sequences[events[-1]])),
             tiles,
@@ -243,7 +243,7 @@ def view_of(look: HistoryLook, events: HistoryEvents, keys: TileKeys) -> History
     every = look.every
     if every == AUTOMATIC:
         most = max(1, round(look.tiles_pixels / look.scale) // _SEPARATOR_ROOM)
-        every = max(1, int(tick_step(Stretch(low, high, look.tiles_pixels, by_time=False), most)))
+        every = max(1, int(tick_step(Interval(low, high, look.tiles_pixels, by_time=False), most)))
     view = HistoryView(
         look.events_pixels, look.tiles_pixels, first, last, low, high,
         by_time=look.by_time, across=True, marks=look.marks, every=every,

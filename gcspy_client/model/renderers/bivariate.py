@@ -33,7 +33,7 @@ from gcspy_client.model.palette import (
     sequential,
 )
 from gcspy_client.model.raster import Pixels
-from gcspy_client.model.renderers.arranged import TilesRenderer
+from gcspy_client.model.renderers.cell_renderers import TilesRenderer
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import StreamSource, TileSource
 

@@ -15,7 +15,7 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_client.model.codes import Indices
 from gcspy_client.model.palette import CANVAS, Palette, palette_for
 from gcspy_client.model.raster import Pixels
-from gcspy_client.model.renderers.arranged import TilesRenderer
+from gcspy_client.model.renderers.cell_renderers import TilesRenderer
 from gcspy_client.model.renderers.renderer import NO_TILES, Inscription, Place, Renderer, Side
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import StreamSource, TileSource

@@ -13,9 +13,9 @@ from importlib.metadata import EntryPoint, entry_points
 
 from gcspy_protocol.errors import Unsupported
 
-from gcspy_client.model.renderers.arranged import HilbertRenderer, RowsRenderer, TilesRenderer
 from gcspy_client.model.renderers.bars import DistributionRenderer, ProfileRenderer
 from gcspy_client.model.renderers.bivariate import BivariateRenderer
+from gcspy_client.model.renderers.cell_renderers import HilbertRenderer, RowsRenderer, TilesRenderer
 from gcspy_client.model.renderers.multiples import MultiplesRenderer
 from gcspy_client.model.renderers.renderer import Renderer
 

@@ -10,9 +10,9 @@ from copy import copy
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
 
-from gcspy_client.model.renderers.arranged import ArrangedRenderer, RowsRenderer
 from gcspy_client.model.renderers.bars import DistributionRenderer
 from gcspy_client.model.renderers.bivariate import BivariateRenderer
+from gcspy_client.model.renderers.cell_renderers import ArrangedRenderer, RowsRenderer
 from gcspy_client.model.renderers.multiples import MultiplesRenderer
 from gcspy_client.model.renderers.order import order_by
 from gcspy_client.model.renderers.renderer import Renderer

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.model.attendance import Seat, summary_words
+from gcspy_client.model.attendance import Participant, summary_words
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
@@ -60,7 +60,7 @@ class ClassPanel(QFrame):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", "true")
-        self._seats: list[Seat] = []
+        self._participants: list[Participant] = []
         self._may_hand = self._is_playback = False
         self.words, self.mine = PlainLabel(), PlainLabel()
         self.mine.setProperty("dim", "true")
@@ -140,24 +140,35 @@ class ClassPanel(QFrame):
     # ------------------------------------------------------------------------- saying
 
     def tell(
-        self, seats: Sequence[Seat], *, following: bool, may_hand: bool, is_playback: bool
+        self,
+        participants: Sequence[Participant],
+        *,
+        following: bool,
+        may_hand: bool,
+        is_playback: bool,
     ) -> None:
         """Say who is present.
 
         Args:
-            seats: Who.
+            participants: Who.
             following: Whether this window follows.
             may_hand: Whether it may hand over.
             is_playback: Whether a recording is played.
         """
         before = self.chosen_number
-        self._seats, self._may_hand, self._is_playback = list(seats), may_hand, is_playback
-        self.words.setText(summary_words(self._seats))
-        self.rows.set_rows([_row(seat) for seat in self._seats])
+        self._participants, self._may_hand, self._is_playback = (
+            list(participants),
+            may_hand,
+            is_playback,
+        )
+        self.words.setText(summary_words(self._participants))
+        self.rows.set_rows([_row(participant) for participant in self._participants])
         if before is not None:
             self.choose(before)
-        mine = next((seat for seat in self._seats if seat.ours), None)
-        leader = next((seat for seat in self._seats if seat.leads), None)
+        mine = next((participant for participant in self._participants if participant.ours), None)
+        leader = next(
+            (participant for participant in self._participants if participant.leads), None
+        )
         self.mine.setText(_mine(mine, leader, following=following))
         self.follow.setText("Roam" if following else "Follow")
         self._enable()
@@ -167,12 +178,12 @@ class ClassPanel(QFrame):
         """Number of the client whose row is chosen."""
         rows = self.table.selectionModel().selectedRows()
         place = rows[0].row() if rows else -1
-        return self._seats[place].number if 0 <= place < len(self._seats) else None
+        return self._participants[place].number if 0 <= place < len(self._participants) else None
 
     def choose(self, number: int) -> None:
         """Choose the row of a client, if it is there."""
-        for place, seat in enumerate(self._seats):
-            if seat.number == number and self.chosen_number != number:
+        for place, participant in enumerate(self._participants):
+            if participant.number == number and self.chosen_number != number:
                 self.table.selectRow(place)
 
     def _chosen(self) -> None:
@@ -180,39 +191,46 @@ class ClassPanel(QFrame):
         self.chosen.emit()
 
     def _enable(self) -> None:
-        seat = self._chosen_seat()
-        other = seat is not None and not seat.ours
+        participant = self._chosen_participant()
+        other = participant is not None and not participant.ours
         self.hand.setEnabled(self._may_hand and other)
         self.heir.setEnabled(self._may_hand and other)
-        self.heir.setText("No successor" if seat is not None and seat.succeeds else "Successor")
+        self.heir.setText(
+            "No successor" if participant is not None and participant.succeeds else "Successor"
+        )
 
-    def _chosen_seat(self) -> Seat | None:
+    def _chosen_participant(self) -> Participant | None:
         number = self.chosen_number
-        return next((seat for seat in self._seats if seat.number == number), None)
+        return next(
+            (participant for participant in self._participants if participant.number == number),
+            None,
+        )
 
     def _hand(self) -> None:
-        seat = self._chosen_seat()
-        if seat is not None and not seat.ours and self._may_hand:
-            self.handed.emit(seat.number)
+        participant = self._chosen_participant()
+        if participant is not None and not participant.ours and self._may_hand:
+            self.handed.emit(participant.number)
 
     def _name(self) -> None:
-        seat = self._chosen_seat()
-        if seat is not None and not seat.ours and self._may_hand:
-            self.named.emit(-1 if seat.succeeds else seat.number)
+        participant = self._chosen_participant()
+        if participant is not None and not participant.ours and self._may_hand:
+            self.named.emit(-1 if participant.succeeds else participant.number)
 
 
-def _row(seat: Seat) -> tuple[Cell, ...]:
-    tone = "accent" if seat.leads else "text"
-    reading = "error" if seat.stalled else "warning" if seat.behind else "dim"
-    name = f"{seat.name}  (you)" if seat.ours else seat.name
+def _row(participant: Participant) -> tuple[Cell, ...]:
+    tone = "accent" if participant.leads else "text"
+    reading = "error" if participant.stalled else "warning" if participant.behind else "dim"
+    name = f"{participant.name}  (you)" if participant.ours else participant.name
     return (
-        Cell(name, tone=tone, bold=seat.leads),
-        Cell(seat.role, tone="text" if seat.following or seat.leads else "dim"),
-        Cell(seat.reading, tone=reading),
+        Cell(name, tone=tone, bold=participant.leads),
+        Cell(
+            participant.role, tone="text" if participant.following or participant.leads else "dim"
+        ),
+        Cell(participant.reading, tone=reading),
     )
 
 
-def _mine(mine: Seat | None, leader: Seat | None, *, following: bool) -> str:
+def _mine(mine: Participant | None, leader: Participant | None, *, following: bool) -> str:
     """What this window does, in words."""
     if mine is None:
         return "Not connected."

@@ -19,7 +19,7 @@ from PySide6.QtCore import Qt, QTimer
 from gcspy_client.model.attendance import (
     ClassWish,
     Moments,
-    Seat,
+    Participant,
     leader_of,
     login_name,
     place_of,
@@ -160,7 +160,7 @@ class ClassPart(Part):
     # ------------------------------------------------------------------------ who is there
 
     @property
-    def seats(self) -> list[Seat]:
+    def participants(self) -> list[Participant]:
         """Who is present."""
         connected = self._desk.link.status.phase.connected
         return roster(self._desk.session.live) if connected else []
@@ -181,9 +181,9 @@ class ClassPart(Part):
         return self._desk.link.status.phase.connected and self._desk.session.live.is_controller()
 
     @property
-    def others(self) -> list[Seat]:
+    def others(self) -> list[Participant]:
         """Who else is present."""
-        return [seat for seat in self.seats if not seat.ours]
+        return [participant for participant in self.participants if not participant.ours]
 
     def hand_over(self, number: int) -> None:
         """Let another control and lead; who leads no more follows."""
@@ -208,14 +208,21 @@ class ClassPart(Part):
     @property
     def may_hand_back(self) -> bool:
         """Whether control came from somebody who is still there."""
-        return self.may_hand and any(seat.number == self._handed_by for seat in self.others)
+        return self.may_hand and any(
+            participant.number == self._handed_by for participant in self.others
+        )
 
     def ask_heir(self, title: str, question: str) -> int | None:
         """Ask for one of the others; the chosen row of the panel first."""
         others = self.others
-        names = [seat.name for seat in others]
+        names = [participant.name for participant in others]
         chosen = next(
-            (i for i, seat in enumerate(others) if seat.number == self.panel.chosen_number), 0
+            (
+                i
+                for i, participant in enumerate(others)
+                if participant.number == self.panel.chosen_number
+            ),
+            0,
         )
         number = ask_one_of(self._desk.frame, title, question, names, chosen)
         return None if number is None else others[number].number
@@ -237,7 +244,10 @@ class ClassPart(Part):
         if self.panel.isVisible():
             playback = self._desk.session.is_playback
             self.panel.tell(
-                self.seats, following=self.following, may_hand=self.may_hand, is_playback=playback
+                self.participants,
+                following=self.following,
+                may_hand=self.may_hand,
+                is_playback=playback,
             )
 
     def show_line(self) -> JoinSheet:
@@ -283,7 +293,11 @@ class ClassPart(Part):
         self._controller = clients.controller
         self._desk.link.beat(quickly=clients.controller == ours and clients.successor is not None)
         if self.heir and self.may_hand:
-            heirs = [seat for seat in self.others if seat.name.casefold() == self.heir.casefold()]
+            heirs = [
+                participant
+                for participant in self.others
+                if participant.name.casefold() == self.heir.casefold()
+            ]
             if len(heirs) == 1 and not heirs[0].succeeds:
                 self.name_successor(heirs[0].number)
 

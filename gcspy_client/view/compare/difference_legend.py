@@ -25,7 +25,7 @@ from gcspy_client.model.palette import (
 )
 from gcspy_client.view.spaces.legend import Swatch
 from gcspy_client.view.theme import small_font
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["DifferenceLegend"]
 

@@ -30,7 +30,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["CompareFacts", "ComparePanel"]

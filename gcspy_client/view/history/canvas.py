@@ -42,7 +42,7 @@ from gcspy_client.model.history.view import (
     HistoryLook,
     HistoryPicture,
     HistoryView,
-    Under,
+    HitResult,
     view_of,
 )
 from gcspy_client.model.palette import Theme
@@ -86,7 +86,7 @@ class HistoryCanvas(QWidget):
 
     Signals:
         wished: What it would like to see, a `HistoryLook`.
-        pointed: What is under the mouse, an `Under`; None: nothing.
+        pointed: What is under the mouse, an `HitResult`; None: nothing.
         picked: An event was clicked, by its place, and a tile, by its key.
         brushed: First and last key of the tiles that the user drew over.
         drawn_anew: There is another picture, or another stretch of it is seen.
@@ -585,7 +585,7 @@ class HistoryCanvas(QWidget):
                 return self.fit
         return None
 
-    def under(self, position: QPointF) -> Under | None:
+    def under(self, position: QPointF) -> HitResult | None:
         """What is under a place in the widget, in the picture that was drawn last."""
         view, drawn = self.view(), self.drawn
         if view is None or drawn is None:

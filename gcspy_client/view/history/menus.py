@@ -10,7 +10,7 @@ from functools import partial
 
 from gcspy_protocol.errors import ExpressionError
 
-from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.history.tracks import TrackSpec, choices
 from gcspy_client.model.history.view import AUTOMATIC

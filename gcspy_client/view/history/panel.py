@@ -27,7 +27,7 @@ from gcspy_client.model.history.painter import HistoryDrawn
 from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.history.tracks import FOLLOWS, TrackSpec, graphed
 from gcspy_client.model.history.value import TileAt
-from gcspy_client.model.history.view import AUTOMATIC, Under
+from gcspy_client.model.history.view import AUTOMATIC, HitResult
 from gcspy_client.model.palette import Palette, Theme
 from gcspy_client.model.playback.time_shift import TimeShift
 from gcspy_client.model.playback.timeline import Axis
@@ -41,7 +41,7 @@ from gcspy_client.view.history.time import HistoryTime
 from gcspy_client.view.history.track import HistoryTrack
 from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.time.timeline import TimelineStrip
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["HistoryPanel"]
 
@@ -490,7 +490,7 @@ class HistoryPanel(QWidget):
         )
         return f"{len(drawn.events):,} events · {len(drawn.keys):,} tiles{more}"
 
-    def _words(self, track: HistoryTrack, under: Under) -> str:
+    def _words(self, track: HistoryTrack, under: HitResult) -> str:
         drawn, graphed_now = track.canvas.drawn, track.graphed
         if drawn is None or graphed_now is None:
             return ""

@@ -28,7 +28,7 @@ from gcspy_client.model.history.rows import HistoryRow, RowMaker
 from gcspy_client.model.history.series import SeriesKind, SeriesMaker, SeriesPoint, TileSeries
 from gcspy_client.model.history.tracks import Graphed, TrackSpec
 from gcspy_client.model.history.value import TileAt, TileValue, ValueReader
-from gcspy_client.model.history.view import HistoryLook, Under
+from gcspy_client.model.history.view import HistoryLook, HitResult
 from gcspy_client.model.palette import LOW, Palette, Theme, categorical, palette_for
 from gcspy_client.view.history.canvas import Brush, HistoryCanvas
 from gcspy_client.view.history.feed import HistoryFeed
@@ -39,7 +39,7 @@ from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton, PlainToolButton
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["HistoryTrack"]
 
@@ -84,7 +84,7 @@ class HistoryTrack(QWidget):
         self.graph: HistoryGraph | None = None
         self.graphed: Graphed | None = None
         self.colours: Callable[[int, Stream, Theme], Palette] | None = None
-        self.under: Under | None = None
+        self.under: HitResult | None = None
         self._feed: HistoryFeed | None = None
         self._filled: Filled[HistoryRow] | None = None
         self._detail: Filled[HistoryRow] | None = None
@@ -430,7 +430,7 @@ class HistoryTrack(QWidget):
 
     # ----------------------------------------------------------------------- pointing
 
-    def _point(self, under: Under | None) -> None:
+    def _point(self, under: HitResult | None) -> None:
         self.under = under
         self.pointed.emit()
 

@@ -13,8 +13,8 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import Trigger
 from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.lessons.doing import filters_of, settings_of
 from gcspy_client.lessons.lesson import TRIGGER, Lesson, Step
+from gcspy_client.lessons.step_requests import filters_of, settings_of
 from gcspy_client.link import Link
 from gcspy_client.model.panels.trigger_list import Firing
 from gcspy_client.model.session import Session

@@ -14,7 +14,7 @@ from gcspy_client.model.text import short_number
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.widgets.bar_table import BarCell, BarColumn
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_panel import TablePanel
 
 __all__ = ["ContentsPanel", "columns_of", "rows_of"]

@@ -36,7 +36,7 @@ from gcspy_client.view.shell.footer import Footer
 from gcspy_client.view.theme import Tokens, tokens
 from gcspy_client.view.widgets.check_box import RadioButton
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["CostPanel", "CostPart"]
 

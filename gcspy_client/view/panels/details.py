@@ -44,7 +44,7 @@ from gcspy_client.view.spaces.legend import Legend
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.tables import Cell, RowsModel, RowTable
 
 __all__ = ["Details"]

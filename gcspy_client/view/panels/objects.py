@@ -21,7 +21,7 @@ from gcspy_client.view.panels.contents import columns_of, rows_of
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLineEdit, PlainPushButton, PlainToolButton
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_panel import TablePanel
 
 __all__ = ["FOUND", "LIFE", "NEIGHBOURS", "ObjectsPanel"]

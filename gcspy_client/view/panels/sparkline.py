@@ -22,7 +22,7 @@ from gcspy_client.model.text import duration
 from gcspy_client.view.panels.plot_library import hooks_kept
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import Tokens
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 if TYPE_CHECKING:
     from gcspy_client.view.panels.plot import Plot

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gcspy_protocol.interpreter import SpaceState, StreamState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Presentation
-from gcspy_protocol.named import NamedStream
+from gcspy_protocol.named_stream import NamedStream
 from gcspy_protocol.text.visible import Lines
 from PySide6.QtWidgets import QFrame, QHeaderView, QVBoxLayout, QWidget
 
@@ -16,7 +16,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.text import counted_names, summary_text
 from gcspy_client.view.theme import tokens
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.tables import Cell, RowsModel, RowTable
 
 __all__ = ["SummaryPanel"]

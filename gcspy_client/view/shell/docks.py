@@ -32,7 +32,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainToolButton
 from gcspy_client.view.shell.view_undo import ViewUndo
 from gcspy_client.view.theme import small_font, tokens
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["Dock", "Docks"]
 

@@ -20,7 +20,7 @@ from gcspy_client.model.shell.link_status import mode_words
 from gcspy_client.model.text import duration
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["EventBar", "recorded_words"]
 

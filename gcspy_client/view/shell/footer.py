@@ -10,7 +10,7 @@ from gcspy_client.model.session import Session
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, flow_words, pause_words
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["Footer"]
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from gcspy_client.model.session import Session
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["Banner", "StatePage", "banner_words", "page_words"]
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.trigger_list import Completions, completions
 from gcspy_client.view.desk import Desk

@@ -7,7 +7,7 @@ disagree with the picture it explains.
 from __future__ import annotations
 
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
-from gcspy_protocol.named import NamedStream
+from gcspy_protocol.named_stream import NamedStream
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
@@ -31,7 +31,7 @@ from gcspy_client.model.tile_source import StreamSource, TileSource
 from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import small_font
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["Legend", "RampStrip", "Swatch"]
 

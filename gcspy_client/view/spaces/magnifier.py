@@ -16,12 +16,12 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, CANVAS, UNUSED, ZERO, Theme, palette_for
 from gcspy_client.model.session import Session, tile_title
-from gcspy_client.model.spaces.magnifier import Stretch, stretch_around
+from gcspy_client.model.spaces.magnifier import Interval, stretch_around
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["Magnified", "Magnifier", "Strip"]
 
@@ -68,7 +68,7 @@ class Strip(QWidget):
         super().__init__(parent)
         self._cell, self._words, self.theme = cell, words, theme
         self._what: Magnified | None = None
-        self.stretch: Stretch | None = None
+        self.stretch: Interval | None = None
         self.setFixedHeight(cell[1] + 6)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMouseTracking(True)
@@ -124,7 +124,7 @@ class Strip(QWidget):
                 self._paint_words(painter, stretch, what)
             paint_frame(painter, self.cell_of(what.tile), colours.canvas, colours.accent, 2.0)
 
-    def _paint_words(self, painter: QPainter, stretch: Stretch, what: Magnified) -> None:
+    def _paint_words(self, painter: QPainter, stretch: Interval, what: Magnified) -> None:
         palette, metrics = palette_for(what.source.schema, self.theme), painter.fontMetrics()
         for cell, code in enumerate(stretch.codes.tolist()):
             tile = stretch.tile_in(cell)

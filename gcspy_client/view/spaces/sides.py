@@ -23,7 +23,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainCheckBox, PlainLabel, PlainPushButton
 from gcspy_client.view.spaces.spaces import Spaces
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["AlignmentBar", "OtherPane", "Sides"]
 

@@ -32,7 +32,7 @@ from gcspy_client.view.spaces.space_toolbar import SpaceToolbar
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.spaces.veil import Veil
 from gcspy_client.view.theme import tokens
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["SpacePanel"]
 

@@ -35,7 +35,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.check_box import CheckBox
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["ProcessList"]

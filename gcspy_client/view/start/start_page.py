@@ -27,7 +27,7 @@ from gcspy_client.view.plain.items import PlainListItem
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.start.process_list import ProcessList
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["StartPage"]
 

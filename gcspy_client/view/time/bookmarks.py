@@ -36,7 +36,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLineEdit, PlainToolButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.timeline import Flag
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["BookmarkPanel", "BookmarkStore"]

@@ -35,7 +35,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.playback.strip import Stretch, Unrecorded, moment_text, ticks_in
+from gcspy_client.model.playback.strip import Interval, Unrecorded, moment_text, ticks_in
 from gcspy_client.model.playback.timeline import Axis, Overview, Timeline
 from gcspy_client.model.text import duration
 from gcspy_client.view.plain.text import (
@@ -159,7 +159,7 @@ class TimelineStrip(QWidget):
         self._timeline = Timeline()
         self._facts = StripFacts()
         self._by_time = True
-        self._stretch: Stretch | None = None  # None: the whole, as it grows
+        self._stretch: Interval | None = None  # None: the whole, as it grows
         self._raster: QImage | None = None
         self._drawn: tuple[object, ...] = ()
         self._overview: Overview | None = None
@@ -266,11 +266,11 @@ class TimelineStrip(QWidget):
         if span is not None and span[1] - span[0] < (whole[1] - whole[0]) * 0.999:
             start, end = max(span[0], whole[0]), min(span[1], whole[1])
             if end > start:
-                self._look(Stretch(start, end, max(1, int(self._lanes().width())), self._by_time))
+                self._look(Interval(start, end, max(1, int(self._lanes().width())), self._by_time))
                 return
         self._look(None)
 
-    def _look(self, stretch: Stretch | None) -> None:
+    def _look(self, stretch: Interval | None) -> None:
         """Have this part in view, and tell who shows the same."""
         if stretch != self._stretch:
             self._stretch = stretch
@@ -314,17 +314,17 @@ class TimelineStrip(QWidget):
         width = max(1, self.width() - self._gutter - _MARGIN)
         return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._lanes_height())
 
-    def stretch(self) -> Stretch:
+    def stretch(self) -> Interval:
         """What is in view; its pixels are logical ones."""
         pixels = max(1, int(self._lanes().width()))
         if self._stretch is not None:
             if self._stretch.pixels != pixels:
-                self._stretch = Stretch(
+                self._stretch = Interval(
                     self._stretch.start, self._stretch.end, pixels, self._by_time
                 )
             return self._stretch
         start, end = self._whole()
-        return Stretch(start, end, pixels, self._by_time)
+        return Interval(start, end, pixels, self._by_time)
 
     def _place_of(self, number: int) -> float:
         return float(self._timeline.place_of(number, self._axis))
@@ -377,7 +377,7 @@ class TimelineStrip(QWidget):
             self._raster = self._draw_lanes(stretch, scale)
         return self._raster
 
-    def _draw_lanes(self, stretch: Stretch, scale: float) -> QImage:
+    def _draw_lanes(self, stretch: Interval, scale: float) -> QImage:
         facts = self._facts
         overview = self._timeline.overview(
             stretch.pixels,

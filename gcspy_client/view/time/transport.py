@@ -20,7 +20,7 @@ from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton, PlainToolButton
 from gcspy_client.view.theme import numbers_font, tokens
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["Transport", "TransportFacts", "position_words", "speed_text"]
 

@@ -52,7 +52,7 @@ from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
 from gcspy_client.view.triggers.trigger_manager import TriggerManager
 from gcspy_client.view.widgets.chooser import Chooser
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["TriggerPanel"]

@@ -15,7 +15,7 @@ from gcspy_client.model.shell.link_status import LinkPhase, pause_words
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
-from gcspy_client.view.triggers.fired import FiredNotice, chief
+from gcspy_client.view.triggers.fired_notice import FiredNotice, chief
 from gcspy_client.view.triggers.panel import TriggerPanel
 from gcspy_client.view.triggers.trigger_manager import TriggerManager
 

@@ -16,7 +16,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.bar_table import BarCell, BarColumn, BarTable
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["TablePanel"]
 

@@ -23,8 +23,8 @@ __all__ = [
     "EVERYTHING",
     "KEYS",
     "NAMED",
-    "By",
-    "Only",
+    "GroupBy",
+    "ObjectFilter",
     "chosen",
     "collections",
     "each_collection",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class By(Enum):
+class GroupBy(Enum):
     """What objects are counted by."""
 
     TYPE = "type"
@@ -42,7 +42,7 @@ class By(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class ObjectFilter:
     """Which objects are looked at.
 
     Attributes:
@@ -59,26 +59,26 @@ class Only:
         return ", ".join(parts + ([f"allocated at {self.site}"] if self.site else []))
 
 
-EVERYTHING: Final = Only()
+EVERYTHING: Final = ObjectFilter()
 
-KEYS: Final = {By.TYPE: "type", By.SITE: "place, type"}
+KEYS: Final = {GroupBy.TYPE: "type", GroupBy.SITE: "place, type"}
 NAMED: Final = {
-    By.TYPE: (Column("type_name", "Type", Unit.TEXT),),
-    By.SITE: (Column("site_name", "Site", Unit.TEXT), Column("type_name", "Type", Unit.TEXT)),
+    GroupBy.TYPE: (Column("type_name", "Type", Unit.TEXT),),
+    GroupBy.SITE: (Column("site_name", "Site", Unit.TEXT), Column("type_name", "Type", Unit.TEXT)),
 }
 _JOINED: Final = {
-    By.TYPE: "JOIN type_names USING (type)",
-    By.SITE: "JOIN type_names USING (type) JOIN place_names USING (place)",
+    GroupBy.TYPE: "JOIN type_names USING (type)",
+    GroupBy.SITE: "JOIN type_names USING (type) JOIN place_names USING (place)",
 }
 _NAMES: Final = {
-    By.TYPE: "type_names.name AS type_name",
-    By.SITE: "place_names.name AS site_name, type_names.name AS type_name",
+    GroupBy.TYPE: "type_names.name AS type_name",
+    GroupBy.SITE: "place_names.name AS site_name, type_names.name AS type_name",
 }
 
 _WHAT: Final = ("allocated", "survived", "promoted", "died")
 
 
-def chosen(store: LifeStore, only: Only) -> str:
+def chosen(store: LifeStore, only: ObjectFilter) -> str:
     """Return what a query reads from: lives, with where they were allocated, that are of the types and sites wanted.
 
     Raises:
@@ -142,7 +142,12 @@ _TOTALS: Final = (
 
 
 def totals(
-    store: LifeStore, by: By, only: Only = EVERYTHING, *, by_bytes: bool = False, top: int = 0
+    store: LifeStore,
+    by: GroupBy,
+    only: ObjectFilter = EVERYTHING,
+    *,
+    by_bytes: bool = False,
+    top: int = 0,
 ) -> Findings:
     """Objects over the whole trace, by type or by site, the most first: YA-JOP's table 2.
 
@@ -267,7 +272,7 @@ def _each(keys: str, source: str, ranked: str) -> str:
         SELECT grown.*, kind, cause FROM grown JOIN collections USING (number) WHERE number > 0"""
 
 
-def collections(store: LifeStore, only: Only = EVERYTHING) -> Findings:
+def collections(store: LifeStore, only: ObjectFilter = EVERYTHING) -> Findings:
     """What was allocated before each collection, and survived it, was promoted and died in it: YA-JOP's figure 4.
 
     Rows: one a collection, in their order.
@@ -286,7 +291,7 @@ def collections(store: LifeStore, only: Only = EVERYTHING) -> Findings:
     )
 
 
-def _after_the_last(store: LifeStore, only: Only) -> tuple[str, ...]:
+def _after_the_last(store: LifeStore, only: ObjectFilter) -> tuple[str, ...]:
     last = len(store.collections)
     ((objects, size),) = store.ask(
         f"SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM {chosen(store, only)} WHERE born_after = $last",
@@ -300,7 +305,12 @@ def _after_the_last(store: LifeStore, only: Only) -> tuple[str, ...]:
 
 
 def each_collection(
-    store: LifeStore, by: By, only: Only = EVERYTHING, *, top: int = 10, by_bytes: bool = False
+    store: LifeStore,
+    by: GroupBy,
+    only: ObjectFilter = EVERYTHING,
+    *,
+    top: int = 10,
+    by_bytes: bool = False,
 ) -> Findings:
     """The same for each of the types or sites that allocate most.
 
@@ -326,9 +336,9 @@ def each_collection(
 
 def in_collection(
     store: LifeStore,
-    by: By,
+    by: GroupBy,
     number: int,
-    only: Only = EVERYTHING,
+    only: ObjectFilter = EVERYTHING,
     *,
     by_bytes: bool = False,
     top: int = 0,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from gcspy_objects.analysis.findings import Column, Findings, Unit
-from gcspy_objects.analysis.kinds import EVERYTHING, KEYS, NAMED, By, Only, chosen
+from gcspy_objects.analysis.kinds import EVERYTHING, KEYS, NAMED, GroupBy, ObjectFilter, chosen
 from gcspy_objects.analysis.store import LifeStore
 from gcspy_objects.analysis.survival import Clock, product_limit
 
@@ -32,7 +32,9 @@ _EDGES: Final = {
 }
 
 
-def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVERYTHING) -> Findings:
+def distribution(
+    store: LifeStore, clock: Clock = Clock.BYTES, only: ObjectFilter = EVERYTHING
+) -> Findings:
     """How many objects died at which age.
 
     Rows: by age, in octaves of bytes, or one for each number of collections that an object lived through (0: the first found it dead).
@@ -73,7 +75,12 @@ def distribution(store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVER
 
 
 def spans(
-    store: LifeStore, by: By, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, top: int = 0
+    store: LifeStore,
+    by: GroupBy,
+    clock: Clock = Clock.BYTES,
+    only: ObjectFilter = EVERYTHING,
+    *,
+    top: int = 0,
 ) -> Findings:
     """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
 
@@ -84,10 +91,10 @@ def spans(
     """
     keys, source = KEYS[by], chosen(store, only)
     joined = "JOIN type_names USING (type)" + (
-        " JOIN place_names USING (place)" if by is By.SITE else ""
+        " JOIN place_names USING (place)" if by is GroupBy.SITE else ""
     )
     names = "type_names.name AS type_name" + (
-        ", place_names.name AS site_name" if by is By.SITE else ""
+        ", place_names.name AS site_name" if by is GroupBy.SITE else ""
     )
     question = f"""
         WITH estimate AS ({product_limit(source, clock, ("all",), keys)})

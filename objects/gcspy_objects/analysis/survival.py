@@ -25,7 +25,7 @@ from enum import Enum
 from typing import Final
 
 from gcspy_objects.analysis.findings import Column, Findings, Unit
-from gcspy_objects.analysis.kinds import EVERYTHING, Only, chosen
+from gcspy_objects.analysis.kinds import EVERYTHING, ObjectFilter, chosen
 from gcspy_objects.analysis.store import LifeStore
 
 __all__ = ["GENERATIONS", "Clock", "product_limit", "survival"]
@@ -169,7 +169,11 @@ _THINNED: Final = """
 
 
 def survival(
-    store: LifeStore, clock: Clock = Clock.BYTES, only: Only = EVERYTHING, *, points: int = 0
+    store: LifeStore,
+    clock: Clock = Clock.BYTES,
+    only: ObjectFilter = EVERYTHING,
+    *,
+    points: int = 0,
 ) -> Findings:
     """The share still there after each age, of bytes and of objects, by generation.
 

@@ -19,10 +19,10 @@ from gcspy_objects.heap.views import (
     Life,
     Lives,
     ObjectFlag,
+    Placement,
     Snapshot,
     Space,
     Spaces,
-    Stay,
     Step,
 )
 
@@ -44,6 +44,6 @@ __all__ = [
     "Snapshot",
     "Space",
     "Spaces",
-    "Stay",
+    "Placement",
     "Step",
 ]

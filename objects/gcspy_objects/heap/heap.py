@@ -19,7 +19,7 @@ from gcspy_objects.heap.checkpoints import Checkpoints, Keep
 from gcspy_objects.heap.content import Observer
 from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
 from gcspy_objects.heap.mutator import tell_fillers
-from gcspy_objects.heap.observers import Burials, Tracker, Transitions
+from gcspy_objects.heap.observers import DeathRecorder, Tracker, Transitions
 from gcspy_objects.heap.state import State
 from gcspy_objects.heap.views import Collection, Collections, Life, Lives, Snapshot, Step
 from gcspy_objects.records import Place, RecordBatch
@@ -163,7 +163,7 @@ class Heap:
 
     def lives(self, progress: Progress | None = None) -> Iterator[Lives]:
         """Yield the lives of all objects: those that died, by collection, then those that are there at the end."""
-        burials = Burials()
+        burials = DeathRecorder()
         for state, done in self._read(burials, progress):
             yield from burials.take()
             if done:

@@ -176,7 +176,7 @@ def _collect(
     new_address: NDArray[np.int64],
     state: NDArray[np.int64],
 ) -> int:
-    """Name the objects that a collection moves or keeps: `collecting.Collecting.take` in one loop. Snapshots are not for it.
+    """Name the objects that a collection moves or keeps: `open_collection.OpenCollection.take` in one loop. Snapshots are not for it.
 
     Args:
         kind: (n,) of records.

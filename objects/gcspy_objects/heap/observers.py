@@ -21,12 +21,12 @@ from gcspy_objects.heap.views import (
     Life,
     Lives,
     ObjectFlag,
+    Placement,
     Snapshot,
-    Stay,
     Step,
 )
 
-__all__ = ["Burials", "Tracker", "Transitions"]
+__all__ = ["DeathRecorder", "Tracker", "Transitions"]
 
 
 class Transitions:
@@ -67,7 +67,7 @@ class Transitions:
         return Step(collection, before, fate, to, state.snapshot())
 
 
-class Burials:
+class DeathRecorder:
     """Sees who dies, and when."""
 
     def __init__(self) -> None:
@@ -187,8 +187,10 @@ class Tracker:
             life_bytes=max(until - int(one.birth_bytes[row]), 0),
         )  # fmt: skip
 
-    def _stay(self, state: HeapContent, event: int, collection: int, fate: Fate | None) -> Stay:
+    def _stay(
+        self, state: HeapContent, event: int, collection: int, fate: Fate | None
+    ) -> Placement:
         rows = state.spaces.rows
         at = int(state.spaces.rows_of(np.array([self._address]))[0])
         space, kind = (rows[at].index, rows[at].kind) if at >= 0 else (-1, NO_KIND)
-        return Stay(event, collection, fate, self._address, space, kind)
+        return Placement(event, collection, fate, self._address, space, kind)

@@ -1,7 +1,7 @@
 """`State`: the heap while records go by: what it is now, and what each record makes of it.
 
 Two phases, as in AntTracks (section 4.1.1): while the program runs, objects are added (`mutator`); in a collection they are named and get
-new addresses (`collecting`), and at its end those of collected spaces that nobody named are gone. Between the two, and after the spaces
+new addresses (`open_collection`), and at its end those of collected spaces that nobody named are gone. Between the two, and after the spaces
 had time to be redefined, the heap is looked over (`checks`).
 
 Knows records; knows no trace, and keeps nothing of what was.
@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from gcspy_objects.heap import checks, collecting, mutator
+from gcspy_objects.heap import checks, mutator, open_collection
 from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
@@ -62,7 +62,7 @@ class State(HeapContent):
         collection: The collection under way.
     """
 
-    collection: collecting.Collecting | None = None
+    collection: open_collection.OpenCollection | None = None
     _unchecked: EventPlace | None = None
 
     def feed(self, batch: RecordBatch, until: int | None = None) -> Iterator[Collection]:
@@ -177,7 +177,7 @@ class State(HeapContent):
         self.old.sort()
         if self.checking:
             checks.look_over(self, where, f"the start of collection {self.begun}", settled=settled)
-        self.collection = collecting.Collecting(self, batch, row)
+        self.collection = open_collection.OpenCollection(self, batch, row)
 
     def _end(self, batch: RecordBatch, row: int) -> Collection | None:
         where = batch.where(row)

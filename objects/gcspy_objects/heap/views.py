@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "COLUMNS", "Collection", "Collections", "Columns", "Fate", "Life", "Lives", "ObjectFlag", "Snapshot", "Space", "Spaces", "Stay", "Step",
+    "COLUMNS", "Collection", "Collections", "Columns", "Fate", "Life", "Lives", "ObjectFlag", "Snapshot", "Space", "Spaces", "Placement", "Step",
 ]  # fmt: skip
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
@@ -341,7 +341,7 @@ class Lives:
         return len(self.birth)
 
 
-class Stay(NamedTuple):
+class Placement(NamedTuple):
     """A time in the life of an object at one address.
 
     Attributes:
@@ -386,7 +386,7 @@ class Life:
     size: int
     length: int
     flags: int
-    stays: tuple[Stay, ...] = field(default=())
+    stays: tuple[Placement, ...] = field(default=())
     died_in: int = 0
     died_event: int | None = None
     life_bytes: int = 0

@@ -25,7 +25,7 @@ from gcspy_replay.file.keyframe import (
     tiles_of,
 )
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
-from gcspy_replay.file.parts.packed import PACKED_SUFFIX, open_source, pack, unpack
+from gcspy_replay.file.parts.packed_source import PACKED_SUFFIX, open_source, pack, unpack
 from gcspy_replay.file.parts.source import FileSource, MemorySource, Source
 from gcspy_replay.file.program_clock import events_with_clock
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of

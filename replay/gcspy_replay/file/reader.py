@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor, Places, Step
 from gcspy_replay.file.layout import PartFacts
-from gcspy_replay.file.parts.packed import open_source
+from gcspy_replay.file.parts.packed_source import open_source
 from gcspy_replay.file.parts.part import Part
 from gcspy_replay.file.parts.scan import Damage, Progress
 from gcspy_replay.file.parts.source import Source

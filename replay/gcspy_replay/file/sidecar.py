@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from gcspy_protocol.errors import RecordingError
 
-from gcspy_replay.file.parts.packed import open_source
+from gcspy_replay.file.parts.packed_source import open_source
 from gcspy_replay.file.reader import Recording
 
 __all__ = [

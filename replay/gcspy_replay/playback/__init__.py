@@ -7,17 +7,17 @@
 
 from __future__ import annotations
 
-from gcspy_replay.playback.difference import Part, Passage, Sender, Wanted, keyframe_of
-from gcspy_replay.playback.playback import END, Had, Move, Playback
+from gcspy_replay.playback.difference import Part, Sender, Transition, Wanted, keyframe_of
+from gcspy_replay.playback.playback import END, Move, Playback, ViewerState
 from gcspy_replay.playback.timetable import TIMES, Timetable, shown_rows
 
 __all__ = [
     "END",
     "TIMES",
-    "Had",
+    "ViewerState",
     "Move",
     "Part",
-    "Passage",
+    "Transition",
     "Playback",
     "Sender",
     "Timetable",

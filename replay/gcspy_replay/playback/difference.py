@@ -29,9 +29,9 @@ from gcspy_protocol.values import Stamp, key_is_cheaper, pack_delta, pack_key
 from numpy.typing import NDArray
 
 from gcspy_replay.file import name_pages, names_in_event, new_names, tiles_of
-from gcspy_replay.playback.playback import Had, Move
+from gcspy_replay.playback.playback import Move, ViewerState
 
-__all__ = ["Part", "Passage", "Sender", "Wanted", "keyframe_of"]
+__all__ = ["Part", "Transition", "Sender", "Wanted", "keyframe_of"]
 
 Wanted = Callable[[int, int | None], bool]
 """Whether somebody wants a space, or one of its streams."""
@@ -62,7 +62,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Passage:
+class Transition:
     """What brings viewers that have the event before to this one.
 
     Attributes:
@@ -113,7 +113,7 @@ class Sender:
         self.spaces: dict[int, Space] = {}
         self.epoch = 0
 
-    def passage(self, move: Move) -> Passage:
+    def passage(self, move: Move) -> Transition:
         """What viewers are sent of a move."""
         if move.direct and move.had is not None:
             return self._recorded(move)
@@ -126,9 +126,11 @@ class Sender:
             before = encode(m.Counters(counts=session.counters)).data
         event = replace(move.event, epoch=session.epoch, keyframe=move.had is None)
         after = _position(move.number) + b"".join(encode(page).data for page in told.pages())
-        return Passage(move.number, event, schema, before, parts, None, after, *_schema_of(session))
+        return Transition(
+            move.number, event, schema, before, parts, None, after, *_schema_of(session)
+        )
 
-    def _recorded(self, move: Move) -> Passage:
+    def _recorded(self, move: Move) -> Transition:
         (step,) = move.steps
         notices = [
             (header, data) for header, data in _cut(step.notice_data) if header.type not in _OWN
@@ -139,7 +141,7 @@ class Sender:
         parts = tuple(_parts_of(step.data))
         schema, before = (said, b"") if changed else (b"", said)
         after, now = _position(move.number), _schema_of(move.session)
-        return Passage(move.number, move.event, schema, before, parts, step.data, after, *now)
+        return Transition(move.number, move.event, schema, before, parts, step.data, after, *now)
 
     def _remember(self, session: ClientInterpreter) -> None:
         self.spaces = {space_id: state.space for space_id, state in session.spaces.items()}
@@ -193,7 +195,7 @@ def _streams(state: SpaceState) -> Iterator[StreamState]:
     yield from state.streams.values()
 
 
-def _counters_of(had: Had) -> tuple[int, ...]:
+def _counters_of(had: ViewerState) -> tuple[int, ...]:
     return had.counters if had.session is None else had.session.counters
 
 
@@ -395,7 +397,7 @@ def _info(state: SpaceState, event: Event) -> Part:
     return Part(number, None, encode(info))
 
 
-def keyframe_of(session: ClientInterpreter, number: int) -> Passage:
+def keyframe_of(session: ClientInterpreter, number: int) -> Transition:
     """Everything, for a viewer that has the schema: one that comes late, or missed events.
 
     Args:
@@ -410,7 +412,7 @@ def keyframe_of(session: ClientInterpreter, number: int) -> Passage:
     after = _position(number) + b"".join(
         encode(page).data for page in name_pages(session, large_only=True)
     )
-    return Passage(number, repeated, b"", before, parts, None, after, *_schema_of(session))
+    return Transition(number, repeated, b"", before, parts, None, after, *_schema_of(session))
 
 
 # ------------------------------------------------------------------ recorded bytes

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from gcspy_replay.file import Cursor, Recording, Step
 from gcspy_replay.playback.timetable import Timetable, shown_rows
 
-__all__ = ["END", "Had", "Move", "Playback"]
+__all__ = ["END", "ViewerState", "Move", "Playback"]
 
 END = "end of the recording"
 """Why a playback pauses where there is nothing more to show."""
@@ -52,7 +52,7 @@ _MOST_LOST = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Had:
+class ViewerState:
     """What viewers had before a move.
 
     Attributes:
@@ -87,7 +87,7 @@ class Move:
     event: Event
     session: ClientInterpreter
     steps: tuple[Step, ...] = ()
-    had: Had | None = None
+    had: ViewerState | None = None
     fired: tuple[Fired, ...] = ()
 
     @property
@@ -372,7 +372,7 @@ class Playback:
         if isinstance(reached, RecordingError):
             self._note_loss(target, reached)
             raise reached
-        before = None if self._astray or not self.number else Had(self.session)
+        before = None if self._astray or not self.number else ViewerState(self.session)
         self._cursor, self._astray, self.number = reached, False, target
         return self._sought(
             Move(target, _event_of(reached.session), reached.session, (), before), now_nanos
@@ -577,7 +577,11 @@ class Playback:
         cursor, before = self._stand_at(target), self.session
         self._cursor, self._astray, self.number = cursor, False, target
         return Move(
-            target, _event_of(cursor.session), cursor.session, (), None if anew else Had(before)
+            target,
+            _event_of(cursor.session),
+            cursor.session,
+            (),
+            None if anew else ViewerState(before),
         )
 
     def _stand_at(self, target: int) -> Cursor:
@@ -646,7 +650,7 @@ class Playback:
         self._astray = False
         return tuple(steps)
 
-    def _had(self) -> Had:
+    def _had(self) -> ViewerState:
         """What viewers have now, to be kept while the state is changed in place."""
         session = self.session
         sequences: dict[tuple[int, int], int] = {}
@@ -657,7 +661,7 @@ class Playback:
                 summaries[space_id, stream_id] = stream.told
             sequences[space_id, CONTROL_STREAM] = state.control.sequence
         infos = {space_id: state.info for space_id, state in session.spaces.items()}
-        return Had(None, sequences, summaries, infos, session.counters)
+        return ViewerState(None, sequences, summaries, infos, session.counters)
 
 
 def _event_of(session: ClientInterpreter) -> Event:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from gcspy_replay.player.player import Beginning, Player
-from gcspy_replay.player.questions import Shown, Teller
-from gcspy_replay.player.serving import Playing, serve_recording
+from gcspy_replay.player.player_thread import PlayerThread, serve_recording
+from gcspy_replay.player.questions import Shown, TraceQueryService
 
-__all__ = ["Beginning", "Player", "Playing", "Shown", "Teller", "serve_recording"]
+__all__ = ["Beginning", "Player", "PlayerThread", "Shown", "TraceQueryService", "serve_recording"]

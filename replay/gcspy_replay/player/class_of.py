@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from gcspy_session.client import Client
 
 if TYPE_CHECKING:
+    from gcspy_replay.player.playback_session import PlaybackSession
     from gcspy_replay.player.player import Player
-    from gcspy_replay.player.screening import Screening
 
 __all__ = ["ClassOf"]
 
@@ -35,9 +35,9 @@ class ClassOf:
         self._willing: dict[int, Client] = {}
 
     @property
-    def screening(self) -> Screening | None:
+    def playback_session(self) -> PlaybackSession | None:
         """The playback of the one who leads, once it can be seen."""
-        found = None if self.leader is None else self._player.screening_of(self.leader)
+        found = None if self.leader is None else self._player.playback_session_of(self.leader)
         return found if found is not None and found.ready else None
 
     def offers(self, client: Client) -> None:
@@ -54,45 +54,49 @@ class ClassOf:
                 self._player.gather()
 
     def _leads_own(self, number: int) -> bool:
-        screening = self._player.screening_of(number)
-        found = None if screening is None or not screening.ready else screening.leader
+        playback_session = self._player.playback_session_of(number)
+        found = (
+            None
+            if playback_session is None or not playback_session.ready
+            else playback_session.leader
+        )
         return number in self._player.welcomed and found is not None and found.number == number
 
-    def leaves(self, client: Client, screening: Screening) -> None:
+    def leaves(self, client: Client, playback_session: PlaybackSession) -> None:
         """A client is about to go from the playback that it sees: if it led the class, who inherits leads it."""
         self._willing.pop(client.number, None)
         if client.number == self.leader:
-            heir = screening.heir
+            heir = playback_session.heir
             self.leader = None if heir is None else heir.number
             self.choose()
 
-    def passes(self, screening: Screening, heir: Client) -> None:
+    def passes(self, playback_session: PlaybackSession, heir: Client) -> None:
         """A playback goes over to another client: with the class, if it was the leader's."""
-        if screening.leader is not None and screening.leader.number == self.leader:
+        if playback_session.leader is not None and playback_session.leader.number == self.leader:
             self.leader = heir.number
 
     # ------------------------------------------------------------------ with the playback before at rest
 
     def join(self, client: Client) -> None:
         """A client comes to see what the class sees, unless that has changed meanwhile."""
-        leading = self.screening
+        leading = self.playback_session
         if (
             leading is not None
             and client.presence.following
-            and leading is not self._player.screening_of(client.number)
+            and leading is not self._player.playback_session_of(client.number)
         ):
             self._player.follow(client, leading)
 
     def part(self, client: Client) -> None:
         """A client goes on by itself from where the class is."""
-        here = self._player.screening_of(client.number)
+        here = self._player.playback_session_of(client.number)
         if here is not None and client is not here.leader and not client.presence.following:
             self._player.part(client, here.playback)
 
-    def come(self, client: Client, screening: Screening) -> None:
+    def come(self, client: Client, playback_session: PlaybackSession) -> None:
         """A client comes to lead a playback, if that is still there."""
-        if screening.leader is None or not screening.ready:
+        if playback_session.leader is None or not playback_session.ready:
             return
-        if self._player.screening_of(client.number) is not screening:
-            self._player.follow(client, screening)
-        self._player.take_over(screening, client)
+        if self._player.playback_session_of(client.number) is not playback_session:
+            self._player.follow(client, playback_session)
+        self._player.take_over(playback_session, client)

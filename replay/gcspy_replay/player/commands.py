@@ -18,26 +18,28 @@ from gcspy_protocol.model import Naming
 from gcspy_replay.playback import Move, Playback
 from gcspy_replay.player import questions
 from gcspy_session.client import Behind, Client
-from gcspy_session.wants import Wants
+from gcspy_session.interest import Interest
 
 if TYPE_CHECKING:
+    from gcspy_replay.player.playback_session import PlaybackSession
     from gcspy_replay.player.player import Player
-    from gcspy_replay.player.screening import Screening
 
 __all__ = ["obey"]
 
 _NANOS = 1_000_000_000
 
 
-def obey(player: Player, screening: Screening, client: Client, message: Message) -> Error | None:
+def obey(
+    player: Player, playback_session: PlaybackSession, client: Client, message: Message
+) -> Error | None:
     """Do what a client asks, or say why not."""
     match message:
         case m.Ping():
             client.send(m.Pong(number=message.number))
         case m.Subscribe():
-            screening.later(client, partial(_subscribe, screening, client, message))
+            playback_session.later(client, partial(_subscribe, playback_session, client, message))
         case m.TileNamesRequest():
-            screening.later(client, partial(_tile_names, screening, client, message))
+            playback_session.later(client, partial(_tile_names, playback_session, client, message))
         case m.Follow():
             client.presence.following = (
                 False  # from now on it is this one whom it sees, whoever leads the class
@@ -51,9 +53,9 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
         case m.Pong():
             player.attendance.ponged(client, message.number)
         case m.Query():
-            _query(player, screening, client, message)
+            _query(player, playback_session, client, message)
         case m.Lossless():
-            screening.wait_for(client, message.deadline_millis / 1000)
+            playback_session.wait_for(client, message.deadline_millis / 1000)
         case m.SetSetting():
             return _bad("SetSetting: what was recorded stays as it is")
         case (
@@ -68,11 +70,11 @@ def obey(player: Player, screening: Screening, client: Client, message: Message)
             | m.NameSuccessor()
             | m.Look()
         ):
-            if client is not screening.leader:
-                return _not_controller(screening, message)
+            if client is not playback_session.leader:
+                return _not_controller(playback_session, message)
             if isinstance(message, m.HandOver | m.NameSuccessor | m.Look):
-                return _lead(player, screening, client, message)
-            screening.ask(client, partial(_command, message))
+                return _lead(player, playback_session, client, message)
+            playback_session.ask(client, partial(_command, message))
         case _:
             pass  # non-fatal errors need nothing; unknown frames are of a later version
     return None
@@ -106,34 +108,37 @@ def _command(message: Message, playback: Playback, now_nanos: int) -> Move | Non
 
 def _lead(
     player: Player,
-    screening: Screening,
+    playback_session: PlaybackSession,
     client: Client,
     message: m.HandOver | m.NameSuccessor | m.Look,
 ) -> Error | None:
     """What the one whose playback it is says to those who see it."""
     match message:
         case m.Look():
-            player.attendance.look(client, _place(screening, message.at))
+            player.attendance.look(client, _place(playback_session, message.at))
         case m.HandOver():
             heir = player.welcomed.get(message.client)
             if heir is None or heir is client:
                 return _bad(
                     f"control for client {message.client}: it is not another connected client"
                 )
-            player.hand_over(screening, heir)
+            player.hand_over(playback_session, heir)
         case m.NameSuccessor():
-            if message.client == client.number or message.client not in (None, *screening.numbers):
+            if message.client == client.number or message.client not in (
+                None,
+                *playback_session.numbers,
+            ):
                 return _bad(
                     f"client {message.client} as successor: it is no other client that sees this playback"
                 )
-            screening.successor = message.client
+            playback_session.successor = message.client
             player.tell_clients()
     return None
 
 
-def _place(screening: Screening, at: LookAt) -> LookAt:
+def _place(playback_session: PlaybackSession, at: LookAt) -> LookAt:
     """A place as it is shared: of a space that is not there nothing is said; the position is the playback's."""
-    space = next((one for one in screening.spaces if one.id == at.space), None)
+    space = next((one for one in playback_session.spaces if one.id == at.space), None)
     if space is None:
         return replace(at, space=None, stream=None, key=None, sequence=None)
     known = any(one.id == at.stream for one in space.streams)
@@ -142,43 +147,47 @@ def _place(screening: Screening, at: LookAt) -> LookAt:
 
 def _follow(player: Player, client: Client, number: int | None) -> Error | None:
     """See another playback, or have one of one's own; with the one that it sees so far at rest."""
-    screening = player.screening_of(client.number)
-    assert screening is not None, "whoever asks is connected"
+    playback_session = player.playback_session_of(client.number)
+    assert playback_session is not None, "whoever asks is connected"
     if number is None:
-        if client is not screening.leader:
-            player.part(client, screening.playback)
+        if client is not playback_session.leader:
+            player.part(client, playback_session.playback)
         return None
-    other = player.screening_of(number)
+    other = player.playback_session_of(number)
     if number == client.number:
         return _bad("follow oneself: name another client, or none for a playback of one's own")
     if other is None or not other.ready or number not in player.welcomed:
         return _bad(f"follow client {number}: it is not connected")
     if other.leader is None or other.leader.number != number:
         return _bad(f"follow client {number}: it has no playback of its own, it follows another")
-    if other is not screening:
+    if other is not playback_session:
         player.follow(client, other)
     return None
 
 
-def _query(player: Player, screening: Screening, client: Client, message: m.Query) -> None:
+def _query(
+    player: Player, playback_session: PlaybackSession, client: Client, message: m.Query
+) -> None:
     """Have a question answered about the event that is shown; the playback goes on meanwhile."""
-    teller = player.teller
-    if teller is None:
+    query_service = player.query_service
+    if query_service is None:
         client.send(questions.not_recorded(message))
         return
 
     def at_rest() -> None:
-        shown = questions.shown_by(screening.playback, message)
+        shown = questions.shown_by(playback_session.playback, message)
         if isinstance(shown, m.Answer):
             client.send(shown)
         else:
-            player.questions.ask(client, message, partial(questions.answer, teller, message, shown))
+            player.questions.ask(
+                client, message, partial(questions.answer, query_service, message, shown)
+            )
 
-    screening.later(client, at_rest)
+    playback_session.later(client, at_rest)
 
 
-def _subscribe(screening: Screening, client: Client, message: m.Subscribe) -> None:
-    known = {space.id: {stream.id for stream in space.streams} for space in screening.spaces}
+def _subscribe(playback_session: PlaybackSession, client: Client, message: m.Subscribe) -> None:
+    known = {space.id: {stream.id for stream in space.streams} for space in playback_session.spaces}
     for one in message.spaces or ():
         if one.space not in known:
             client.send(_bad(f"subscription to space {one.space}: there is none such"))
@@ -190,7 +199,7 @@ def _subscribe(screening: Screening, client: Client, message: m.Subscribe) -> No
             )
             return
     interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
-    wanted = Wants.of(message.spaces), interval_nanos
+    wanted = Interest.of(message.spaces), interval_nanos
     if wanted == (client.wants, client.interval_nanos):
         return
     client.wants, client.interval_nanos = wanted
@@ -199,8 +208,10 @@ def _subscribe(screening: Screening, client: Client, message: m.Subscribe) -> No
     client.waiting = True
 
 
-def _tile_names(screening: Screening, client: Client, message: m.TileNamesRequest) -> None:
-    session = screening.playback.session
+def _tile_names(
+    playback_session: PlaybackSession, client: Client, message: m.TileNamesRequest
+) -> None:
+    session = playback_session.playback.session
     state = session.spaces.get(message.space)
     if state is None or state.space.naming is not Naming.STRINGS or session.last_event is None:
         client.send(
@@ -229,8 +240,12 @@ def _tile_names(screening: Screening, client: Client, message: m.TileNamesReques
     )
 
 
-def _not_controller(screening: Screening, message: Message) -> Error:
-    whose = "another client" if screening.leader is None else f"client {screening.leader.number}"
+def _not_controller(playback_session: PlaybackSession, message: Message) -> Error:
+    whose = (
+        "another client"
+        if playback_session.leader is None
+        else f"client {playback_session.leader.number}"
+    )
     remedy = "take control, or follow nobody, to have a playback of your own"
     what = f"{type(message).__name__}: this client follows the playback of {whose}"
     return Error(code=ErrorCode.NOT_CONTROLLER, message=what, remedy=remedy)

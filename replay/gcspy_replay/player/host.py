@@ -11,7 +11,7 @@ from gcspy_session.client import Client
 from gcspy_session.options import SessionOptions
 
 if TYPE_CHECKING:
-    from gcspy_replay.player.screening import Screening
+    from gcspy_replay.player.playback_session import PlaybackSession
 
 __all__ = ["ScreeningHost"]
 
@@ -29,11 +29,11 @@ class ScreeningHost(Protocol):
         """Clients that got their bootstrap, by number."""
         ...
 
-    def welcome(self, client: Client, screening: Screening) -> None:
+    def welcome(self, client: Client, playback_session: PlaybackSession) -> None:
         """Answer a greeting: who we are, and what there is to see."""
         ...
 
-    def clients_for(self, screening: Screening) -> Message:
+    def clients_for(self, playback_session: PlaybackSession) -> Message:
         """Return who is present, as the viewers of a playback are told."""
         ...
 
@@ -41,6 +41,6 @@ class ScreeningHost(Protocol):
         """Tell everyone who is present and who leads."""
         ...
 
-    def take_over(self, screening: Screening, heir: Client) -> None:
+    def take_over(self, playback_session: PlaybackSession, heir: Client) -> None:
         """Let a viewer lead a playback."""
         ...

@@ -14,24 +14,24 @@ from gcspy_session.client import Client
 
 if TYPE_CHECKING:
     from gcspy_replay.player.host import ScreeningHost
-    from gcspy_replay.player.screening import Screening
+    from gcspy_replay.player.playback_session import PlaybackSession
 
 __all__ = ["LeaderOf"]
 
 
 class LeaderOf:
-    """Who leads a playback, and who inherits it: host and roles of a `Vigil`.
+    """Who leads a playback, and who inherits it: host and roles of a `ControllerWatchdog`.
 
     Args:
         player: The player.
-        screening: The playback and its viewers.
+        playback_session: The playback and its viewers.
     """
 
     held = False
     """A program that stands still for somebody: there is none."""
 
-    def __init__(self, player: ScreeningHost, screening: Screening) -> None:
-        self._player, self._screening = player, screening
+    def __init__(self, player: ScreeningHost, playback_session: PlaybackSession) -> None:
+        self._player, self._playback_session = player, playback_session
 
     @property
     def roles(self) -> LeaderOf:
@@ -41,35 +41,35 @@ class LeaderOf:
     @property
     def controller(self) -> int | None:
         """Number of the leader."""
-        leader = self._screening.leader
+        leader = self._playback_session.leader
         return None if leader is None else leader.number
 
     @property
     def successor(self) -> int | None:
         """Number of the follower that the leader has named."""
-        return self._screening.successor
+        return self._playback_session.successor
 
     @property
     def fallback(self) -> int | None:
         """Number of the first follower, who would also inherit if the leader left."""
-        heir = self._screening.heir
+        heir = self._playback_session.heir
         return None if heir is None else heir.number
 
     def client(self, number: int | None) -> Client | None:
         """One who sees the playback."""
-        return self._screening.viewer(number)
+        return self._playback_session.viewer(number)
 
     def hand_over(self, client: int) -> None:
         """Let another viewer lead: one who stands in for a silent leader, or that leader again."""
-        heir = self._screening.viewer(client)
+        heir = self._playback_session.viewer(client)
         if heir is not None:
-            back = client == self._screening.silent
-            self._screening.silent = None if back else self.controller
-            self._player.take_over(self._screening, heir)
+            back = client == self._playback_session.silent
+            self._playback_session.silent = None if back else self.controller
+            self._player.take_over(self._playback_session, heir)
 
     def name_successor(self, client: int | None) -> None:
         """Say who inherits."""
-        self._screening.successor = client
+        self._playback_session.successor = client
 
     def tell_clients(self) -> None:
         """Tell everyone who leads what."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from gcspy_protocol.messages import Fired
 from gcspy_protocol.transcoding import without_zstd
 
-from gcspy_replay.playback import Passage
-from gcspy_session.wants import EVERYTHING, Wants
+from gcspy_replay.playback import Transition
+from gcspy_session.interest import EVERYTHING, Interest
 
 __all__ = ["Picture"]
 
@@ -30,20 +30,20 @@ class Picture:
         moment_nanos: When it was shown, by the loop's clock.
     """
 
-    def __init__(self, passage: Passage, *, fired: tuple[Fired, ...] = ()) -> None:
+    def __init__(self, passage: Transition, *, fired: tuple[Fired, ...] = ()) -> None:
         self.passage = passage
         self.fired = fired
         self.sequence = 0
         self.moment_nanos = 0
-        self._bytes: dict[Wants, bytes] = {}
-        self._plain: dict[Wants, bytes] = {}
+        self._bytes: dict[Interest, bytes] = {}
+        self._plain: dict[Interest, bytes] = {}
 
-    def prepare(self, wants: Iterable[Wants]) -> None:
+    def prepare(self, wants: Iterable[Interest]) -> None:
         """Encode it for these subscriptions, in whatever thread this is."""
         for one in wants:
             self.bytes_for(one)
 
-    def bytes_for(self, wants: Wants, *, zstd: bool = True) -> bytes:
+    def bytes_for(self, wants: Interest, *, zstd: bool = True) -> bytes:
         """All its bytes but those of the schema, for clients with that subscription, who take zstd or do not."""
         if not zstd:
             plain = self._plain.get(wants)

@@ -3,7 +3,7 @@
 Runs in the trio thread, as a session does, and lets clients in in the same way. Every
 playback reads the recording through files of its own, so that none waits for another.
 
-Knows who is connected and who sees whose playback; what is shown is the screenings'.
+Knows who is connected and who sees whose playback; what is shown is the playback_sessions'.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from gcspy_replay.file import Recording
 from gcspy_replay.playback import Move, Playback, Timetable
 from gcspy_replay.player import commands
 from gcspy_replay.player.class_of import ClassOf
-from gcspy_replay.player.questions import Teller
-from gcspy_replay.player.screening import Begin, Screening, Work
+from gcspy_replay.player.playback_session import Begin, PlaybackSession, Work
+from gcspy_replay.player.questions import TraceQueryService
 from gcspy_session.admission import refusal_of
 from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance, client_message
 from gcspy_session.client import Client, log
+from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
 from gcspy_session.options import SessionOptions
+from gcspy_session.pending_connections import PendingConnections
 from gcspy_session.questions import Questions
 from gcspy_session.transport import Transport
-from gcspy_session.ungreeted import Ungreeted
-from gcspy_session.vigil import Vigil, watch_controllers
 
 __all__ = ["Beginning", "Player"]
 
@@ -85,7 +85,7 @@ class Player:
         options: Limits and deadlines.
         beginning: How each playback begins.
         growing: Whether a recorder may still write it; None: if it was not closed.
-        teller: Who is asked what is in a tile; None: nobody can tell.
+        query_service: Who is asked what is in a tile; None: nobody can tell.
 
     Attributes:
         recording: The recording, as it was opened; playbacks have copies.
@@ -93,7 +93,7 @@ class Player:
         options: Limits and deadlines.
         welcomed: Clients that got their bootstrap, by number.
         growing: Whether more events may come.
-        teller: Who is asked what is in a tile.
+        query_service: Who is asked what is in a tile.
         questions: What clients asked.
         attendance: Who is present, and where those look whose playback others see.
     """
@@ -106,10 +106,10 @@ class Player:
         options: SessionOptions | None = None,
         beginning: Beginning | None = None,
         growing: bool | None = None,
-        teller: Teller | None = None,
+        query_service: TraceQueryService | None = None,
     ) -> None:
         self.recording = recording
-        self.teller = teller
+        self.query_service = query_service
         self.timetable = Timetable(recording)
         self.options = options or SessionOptions()
         self.welcomed: dict[int, Client] = {}
@@ -121,13 +121,13 @@ class Player:
         self.questions = Questions(
             self._clients.keys, rest=0
         )  # nobody's program is slowed down by an answer
-        self._screenings: dict[int, Screening] = {}
+        self._playback_sessions: dict[int, PlaybackSession] = {}
         self._told_rows: dict[int, int] = {}
         self._moving: dict[int, list[Message]] = {}
         self.attendance = Attendance(self)
         self._class = ClassOf(self)
         self._next_number = 1
-        self._ungreeted = Ungreeted(self.options.max_ungreeted)
+        self._pending = PendingConnections(self.options.max_ungreeted)
         self._shared = shared_bucket(self.options.requests)
         self._lock = (
             threading.Lock()
@@ -186,42 +186,46 @@ class Player:
     def _grow(self, growing: bool) -> None:
         """There is more, or nothing more will come."""
         self.growing = growing
-        for screening in self.screenings:
-            screening.later(None, partial(_settle, screening, growing))
+        for playback_session in self.playback_sessions:
+            playback_session.later(None, partial(_settle, playback_session, growing))
         for client in self.welcomed.values():
             self.tell_timeline(client)
 
     # ------------------------------------------------------------------ clients
 
-    def _vigils(self) -> list[Vigil]:
+    def _vigils(self) -> list[ControllerWatchdog]:
         """One for each playback that can be seen."""
-        return [screening.vigil for screening in self.screenings if screening.ready]
+        return [
+            playback_session.watchdog
+            for playback_session in self.playback_sessions
+            if playback_session.ready
+        ]
 
     @property
-    def screenings(self) -> set[Screening]:
+    def playback_sessions(self) -> set[PlaybackSession]:
         """All playbacks."""
-        return set(self._screenings.values())
+        return set(self._playback_sessions.values())
 
-    def screening_of(self, number: int) -> Screening | None:
+    def playback_session_of(self, number: int) -> PlaybackSession | None:
         """The playback that a client sees."""
-        return self._screenings.get(number)
+        return self._playback_sessions.get(number)
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
         client = Client(self._next_number, transport, self.options, self._shared, token=self._token)
         self._next_number += 1
-        self._ungreeted.add(client)
+        self._pending.add(client)
         try:
             await client.run(self._admit, self._handle, self._drained)
         finally:
-            self._ungreeted.remove(client)
+            self._pending.remove(client)
             self._remove(client)
             await client.close()
         client.log_end()
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in, or say why not; it is welcomed when its first picture is there."""
-        self._ungreeted.remove(client)
+        self._pending.remove(client)
         client.name = hello.client
         self.attendance.greeted(client, hello)
         refusal = refusal_of(
@@ -238,9 +242,9 @@ class Player:
         self._clients[client.number] = client
         if hello.wants_control:
             self._class.offers(client)
-        leading = self._class.screening
+        leading = self._class.playback_session
         if client.presence.following and leading is not None:
-            self._screenings[client.number] = leading
+            self._playback_sessions[client.number] = leading
             self.welcome(client, leading)
             leading.add(client, told=True)
             self.tell_clients()
@@ -257,9 +261,9 @@ class Player:
     def _start(self, client: Client, begin: Begin) -> None:
         """Give a client a playback of its own."""
         assert self._nursery is not None, "clients come while it runs"
-        screening = Screening(self, client, begin)
-        self._screenings[client.number] = screening
-        self._nursery.start_soon(screening.run)
+        playback_session = PlaybackSession(self, client, begin)
+        self._playback_sessions[client.number] = playback_session
+        self._nursery.start_soon(playback_session.run)
 
     def _begin(self, beginning: Beginning) -> tuple[Playback, Work]:
         """A playback for a client that joins; in a worker thread."""
@@ -277,7 +281,7 @@ class Player:
         )
         return playback, partial(_first_picture, beginning.number)
 
-    def welcome(self, client: Client, screening: Screening) -> None:
+    def welcome(self, client: Client, playback_session: PlaybackSession) -> None:
         """Answer a greeting: who we are, and what there is to see."""
         recorded = self.recording.welcome
         target = {
@@ -289,14 +293,14 @@ class Player:
             recorded,
             session=self._id,
             client_id=client.number,
-            controller=client is screening.leader,
+            controller=client is playback_session.leader,
             mode=Mode.PLAYBACK,
             pause_acts_on=PauseActsOn.PLAYBACK,
             target=target,
         )
         self.welcomed[client.number] = client
         self._class.choose()
-        client.greet_back([welcome, *screening.bootstrap(client)])
+        client.greet_back([welcome, *playback_session.bootstrap(client)])
         self.tell_timeline(client)
 
     def tell_timeline(self, client: Client) -> None:
@@ -310,9 +314,9 @@ class Player:
             client.push_message(encode(page).data)
 
     def _handle(self, client: Client, message: Message) -> None:
-        screening = self._screenings[client.number]
+        playback_session = self._playback_sessions[client.number]
         if client.number not in self.welcomed:
-            screening.later(
+            playback_session.later(
                 client, partial(self._handle, client, message)
             )  # not before it is greeted back
             return
@@ -320,13 +324,13 @@ class Player:
         if held is not None and not isinstance(message, m.Ping):
             self._hold(client, held, message)
             return
-        refusal = commands.obey(self, screening, client, message)
+        refusal = commands.obey(self, playback_session, client, message)
         if refusal is not None:
             client.send(refusal)
 
     def _drained(self, client: Client) -> None:
         if client.number in self.welcomed:
-            self._screenings[client.number].drained(client)
+            self._playback_sessions[client.number].drained(client)
             self.tell_timeline(client)
 
     def _remove(self, client: Client) -> None:
@@ -335,9 +339,9 @@ class Player:
         self._told_rows.pop(client.number, None)
         self._moving.pop(client.number, None)
         self.attendance.forget(client)
-        screening = self._screenings.pop(client.number)
-        self._class.leaves(client, screening)
-        screening.remove(client)
+        playback_session = self._playback_sessions.pop(client.number)
+        self._class.leaves(client, playback_session)
+        playback_session.remove(client)
         if self.welcomed.pop(client.number, None) is not None:
             self.tell_clients()
         if not self._clients:
@@ -356,7 +360,7 @@ class Player:
     def move(self, client: Client, go: Callable[[], Error | None]) -> None:
         """Let a client go to another playback, behind what it asked of this one; what it asks meanwhile is for the other."""
         self._moving[client.number] = []
-        self._screenings[client.number].later(client, partial(self._move, client, go))
+        self._playback_sessions[client.number].later(client, partial(self._move, client, go))
 
     def _move(self, client: Client, go: Callable[[], Error | None]) -> None:
         held = self._moving.pop(client.number, [])
@@ -367,13 +371,13 @@ class Player:
             self._handle(client, message)
         self.gather()
 
-    def follow(self, client: Client, screening: Screening) -> None:
+    def follow(self, client: Client, playback_session: PlaybackSession) -> None:
         """A client sees another playback from now on."""
         self._leave(client)
-        self._screenings[client.number] = screening
-        screening.add(client)
+        self._playback_sessions[client.number] = playback_session
+        playback_session.add(client)
         self.tell_clients()
-        self.attendance.bring(client, screening.leader)
+        self.attendance.bring(client, playback_session.leader)
 
     def part(self, client: Client, playback: Playback) -> None:
         """A client that followed has a playback of its own from now on, which begins where the other stands."""
@@ -398,15 +402,15 @@ class Player:
         return playback, partial(_same_picture, number, state)
 
     def _leave(self, client: Client) -> None:
-        before = self._screenings[client.number]
+        before = self._playback_sessions[client.number]
         self._class.leaves(client, before)
         before.farewell(client)
         before.remove(client)
 
-    def clients_for(self, screening: Screening) -> m.Clients:
+    def clients_for(self, playback_session: PlaybackSession) -> m.Clients:
         """Who is connected, for those who see a playback: its leader, and who inherits it."""
         clients = tuple(client_message(client) for client in self.welcomed.values())
-        owner, heir = screening.leader, screening.heir
+        owner, heir = playback_session.leader, playback_session.heir
         return m.Clients(
             clients=clients,
             controller=None if owner is None else owner.number,
@@ -426,26 +430,28 @@ class Player:
 
     def followers_of(self, leader: Client) -> Collection[Client]:
         """Who is told where this client looks: those who follow and see its playback."""
-        screening = self._screenings.get(leader.number)
-        if screening is None or screening.leader is not leader:
+        playback_session = self._playback_sessions.get(leader.number)
+        if playback_session is None or playback_session.leader is not leader:
             return ()
-        return [one for one in screening.viewers if one.presence.following and one is not leader]
+        return [
+            one for one in playback_session.viewers if one.presence.following and one is not leader
+        ]
 
     def shared_until(self, client: Client) -> int:
         """How many pictures the playback that it sees has shown."""
-        return self._screenings[client.number].shown
+        return self._playback_sessions[client.number].shown
 
     def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
         """Tell these clients who is present; returns those that have no room for it now."""
-        lists: dict[Screening, bytes] = {}
+        lists: dict[PlaybackSession, bytes] = {}
         crowded: list[Client] = []
         for client in clients:
-            screening = self._screenings[client.number]
-            if not screening.ready:
+            playback_session = self._playback_sessions[client.number]
+            if not playback_session.ready:
                 continue  # it is told with the first picture
-            if screening not in lists:
-                lists[screening] = encode(self.clients_for(screening)).data
-            if not client.push_if_room(lists[screening]):
+            if playback_session not in lists:
+                lists[playback_session] = encode(self.clients_for(playback_session)).data
+            if not client.push_if_room(lists[playback_session]):
                 crowded.append(client)
         return crowded
 
@@ -459,30 +465,32 @@ class Player:
 
     def gather(self) -> None:
         """Bring those who follow to the playback of the one who leads."""
-        leading = self._class.screening
+        leading = self._class.playback_session
         for client in list(self.welcomed.values()):
-            elsewhere = leading is not None and self._screenings[client.number] is not leading
+            elsewhere = (
+                leading is not None and self._playback_sessions[client.number] is not leading
+            )
             if client.presence.following and elsewhere and client.number not in self._moving:
                 self.move(client, partial(self._class.join, client))
 
-    def hand_over(self, screening: Screening, heir: Client) -> None:
+    def hand_over(self, playback_session: PlaybackSession, heir: Client) -> None:
         """A playback is another client's from now on, who comes to see it if need be."""
-        if self._screenings.get(heir.number) is screening:
-            self.take_over(screening, heir)
+        if self._playback_sessions.get(heir.number) is playback_session:
+            self.take_over(playback_session, heir)
         elif heir.number not in self._moving:
-            self.move(heir, partial(self._class.come, heir, screening))
+            self.move(heir, partial(self._class.come, heir, playback_session))
 
-    def take_over(self, screening: Screening, heir: Client) -> None:
+    def take_over(self, playback_session: PlaybackSession, heir: Client) -> None:
         """One who sees a playback leads it."""
-        self._class.passes(screening, heir)
-        screening.lead(heir)
+        self._class.passes(playback_session, heir)
+        playback_session.lead(heir)
         self.tell_clients()
 
     async def close(self, reason: str) -> None:
         """Say goodbye to everyone, let them read what is queued, within two seconds."""
         self._closing = True
-        for screening in self.screenings:
-            screening.stop()
+        for playback_session in self.playback_sessions:
+            playback_session.stop()
         for client in list(self._clients.values()):
             if client.number in self.welcomed:
                 client.send(m.Goodbye(reason=reason))
@@ -500,9 +508,9 @@ def _triggers() -> TriggerSet:
     return TriggerSet(time_nanos=time.thread_time_ns)
 
 
-def _settle(screening: Screening, growing: bool) -> None:
-    screening.playback.growing = growing
-    screening.playback.settle()
+def _settle(playback_session: PlaybackSession, growing: bool) -> None:
+    playback_session.playback.growing = growing
+    playback_session.playback.settle()
 
 
 def _first_picture(number: int | None, playback: Playback, now_nanos: int) -> Move | None:

@@ -1,6 +1,6 @@
 """Questions about what a playback shows: put to whoever has what the recording was made of (SPEC.md section 8.11).
 
-A recording has no answers. A trace of objects has, at any event; the player is handed a `Teller`, and says of what is on the screen which event, which
+A recording has no answers. A trace of objects has, at any event; the player is handed a `TraceQueryService`, and says of what is on the screen which event, which
 space and which bytes that is.
 
 Knows playbacks and questions; does not know who tells, or from what.
@@ -17,7 +17,7 @@ from gcspy_protocol.errors import GCspyError
 
 from gcspy_replay.playback import Playback
 
-__all__ = ["Shown", "Teller", "answer", "not_recorded", "shown_by", "without"]
+__all__ = ["Shown", "TraceQueryService", "answer", "not_recorded", "shown_by", "without"]
 
 log = logging.getLogger("gcspy.server")
 
@@ -41,7 +41,7 @@ class Shown:
     tile: int | None
 
 
-Teller = Callable[[Query, Shown], DetailTable | None]
+TraceQueryService = Callable[[Query, Shown], DetailTable | None]
 """Answers a question, in any thread, one at a time; None: it is not known. Errors of ours are told as the reason."""
 
 
@@ -71,13 +71,13 @@ def shown_by(playback: Playback, query: Query) -> Shown | Answer:
     )
 
 
-def answer(teller: Teller, query: Query, shown: Shown) -> Answer:
+def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answer:
     """Have a question answered; never raises."""
     try:
-        table = teller(query, shown)
+        table = query_service(query, shown)
     except GCspyError as error:
         return without(query, shown.sequence, AnswerState.UNKNOWN, str(error))
-    except Exception:  # a teller's fault is no reason to end anybody's session
+    except Exception:  # a query_service's fault is no reason to end anybody's session
         log.exception("space %r: failed to tell %r", shown.space, query.kind)
         table = None
     if table is None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcspy_client.model.codes import TileCodes
-from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.history.events import HistoryEvents
 from gcspy_client.model.history.graph import HistoryGraph
 from gcspy_client.model.history.series import SeriesMaker

@@ -13,8 +13,8 @@ import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import Target
-from gcspy_drivers.remote import stopping
-from gcspy_drivers.remote.stopping import held
+from gcspy_drivers.remote import process_hold
+from gcspy_drivers.remote.process_hold import held
 from gcspy_protocol import messages as m
 from gcspy_protocol.errors import NotPermitted
 from gcspy_protocol.messages import ErrorCode
@@ -46,7 +46,7 @@ sys.stdin.read()
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give threads long to stand still: the machine that runs this may be busy."""
-    monkeypatch.setattr(stopping, "STOP_SECS", 30.0)
+    monkeypatch.setattr(process_hold, "STOP_SECS", 30.0)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading, Pools
 from gcspy_drivers.cpython.pymalloc.pool_tiling import tile_pools
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.spaces.arena_space import dominant_classes
-from gcspy_drivers.kit.grouping import choose_group
+from gcspy_drivers.kit.grouped_tiling import choose_group
 from hypothesis import given
 from hypothesis import strategies as st
 

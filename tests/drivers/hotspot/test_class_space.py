@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from gcspy_drivers.hotspot.objects.found import HeapObjects
+from gcspy_drivers.hotspot.objects.heap_objects import HeapObjects
 from gcspy_drivers.hotspot.spaces.class_space import ClassSpace
 
 from gcspy_server.api import Server

@@ -256,7 +256,7 @@ def test_a_session_that_begins_within_a_pause_begins_with_a_start(
         told.server.add_observer(lambda event: came.append((event.event, event.occurrence)))
         begun = line.wait(60)
         assert begun is not None
-        told.holder._events._tally.want(told.server)  # within the pause
+        told.holder._events._accounting.want(told.server)  # within the pause
         told.server.skip(GC_START)
         line.go_on()
         while not doing.done(0.01):

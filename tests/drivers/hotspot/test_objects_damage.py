@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.objects import arrays, kernels, machine_code
 from gcspy_drivers.hotspot.objects.form import Header, ObjectForm
-from gcspy_drivers.hotspot.objects.found import AGES, REFERENCE, SUM
-from gcspy_drivers.hotspot.objects.walking import PLACE, STATE, Stop
+from gcspy_drivers.hotspot.objects.heap_objects import AGES, REFERENCE, SUM
+from gcspy_drivers.hotspot.objects.heap_walk import PLACE, STATE, Stop
 from gcspy_drivers.hotspot.vm.klasses import CLASS, Klasses, Shape, Trait, slot_of
 from gcspy_drivers.hotspot.vm.tables import Field, Tables, VMType
 from gcspy_drivers.remote.address import Addr

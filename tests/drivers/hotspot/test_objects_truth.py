@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
-from gcspy_drivers.hotspot.objects.found import HeapObjects
-from gcspy_drivers.hotspot.objects.walking import Walker
+from gcspy_drivers.hotspot.objects.heap_objects import HeapObjects
+from gcspy_drivers.hotspot.objects.heap_walk import Walker
 from gcspy_drivers.hotspot.spaces.object_view import ObjectView
 from gcspy_protocol.details import AnswerState, Query
 from gcspy_protocol.messages import Event

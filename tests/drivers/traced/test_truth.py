@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gcspy_drivers.traced import Teller, TracedOptions, TracedSession
+from gcspy_drivers.traced import TracedOptions, TracedSession, TraceQueryService
 from gcspy_objects.heap import Heap
 from gcspy_objects.trace import open_trace
 
@@ -145,13 +145,13 @@ def test_used_bytes_over_all_tiles_are_the_tops_in_the_vms_own_log(went: Went) -
 
 
 def test_objects_by_type_after_a_full_collection_are_the_vms_class_histogram(went: Went) -> None:
-    teller, types = Teller(went.session), went.session.heap.trace.types
+    query_service, types = TraceQueryService(went.session), went.session.heap.trace.types
     internal = dict(zip(types.names, types.internal, strict=True))
     compared = 0
     for place, one in zip(went.at("GC end"), told(name_of(went)), strict=True):
         if not one.histogram:
             continue
-        table = teller.tell(
+        table = query_service.tell(
             "types", "", 100_000, number=place + 1, space="Types", tile=None, extent=None
         )
         assert table is not None
@@ -222,7 +222,7 @@ def test_the_clock_goes_on_by_what_is_allocated_and_time_never_goes_back(went: W
 
 
 def test_what_is_told_of_tiles_is_what_their_streams_have(went: Went) -> None:
-    teller = Teller(went.session)
+    query_service = TraceQueryService(went.session)
     last = len(went.events)
     for space in went.session.server.spaces:
         if space.name not in ("Eden", "Survivors", "Old"):
@@ -232,7 +232,7 @@ def test_what_is_told_of_tiles_is_what_their_streams_have(went: Went) -> None:
             assert isinstance(space.names, ExtentNames)
             extent = (int(space.names.bases[tile]), int(space.names.sizes[tile]))
             for kind in ("types", "sites", "threads"):
-                table = teller.tell(
+                table = query_service.tell(
                     kind, "", 1000, number=last, space=space.name, tile=tile, extent=extent
                 )
                 assert table is not None

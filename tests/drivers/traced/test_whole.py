@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from gcspy_drivers.traced import Teller, TracedOptions, TracedSession
+from gcspy_drivers.traced import TracedOptions, TracedSession, TraceQueryService
 from gcspy_drivers.traced.kinds import KINDS_OF_ALL, TYPES
 from gcspy_objects.analysis.gather import gather
 from gcspy_objects.analysis.kinds import collections
@@ -28,22 +28,24 @@ def heap() -> Iterator[Heap]:
 
 
 @pytest.fixture
-def teller(heap: Heap) -> Iterator[Teller]:
+def query_service(heap: Heap) -> Iterator[TraceQueryService]:
     session = TracedSession(heap, TracedOptions())
     session.run()
-    made = Teller(session)
+    made = TraceQueryService(session)
     yield made
     made.close()
 
 
-def ask(teller: Teller, kind: str, text: str = "", most: int = 1024) -> DetailTable:
-    table = teller.tell(kind, text, most, number=1, space="Eden", tile=None, extent=None)
+def ask(
+    query_service: TraceQueryService, kind: str, text: str = "", most: int = 1024
+) -> DetailTable:
+    table = query_service.tell(kind, text, most, number=1, space="Eden", tile=None, extent=None)
     assert table is not None
     return table
 
 
 def test_each_space_tells_of_the_whole_trace_and_what_is_in_its_tiles_first(
-    teller: Teller, heap: Heap
+    query_service: TraceQueryService, heap: Heap
 ) -> None:
     session = TracedSession(heap, TracedOptions())
     for space in session.server.spaces:
@@ -51,11 +53,13 @@ def test_each_space_tells_of_the_whole_trace_and_what_is_in_its_tiles_first(
         assert set(KINDS_OF_ALL) <= set(space.schema.details)
 
 
-def test_what_is_told_of_all_objects_is_what_the_analyses_find(teller: Teller, heap: Heap) -> None:
+def test_what_is_told_of_all_objects_is_what_the_analyses_find(
+    query_service: TraceQueryService, heap: Heap
+) -> None:
     with gather(heap) as store:
-        assert list(ask(teller, "collections").rows) == list(collections(store).rows)
+        assert list(ask(query_service, "collections").rows) == list(collections(store).rows)
         found = survival(store, points=240).rows
-    told = ask(teller, "survival.bytes").rows
+    told = ask(query_service, "survival.bytes").rows
     assert len(told) == len(found) > 100
     for row, exact in zip(told, found, strict=True):
         assert row[:2] == exact[:2]
@@ -64,18 +68,20 @@ def test_what_is_told_of_all_objects_is_what_the_analyses_find(teller: Teller, h
         )
 
 
-def test_a_type_can_be_named_and_rows_that_are_too_many_are_counted(teller: Teller) -> None:
-    table = ask(teller, "collections", " Promote$Tmp ", 3)
+def test_a_type_can_be_named_and_rows_that_are_too_many_are_counted(
+    query_service: TraceQueryService,
+) -> None:
+    table = ask(query_service, "collections", " Promote$Tmp ", 3)
     assert (len(table.rows), table.rest) == (3, 5)
     with pytest.raises(GCspyError, match="no type called 'Nobody'"):
-        ask(teller, "lifetimes.gcs", "Nobody")
+        ask(query_service, "lifetimes.gcs", "Nobody")
 
 
 def test_without_the_engine_the_remedy_is_told(
-    teller: Teller, monkeypatch: pytest.MonkeyPatch
+    query_service: TraceQueryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("gcspy_objects.analysis")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(CommandError, match=r"pip install '\.\[objects\]'"):
-        ask(teller, "survival.gcs")
+        ask(query_service, "survival.gcs")

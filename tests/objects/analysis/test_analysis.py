@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from gcspy_objects.analysis.findings import Findings
 from gcspy_objects.analysis.kinds import (
-    By,
-    Only,
+    GroupBy,
+    ObjectFilter,
     collections,
     each_collection,
     in_collection,
@@ -85,7 +85,7 @@ def test_the_totals_of_each_type_and_place_are_those_of_its_objects(
     expected = {
         TYPES[kind]: told([life for life in own if life.type == kind]) for kind in (1, 2, 3)
     }
-    found = totals(store, By.TYPE)
+    found = totals(store, GroupBy.TYPE)
     assert {row[0]: row[1:] for row in rows_of(found, "type_name", *TOTALS)} == expected
     assert found.column("allocated_objects") == sorted(
         (row[0] for row in expected.values()), reverse=True
@@ -98,12 +98,12 @@ def test_the_totals_of_each_type_and_place_are_those_of_its_objects(
     }
     assert {
         row[:2]: row[2:]
-        for row in rows_of(totals(store, By.SITE), "site_name", "type_name", *TOTALS)
+        for row in rows_of(totals(store, GroupBy.SITE), "site_name", "type_name", *TOTALS)
     } == by_place
 
 
 def test_the_rest_of_a_table_is_summed_up_where_a_sum_means_something(store: LifeStore) -> None:
-    whole, first = totals(store, By.TYPE), totals(store, By.TYPE, top=1)
+    whole, first = totals(store, GroupBy.TYPE), totals(store, GroupBy.TYPE, top=1)
     assert (first.rows, first.rest) == (whole.rows[:1], 2)
     rest = dict(zip((column.name for column in first.columns), first.rest_cells, strict=True))
     assert rest["type_name"] is None
@@ -116,21 +116,23 @@ def test_what_is_wanted_by_type_and_site_is_looked_at_and_nothing_else(
 ) -> None:
     nodes = [life for life in program.own() if life.type == 1 and life.site in (1, 3)]
     for only in (
-        Only(type="Node", site="List.add() @ 3"),
-        Only(type="N*e", site="add()"),
-        Only(type="od", site="List*"),
+        ObjectFilter(type="Node", site="List.add() @ 3"),
+        ObjectFilter(type="N*e", site="add()"),
+        ObjectFilter(type="od", site="List*"),
     ):
         (row,) = rows_of(
-            totals(store, By.TYPE, only), "type_name", "allocated_objects", "allocated_bytes"
+            totals(store, GroupBy.TYPE, only), "type_name", "allocated_objects", "allocated_bytes"
         )
         assert row == ("Node", *counted(nodes))
 
 
 def test_brackets_percents_and_underscores_of_a_name_are_no_wildcards(store: LifeStore) -> None:
-    assert totals(store, By.TYPE, Only(type="byte[]")).column("type_name") == ["byte[]"]
+    assert totals(store, GroupBy.TYPE, ObjectFilter(type="byte[]")).column("type_name") == [
+        "byte[]"
+    ]
     for text in ("Nod_", "%", "[bB]yte", "x'; DROP TABLE collections; --"):
         with pytest.raises(GCspyError, match="the trace has no type called"):
-            totals(store, By.TYPE, Only(type=text))
+            totals(store, GroupBy.TYPE, ObjectFilter(type=text))
 
 
 def test_each_collection_tells_who_was_allocated_survived_was_promoted_and_died(
@@ -142,7 +144,7 @@ def test_each_collection_tells_who_was_allocated_survived_was_promoted_and_died(
         (number, *happened(own, number)) for number in numbers
     ]
     leaves = [life for life in own if life.type == 3]
-    found = collections(store, Only(type="Tree$Leaf"))
+    found = collections(store, ObjectFilter(type="Tree$Leaf"))
     assert rows_of(found, *EVENTS) == [happened(leaves, number) for number in numbers]
     after = counted([life for life in own if life.born_after == program.last])
     assert collections(store).notes == (
@@ -153,7 +155,7 @@ def test_each_collection_tells_who_was_allocated_survived_was_promoted_and_died(
 def test_each_collection_of_each_type_adds_up_to_all_of_it(
     program: MadeUp, store: LifeStore
 ) -> None:
-    found = each_collection(store, By.TYPE, top=2)
+    found = each_collection(store, GroupBy.TYPE, top=2)
     most = sorted(
         {1, 2, 3}, key=lambda kind: -len([life for life in program.own() if life.type == kind])
     )[:2]
@@ -173,7 +175,9 @@ def test_one_collection_by_place_is_the_same_as_object_by_object(
     program: MadeUp, store: LifeStore
 ) -> None:
     for number in range(1, program.last + 1):
-        found = rows_of(in_collection(store, By.SITE, number), "site_name", "type_name", *EVENTS)
+        found = rows_of(
+            in_collection(store, GroupBy.SITE, number), "site_name", "type_name", *EVENTS
+        )
         expected = {
             (site, kind): happened(
                 [
@@ -193,7 +197,7 @@ def test_one_collection_by_place_is_the_same_as_object_by_object(
 
 def test_a_collection_that_is_not_there_is_named_with_those_that_are(store: LifeStore) -> None:
     with pytest.raises(GCspyError, match="no collection 10: it has 1 to 9"):
-        in_collection(store, By.TYPE, 10)
+        in_collection(store, GroupBy.TYPE, 10)
 
 
 def estimate(spans_of: list[tuple[int, bool, int]], age: int) -> float:
@@ -307,11 +311,13 @@ def test_ages_are_counted_once_each_and_add_up_to_all_objects(
 
 
 def test_the_age_by_which_a_half_is_gone_is_where_the_curve_passes_a_half(store: LifeStore) -> None:
-    for kind, half, tenth in rows_of(spans(store, By.TYPE), "type_name", "half_age", "tenth_age"):
+    for kind, half, tenth in rows_of(
+        spans(store, GroupBy.TYPE), "type_name", "half_age", "tenth_age"
+    ):
         curve = [
             row[1:]
             for row in rows_of(
-                survival(store, only=Only(type=str(kind))),
+                survival(store, only=ObjectFilter(type=str(kind))),
                 "generation",
                 "age",
                 "held_objects_share",
@@ -326,7 +332,7 @@ def test_objects_that_were_there_at_the_beginning_are_told_apart_and_have_no_age
     before = Life(1, 1, 16, 0, -1, died_in=2, looks=[1])
     new = Life(1, 1, 24, 0, 0, died_in=1)
     with MadeUp([before, new], [False, False], [24, 24], 24).store() as store:
-        found = totals(store, By.TYPE)
+        found = totals(store, GroupBy.TYPE)
         assert rows_of(found, "allocated_objects", "survived_objects", "died_objects") == [
             (1, 1, 2)
         ]
@@ -341,16 +347,16 @@ def test_objects_that_were_there_at_the_beginning_are_told_apart_and_have_no_age
 def test_a_trace_without_objects_or_collections_is_answered_with_empty_tables() -> None:
     with MadeUp([], [], [], 0).store() as store:
         for found in (
-            totals(store, By.TYPE),
+            totals(store, GroupBy.TYPE),
             collections(store),
             distribution(store),
             survival(store),
-            spans(store, By.SITE),
-            each_collection(store, By.SITE),
+            spans(store, GroupBy.SITE),
+            each_collection(store, GroupBy.SITE),
         ):
             assert not found.rows
         with pytest.raises(GCspyError, match="it has none"):
-            in_collection(store, By.TYPE, 1)
+            in_collection(store, GroupBy.TYPE, 1)
     with MadeUp([Life(1, 1, 16, 0, 0)], [], [], 16).store() as store:
         assert rows_of(
             survival(store, Clock.COLLECTIONS), "generation", "age", "held_bytes_share"
@@ -360,7 +366,7 @@ def test_a_trace_without_objects_or_collections_is_answered_with_empty_tables() 
 def test_findings_and_lives_are_written_as_parquet_with_their_names(
     program: MadeUp, store: LifeStore, tmp_path: Path
 ) -> None:
-    found = totals(store, By.TYPE)
+    found = totals(store, GroupBy.TYPE)
     store.write(found, tmp_path / "types.parquet")
     with duckdb.connect() as engine:
         assert engine.execute(f"SELECT * FROM '{tmp_path}/types.parquet'").fetchall() == list(
@@ -370,7 +376,7 @@ def test_findings_and_lives_are_written_as_parquet_with_their_names(
         lives = engine.execute(
             f"SELECT count(*), sum(size), count(DISTINCT (type_name, site_name)) FROM '{tmp_path}/lives.parquet'"
         ).fetchone()
-        assert lives == (*counted(program.own()), len(totals(store, By.SITE).rows))
+        assert lives == (*counted(program.own()), len(totals(store, GroupBy.SITE).rows))
     with pytest.raises(OSError, match="nowhere"):
         store.write(found, tmp_path / "nowhere" / "types.parquet")
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from gcspy_objects.analysis.findings import Findings
 from gcspy_objects.analysis.gather import gather
-from gcspy_objects.analysis.kinds import By, Only, collections, in_collection, totals
+from gcspy_objects.analysis.kinds import GroupBy, ObjectFilter, collections, in_collection, totals
 from gcspy_objects.analysis.lifetimes import distribution
 from gcspy_objects.analysis.store import LifeStore
 from gcspy_objects.analysis.survival import Clock, survival
@@ -60,7 +60,7 @@ def by_type(findings: Findings, *names: str) -> dict[str, tuple[int, ...]]:
 
 
 def test_as_many_objects_of_each_type_were_allocated_as_the_program_said(sample: Sample) -> None:
-    found = by_type(totals(sample.store, By.TYPE), "allocated_objects")
+    found = by_type(totals(sample.store, GroupBy.TYPE), "allocated_objects")
     told = sample.told("allocated")
     assert told
     for name, count, *_ in told:
@@ -69,12 +69,12 @@ def test_as_many_objects_of_each_type_were_allocated_as_the_program_said(sample:
 
 def test_as_many_were_allocated_at_a_site_as_the_program_said(sample: Sample) -> None:
     for site, kind, count, *_ in sample.told("allocated_at_site"):
-        found = totals(sample.store, By.SITE, Only(type=kind, site=f"{site}(*"))
+        found = totals(sample.store, GroupBy.SITE, ObjectFilter(type=kind, site=f"{site}(*"))
         assert sum(numbers(found, "allocated_objects")) == int(count)
 
 
 def test_as_many_were_left_as_the_program_held_at_its_end(sample: Sample) -> None:
-    found = by_type(totals(sample.store, By.TYPE), "left_objects")
+    found = by_type(totals(sample.store, GroupBy.TYPE), "left_objects")
     told = (
         sample.told("live")
         + [line[:2] for line in sample.told("live@end")]
@@ -86,7 +86,7 @@ def test_as_many_were_left_as_the_program_held_at_its_end(sample: Sample) -> Non
 
 
 def test_what_died_and_what_is_left_is_what_was_allocated(sample: Sample) -> None:
-    for by in By:
+    for by in GroupBy:
         found = totals(sample.store, by)
         for unit in ("objects", "bytes"):
             allocated, died, left = (
@@ -105,9 +105,9 @@ def test_what_died_and_what_is_left_is_what_was_allocated(sample: Sample) -> Non
 def test_what_is_held_of_a_type_at_the_greatest_age_is_what_did_not_die(
     sample: Sample, clock: Clock
 ) -> None:
-    kinds = totals(sample.store, By.TYPE, top=3)
+    kinds = totals(sample.store, GroupBy.TYPE, top=3)
     for kind, died in zip(kinds.column("type_name"), numbers(kinds, "died_objects"), strict=True):
-        found = survival(sample.store, clock, Only(type=str(kind)))
+        found = survival(sample.store, clock, ObjectFilter(type=str(kind)))
         rows = [row for row in found.rows if row[0] == "all"]
         shares = [float(str(row[4])) for row in rows]
         assert shares[0] == 1
@@ -149,6 +149,6 @@ def test_what_survived_a_full_collection_is_the_class_histogram_that_the_vm_logg
             sample.internal[name]: row for name, row in sample.log[number].histogram.items()
         }
         found = by_type(
-            in_collection(sample.store, By.TYPE, number), "survived_objects", "survived_bytes"
+            in_collection(sample.store, GroupBy.TYPE, number), "survived_objects", "survived_bytes"
         )
         assert {name: row for name, row in found.items() if row[0]} == histogram

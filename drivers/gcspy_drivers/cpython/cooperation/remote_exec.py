@@ -21,7 +21,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.memory import Memory
-from gcspy_drivers.remote.writing import write
+from gcspy_drivers.remote.memory_writer import write
 
 __all__ = ["FIRST_VERSION", "RemoteScript"]
 

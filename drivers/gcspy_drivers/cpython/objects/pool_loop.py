@@ -76,7 +76,7 @@ class PoolLoop:
         self._in_use = np.zeros(self._most, dtype=np.bool_)
         self._holders: I64 = np.empty((_HOLDERS, HOLDER_WORDS + 2), dtype=np.int64)
         self._fill: I64 = np.zeros(4, dtype=np.int64)
-        self._tally: I64 = np.zeros(0, dtype=np.int64)
+        self._accounting: I64 = np.zeros(0, dtype=np.int64)
         self.entries: list[I32] = []
         self.holders: list[I64] = []
 
@@ -104,8 +104,8 @@ class PoolLoop:
                 return None
             nodes = int(self._fill[1])
             self._fill[0] = self._fill[2] = self._fill[3] = 0
-            if len(self._tally) != len(columns.address) + 1:
-                self._tally = np.zeros(len(columns.address) + 1, dtype=np.int64)
+            if len(self._accounting) != len(columns.address) + 1:
+                self._accounting = np.zeros(len(columns.address) + 1, dtype=np.int64)
             end = self._code.look_into(
                 copies.words.view(np.int64),
                 copies.address.view(np.int64),
@@ -125,7 +125,7 @@ class PoolLoop:
                 good,
                 sums,
                 self._in_use,
-                self._tally,
+                self._accounting,
                 self._entries,
                 self._heads,
                 self._head_rows,

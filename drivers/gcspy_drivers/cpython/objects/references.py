@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
-from gcspy_drivers.cpython.objects.copying import HeapCopy
+from gcspy_drivers.cpython.objects.heap_copy import HeapCopy
 from gcspy_drivers.cpython.objects.kernels import RECENT
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import Outward

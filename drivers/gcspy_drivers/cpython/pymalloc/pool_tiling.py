@@ -1,13 +1,13 @@
 """Which pools a tile has: one, or a power of two of neighbours in one arena when there are too many pools.
 
-How cells are grouped is `gcspy_drivers.kit.grouping`; knows where pools are and not what they hold.
+How cells are grouped is `gcspy_drivers.kit.grouped_tiling`; knows where pools are and not what they hold.
 """
 
 from __future__ import annotations
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
-from gcspy_drivers.kit.grouping import GroupedTiles, GroupedTiling
+from gcspy_drivers.kit.grouped_tiling import GroupedTiles, GroupedTiling
 
 __all__ = ["HeapTiles", "PoolTiles", "tile_pools"]
 

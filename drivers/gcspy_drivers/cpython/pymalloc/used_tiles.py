@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
-from gcspy_drivers.kit.grouping import GroupedTiling
+from gcspy_drivers.kit.grouped_tiling import GroupedTiling
 from gcspy_server.api import Control, ServerSpace
 
 __all__ = ["show_carved"]

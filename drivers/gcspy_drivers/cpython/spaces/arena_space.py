@@ -14,7 +14,7 @@ from gcspy_drivers.cpython.pymalloc.pool_tables import CONTENTS, PoolTables
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.pymalloc.pools import PoolState, block_bytes, capacities
 from gcspy_drivers.cpython.pymalloc.used_tiles import show_carved
-from gcspy_drivers.kit.grouping import GroupedTiling
+from gcspy_drivers.kit.grouped_tiling import GroupedTiling
 from gcspy_drivers.kit.streams import add_amount, add_bytes, add_enumeration, hide, show_names
 from gcspy_server.api import DetailFunction, ExtentNames, PaintStyle, Presentation, Server
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
-from gcspy_drivers.cpython.spaces.keeper_space import KeeperSpace
+from gcspy_drivers.cpython.spaces.arena_pinning_space import ArenaPinningSpace
 from gcspy_drivers.cpython.spaces.large_space import LargeSpace
 from gcspy_drivers.cpython.spaces.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.spaces.reference_space import ReferenceSpace
@@ -42,7 +42,7 @@ class ObjectView:
         self._heaps: dict[int, ObjectSpace] = {}
         self._tracked: dict[int, TrackedSpace] = {}
         self._references: dict[int, ReferenceSpace] = {}
-        self._arenas: dict[int, KeeperSpace] = {}
+        self._arenas: dict[int, ArenaPinningSpace] = {}
         self._large: LargeSpace | None = None
 
     @property
@@ -97,7 +97,7 @@ class ObjectView:
                 self._heaps[ident] = ObjectSpace(
                     server, title_of("Objects", ident), geometry, self._types, tiles=mine
                 )
-                self._arenas[ident] = KeeperSpace(
+                self._arenas[ident] = ArenaPinningSpace(
                     server, title_of("Objects in arenas", ident), geometry, self._types, tiles=mine
                 )
             if references and ident not in self._references and ident in self._heaps:

@@ -46,7 +46,7 @@ def walk(
     maps: I64,
     gaps: I64,
     marks: I64,
-    _tally: I64,
+    _accounting: I64,
     _touched: I64,
     sums: I64,
     entries: I64,

@@ -20,15 +20,15 @@ I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
 
-# Why a walk stopped: `walking.Stop`.
+# Why a walk stopped: `heap_walk.Stop`.
 _DONE, _UNKNOWN, _BAD, _MORE, _ROOM = 0, 1, 2, 3, 4
 # `form.Header`, `klasses.Shape`, `klasses.Trait`.
 _NARROW, _PLAIN = 0, 1
 _ARRAY, _MIRROR, _CHUNK = 2, 3, 4
 _FILLER, _REFERENCES = 1, 2
-# `walking.STATE`.
+# `heap_walk.STATE`.
 _AT, _FILLED, _WORD = 0, 1, 2
-# `walking.PLACE`.
+# `heap_walk.PLACE`.
 _ADDRESS, _STOP, _TILES, _SHIFT, _SURVIVES, _REFERS, _YOUNG, _LOW, _GRAIN, _BASE = (
     0,
     1,
@@ -74,9 +74,9 @@ def walk(
     Args:
         words: The copy.
         end: How many words of it there are.
-        state: By `walking.STATE`: the word to begin at, how many entries there are, and the word that tells a class that is not known.
+        state: By `heap_walk.STATE`: the word to begin at, how many entries there are, and the word that tells a class that is not known.
             Changed.
-        place: By `walking.PLACE`: address of the first word, the one behind the last object, address of the span's first tile, binary
+        place: By `heap_walk.PLACE`: address of the first word, the one behind the last object, address of the span's first tile, binary
             logarithm of a tile, whether ages are counted, whether references are, whether the span is young; and of ``references``
             and ``generations`` the address of the first tile or grain, binary logarithm of a grain, and the address of tile 0. Then up to
             which address marks tell what is alive, the address of the first bit of ``marks``, and binary logarithm of a bit's bytes. Last,
@@ -97,7 +97,7 @@ def walk(
         generations: (grains,) 1: young, 0: old, -1: neither.
 
     Returns:
-        Why it stopped, by `walking.Stop`.
+        Why it stopped, by `heap_walk.Stop`.
     """
     at, filled = int(state[_AT]), int(state[_FILLED])
     address, stop, tiles, shift = place[_ADDRESS], place[_STOP], place[_TILES], place[_SHIFT]

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.objects.found import HeapObjects
+from gcspy_drivers.hotspot.objects.heap_objects import HeapObjects
 from gcspy_drivers.kit.streams import add_bytes, add_count
 from gcspy_server.api import (
     ColumnKind,

@@ -17,7 +17,7 @@ from gcspy_drivers.hotspot.vm.code_cache import CodeHeapReading, find_code_cache
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_server.api import Server
 
-__all__ = ["Beside"]
+__all__ = ["NonHeap"]
 
 _POOLS: Final = {
     "metaspace": "sun.gc.metaspace.",
@@ -27,7 +27,7 @@ _REST: Final = 4
 """The code cache is read again after this many times what reading it took: it has thousands of blocks, and changes slowly."""
 
 
-class Beside:
+class NonHeap:
     """What one JVM has beside its heap.
 
     Args:

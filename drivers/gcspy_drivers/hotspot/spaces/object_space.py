@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.heaps.tile_streams import MOST_TILE_BYTES, add_bytes
-from gcspy_drivers.hotspot.objects.found import AGES, REFERENCE, SUM, HeapObjects
+from gcspy_drivers.hotspot.objects.heap_objects import AGES, REFERENCE, SUM, HeapObjects
 from gcspy_drivers.hotspot.objects.layout import HeapLayout
 from gcspy_drivers.hotspot.spaces.class_space import TYPES, ClassSpace, ClassTable
 from gcspy_drivers.kit.streams import U4_MAX, add_amount, add_category, add_count

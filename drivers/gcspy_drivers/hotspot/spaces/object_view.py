@@ -15,14 +15,14 @@ from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 from gcspy_drivers.hotspot.heaps.heap_view import OBJECTS, REFERENCES, HeapView
 from gcspy_drivers.hotspot.objects import machine_code
 from gcspy_drivers.hotspot.objects.form import read_form
+from gcspy_drivers.hotspot.objects.heap_walk import HeapCopy, Walker
 from gcspy_drivers.hotspot.objects.tlabs import ThreadBuffers
-from gcspy_drivers.hotspot.objects.walking import HeapCopy, Walker
 from gcspy_drivers.hotspot.spaces.class_space import ClassSpace
 from gcspy_drivers.hotspot.spaces.object_space import AgeSpace, ObjectSpace, ReferenceSpace
 from gcspy_drivers.hotspot.vm.collection_counts import Collections
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.hotspot.vm.klasses import Klasses
-from gcspy_drivers.kit.copying import Copier
+from gcspy_drivers.kit.copier import Copier
 from gcspy_server.api import GatherRequest, Server, ServerSpace
 
 __all__ = ["ObjectView"]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gcspy_drivers.kit.embedded import EmbeddedSession
+from gcspy_drivers.kit.embedded_session import EmbeddedSession
 from gcspy_drivers.simulator import loops
 from gcspy_drivers.simulator.driver.clock import Clock
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds

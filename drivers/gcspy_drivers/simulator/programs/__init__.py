@@ -9,7 +9,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.programs.adversary import CardMarking, Fragmentation, Rings
 from gcspy_drivers.simulator.programs.churn import BinaryTrees, Queue, Reptile
-from gcspy_drivers.simulator.programs.longlived import GCold, Leak, LRUCache, Paraffins
+from gcspy_drivers.simulator.programs.long_lifetimes import GCold, Leak, LRUCache, Paraffins
 from gcspy_drivers.simulator.programs.program import Program, Run, from_file
 
 __all__ = ["PROGRAMS", "Program", "Run", "from_file", "make_run"]

@@ -23,7 +23,7 @@ from gcspy_client.model.compare.comparison import (
 from gcspy_client.model.compare.difference import codes_of, difference, scale_of
 from gcspy_client.model.compare.difference_source import signed_words
 from gcspy_client.model.palette import ONLY_LEFT, ONLY_RIGHT, UNKNOWN, UNUSED, ZERO, Theme
-from gcspy_client.model.renderers.arranged import TilesRenderer
+from gcspy_client.model.renderers.cell_renderers import TilesRenderer
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.feeding import uniform
 from tests.client.model.compare.test_difference import sides, state_of

@@ -21,7 +21,6 @@ from gcspy_client.model.palette import (
     Theme,
     sequential,
 )
-from gcspy_client.model.renderers.arranged import HilbertRenderer, TilesRenderer
 from gcspy_client.model.renderers.bivariate import (
     STEPS,
     BivariateRenderer,
@@ -29,6 +28,7 @@ from gcspy_client.model.renderers.bivariate import (
     bivariate,
     legend,
 )
+from gcspy_client.model.renderers.cell_renderers import HilbertRenderer, TilesRenderer
 from gcspy_client.model.renderers.multiples import SmallMultiples
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.feeding import uniform

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from gcspy_client.model.palette import LOW, OVERFLOW, UNKNOWN, Theme, categorical, sequential
 from gcspy_client.model.renderers import Renderer
-from gcspy_client.model.renderers.arranged import (
+from gcspy_client.model.renderers.bars import DistributionRenderer, ProfileRenderer, distribution_of
+from gcspy_client.model.renderers.cell_renderers import (
     ArrangedRenderer,
     HilbertRenderer,
     RowsRenderer,
     TilesRenderer,
 )
-from gcspy_client.model.renderers.bars import DistributionRenderer, ProfileRenderer, distribution_of
 from gcspy_client.model.renderers.hilbert import fit_curve, number_at, place_of
 from gcspy_client.model.renderers.multiples import MultiplesRenderer
 from gcspy_client.model.renderers.order import TileOrder, order_by

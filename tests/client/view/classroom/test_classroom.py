@@ -112,10 +112,19 @@ def test_names_are_shown_as_text_and_told_apart(
     teacher.docks.show("class")
     wait(lambda: teacher.docks["class"].in_sight)
     pupil.classroom.call("<b>Eve</b>\u202e\n", remember=False)
-    wait(lambda: any(seat.name == "<b>Eve</b>" for seat in teacher.classroom.seats))
+    wait(
+        lambda: any(
+            participant.name == "<b>Eve</b>" for participant in teacher.classroom.participants
+        )
+    )
     assert teacher.classroom.panel.words.textFormat() is Qt.TextFormat.PlainText
     pupil.classroom.call(teacher.link.person, remember=False)
-    wait(lambda: all(seat.name.endswith(f"({seat.number})") for seat in teacher.classroom.seats))
+    wait(
+        lambda: all(
+            participant.name.endswith(f"({participant.number})")
+            for participant in teacher.classroom.participants
+        )
+    )
 
 
 def test_the_join_line_has_the_fingerprint_and_no_token_and_is_copied(watched: Watched) -> None:

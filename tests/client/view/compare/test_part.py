@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from gcspy_client.model.compare.comparison import Compared
-from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.palette import LOW, ZERO, Theme, diverging
 from gcspy_client.view.compare.difference_view import DifferenceView
 from gcspy_client.view.spaces.canvas import TileCanvas

@@ -22,7 +22,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from benchmarks.harness.watchdog import Watchdog
-from gcspy_client.model.derived import DerivedSource
+from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.history import filler
 from gcspy_client.model.history.graph import HistoryGraph
 from gcspy_client.model.history.painter import HistoryPainter

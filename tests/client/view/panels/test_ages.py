@@ -44,7 +44,7 @@ def window(
         Recording.open(traced.path),
         address,
         beginning=Beginning(running=False),
-        teller=traced.teller,
+        query_service=traced.query_service,
     ):
         made = make_window(address)
         wait(lambda: made.session.events_seen > 0)

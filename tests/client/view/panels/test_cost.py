@@ -21,7 +21,7 @@ from gcspy_server.api import (
     StringNames,
     UniformNames,
 )
-from gcspy_server.interpreter.spending import BUDGET
+from gcspy_server.interpreter.cost_accounting import BUDGET
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
 
@@ -72,7 +72,7 @@ class Costly:
             self.server.finish(0)
             # A session that is behind has events left out as well, which is not what is tested here.
             deadline = time.monotonic() + 60
-            while len(self.server._core.outbox) > 4 and time.monotonic() < deadline:
+            while len(self.server._core.handoff_queue) > 4 and time.monotonic() < deadline:
                 time.sleep(0.001)
         return levels
 

@@ -10,7 +10,7 @@ import pytest
 from gcspy_drivers.traced import TracedOptions
 from gcspy_protocol.playback import Seek
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, Playing, serve_recording
+from gcspy_replay.player import Beginning, PlayerThread, serve_recording
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -33,19 +33,19 @@ def traced() -> Iterator[TracedRecording]:
 
 
 @pytest.fixture
-def playing(traced: TracedRecording, socket_directory: Path) -> Iterator[Playing]:
+def playing(traced: TracedRecording, socket_directory: Path) -> Iterator[PlayerThread]:
     recording = Recording.open(traced.path)
     with serve_recording(
         recording,
         f"unix:{socket_directory}/s",
         beginning=Beginning(running=False),
-        teller=traced.teller,
+        query_service=traced.query_service,
     ) as made:
         yield made
 
 
 @pytest.fixture
-def window(playing: Playing, make_window: MakeWindow, wait: Wait) -> MainWindow:
+def window(playing: PlayerThread, make_window: MakeWindow, wait: Wait) -> MainWindow:
     made = make_window(playing.addresses[0])
     wait(lambda: made.session.interpreter.last_event is not None)
     return made

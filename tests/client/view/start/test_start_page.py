@@ -17,7 +17,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from gcspy.demo.running import running_workload
+from gcspy.demo.demo_process import running_workload
 from gcspy.hosts.launcher import front_door
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch

@@ -13,9 +13,9 @@ from gcspy_protocol.triggers import Trigger, TriggerAction
 
 from gcspy_server.api import LEVEL, Listening, Server, ServerDescription, UniformNames
 from gcspy_server.interpreter.core import Audience
-from gcspy_server.interpreter.spending import BUDGET
+from gcspy_server.interpreter.cost_accounting import BUDGET
 from gcspy_server.interpreter.transmission import Snapshot
-from gcspy_session.wants import EVERYTHING
+from gcspy_session.interest import EVERYTHING
 from tests.server.viewer import Viewer
 
 Serve = Callable[..., Listening]
@@ -50,7 +50,9 @@ class Costly:
         # A session that is behind has events left out as well, which is not what is tested here.
         deadline = time.monotonic() + 60
         while (
-            not self.stands_in and len(self.server._core.outbox) > 4 and time.monotonic() < deadline
+            not self.stands_in
+            and len(self.server._core.handoff_queue) > 4
+            and time.monotonic() < deadline
         ):
             time.sleep(0.001)
         self.now += 10 * MS
@@ -62,7 +64,7 @@ class Costly:
                     stream.data[:] = request.occurrence % 256
         self.server.finish(0)
         if self.stands_in:
-            self.items += self.server._core.outbox.take()
+            self.items += self.server._core.handoff_queue.take()
         return request is not None
 
     def events(self, number: int) -> list[int]:
@@ -71,10 +73,10 @@ class Costly:
         return [first + at for at in range(number) if self.event()]
 
     def listened(self) -> None:
-        """Stand in for a session: what is handed over waits in the outbox."""
+        """Stand in for a session: what is handed over waits in the handoff_queue."""
         core = self.server._core
         core.publish()
-        core.outbox.open(lambda: None)
+        core.handoff_queue.open(lambda: None)
         core.set_audience(Audience(clients=1, wants=EVERYTHING))
         self.stands_in = True
         self.events(30)  # the beginning is free
@@ -82,7 +84,7 @@ class Costly:
 
     def taken(self) -> list[object]:
         """What was handed over since it was asked last."""
-        items, self.items = self.items + list(self.server._core.outbox.take()), []
+        items, self.items = self.items + list(self.server._core.handoff_queue.take()), []
         return items
 
 
@@ -222,9 +224,9 @@ def test_a_lower_level_is_given_between_and_its_cost_is_kept_apart() -> None:
     few, objects = space.add_stream("few", maximum=255), space.add_stream("objects", maximum=255)
     core = server._core
     core.publish()
-    core.outbox.open(lambda: None)
+    core.handoff_queue.open(lambda: None)
     core.set_audience(Audience(clients=1, wants=EVERYTHING))
-    levels, items = [], list(core.outbox.take())
+    levels, items = [], list(core.handoff_queue.take())
     for _ in range(2000):
         now += 10 * MS
         server.take_setting(LEVEL)
@@ -237,7 +239,7 @@ def test_a_lower_level_is_given_between_and_its_cost_is_kept_apart() -> None:
             if level == 3:
                 objects.data[:] = 1
         server.finish(0)
-        items += core.outbox.take()
+        items += core.handoff_queue.take()
     assert {one: levels.count(one) for one in (1, 2, 3)}[3] in range(3, 7)
     assert levels.count(2) > 100
     (_, told) = server.settings
@@ -261,7 +263,7 @@ def test_where_one_gathering_takes_long_spaces_take_turns_and_the_others_keep_th
     streams = [space.add_stream("used", maximum=255) for space in spaces]
     core = server._core
     core.publish()
-    core.outbox.open(lambda: None)
+    core.handoff_queue.open(lambda: None)
     core.set_audience(Audience(clients=1, wants=EVERYTHING))
     covered: list[tuple[int, ...]] = []
     items: list[object] = []
@@ -279,7 +281,7 @@ def test_where_one_gathering_takes_long_spaces_take_turns_and_the_others_keep_th
                 now += 50 * MS
                 stream.data[:] = request.occurrence % 256
         server.finish(0)
-        items += core.outbox.take()
+        items += core.handoff_queue.take()
     single = [one for one in covered if len(one) == 1]
     assert len(single) > 10
     assert {len(one) for one in covered} == {1, 4}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from gcspy_objects.heap.views import Snapshot
 from gcspy_objects.trace import Trace
 
-__all__ = ["Range", "Sought", "rows_of", "sought_of"]
+__all__ = ["Range", "ObjectSearch", "rows_of", "sought_of"]
 
 Range = tuple[int, int]
 """First and last number, both among it."""
@@ -45,7 +45,7 @@ _LONGEST: Final = 2000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sought:
+class ObjectSearch:
     """What objects are sought; what is empty or None does not matter.
 
     Attributes:
@@ -59,7 +59,7 @@ class Sought:
     address: Range | None = None
 
 
-def sought_of(text: str) -> Sought:
+def sought_of(text: str) -> ObjectSearch:
     """Read what is sought.
 
     Raises:
@@ -84,7 +84,7 @@ def sought_of(text: str) -> Sought:
             names.append((key, match[3].lower(), match[2] == "="))
         else:
             raise CommandError(f"{word!r}: nothing is called {match[1]!r}; say {', '.join(_KEYS)}")
-    return Sought(names=tuple(names), size=ranges.get("size"), address=ranges.get("address"))
+    return ObjectSearch(names=tuple(names), size=ranges.get("size"), address=ranges.get("address"))
 
 
 def _range(key: str, text: str) -> Range:
@@ -114,7 +114,7 @@ def _number(key: str, text: str) -> int:
     return value
 
 
-def rows_of(heap: Snapshot, trace: Trace, sought: Sought) -> NDArray[np.int64]:
+def rows_of(heap: Snapshot, trace: Trace, sought: ObjectSearch) -> NDArray[np.int64]:
     """Return (n,) rows of the program's objects that are sought, by address."""
     there = ~heap.filler
     if sought.size is not None:

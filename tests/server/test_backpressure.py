@@ -10,12 +10,12 @@ import pytest
 from gcspy_protocol.messages import Event, State
 from gcspy_protocol.model import ControlState, EventFilter
 
+from gcspy_server.interpreter.backpressure import Backpressure
 from gcspy_server.interpreter.core import Audience
 from gcspy_server.interpreter.flow import Flow
-from gcspy_server.interpreter.room import Room
 from gcspy_server.interpreter.transmission import Snapshot
 from gcspy_session.capacity import Capacity
-from gcspy_session.wants import EVERYTHING
+from gcspy_session.interest import EVERYTHING
 from tests.server.target import START, Target
 
 MILLI = 1_000_000
@@ -31,7 +31,7 @@ class Waited:
         self.flow = Flow(self.posted.append, longest_hold_secs=None)
         if alive:
             self.flow.pulse()
-        self.room = Room(self.flow, longest_hold_nanos=longest_hold_nanos)
+        self.room = Backpressure(self.flow, longest_hold_nanos=longest_hold_nanos)
 
     @contextmanager
     def waiting(self, *, held_nanos: int = 0) -> Iterator[list[int]]:
@@ -135,14 +135,18 @@ def test_nobody_waits_for_clients_that_have_gone() -> None:
 
 
 def taken(target: Target) -> list[Event]:
-    return [item.event for item in target.server._core.outbox.take() if isinstance(item, Snapshot)]
+    return [
+        item.event
+        for item in target.server._core.handoff_queue.take()
+        if isinstance(item, Snapshot)
+    ]
 
 
 def watched(*, longest_hold_secs: float | None = None) -> Target:
     target = Target(longest_hold_secs=longest_hold_secs)
     core = target.server._core
     core.publish()
-    core.outbox.open(lambda: None)
+    core.handoff_queue.open(lambda: None)
     core.set_audience(Audience(clients=1, wants=EVERYTHING))
     core.flow.pulse()
     return target
@@ -173,7 +177,7 @@ def test_a_session_that_is_behind_is_waited_for_and_no_event_is_left_out() -> No
     seen: list[Event] = []
     with target.running(*[START] * 200) as progress:
         while progress.events < 200:
-            if core.room.held or progress.events == 200:  # the outbox has all that may wait
+            if core.room.held or progress.events == 200:  # the handoff_queue has all that may wait
                 seen += taken(target)
                 core.room.tell(seen[-1].sequence if seen else 0, (Capacity(1000, 1 << 40, LONG),))
     seen += taken(target)
@@ -185,7 +189,7 @@ def test_what_else_waits_for_the_session_leaves_no_event_out() -> None:
     core = target.server._core
     core.room.tell(0, (Capacity(1000, 1 << 40, LONG),))
     for _ in range(20):
-        core.outbox.post(State(state=ControlState.RUNNING))
+        core.handoff_queue.post(State(state=ControlState.RUNNING))
     assert target.event(START)
 
 

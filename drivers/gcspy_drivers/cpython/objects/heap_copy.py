@@ -18,7 +18,7 @@ from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.blocks import PoolCopies, judge_copies
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
-from gcspy_drivers.kit.copying import RecordBuffers
+from gcspy_drivers.kit.copier import RecordBuffers
 from gcspy_drivers.remote.memory import Gather, Memory
 
 __all__ = ["COPY_BYTES", "HeapCopy"]

@@ -17,7 +17,7 @@ from gcspy.output.detail_text import print_table, rows_as_json
 from gcspy.output.terminal import say
 from gcspy_server.api import AttachOptions, Server, ServerSpace
 
-__all__ = ["Looked", "look_once", "print_as_json", "print_as_text"]
+__all__ = ["OneShot", "look_once", "print_as_json", "print_as_text"]
 
 _OBJECTS = 3
 _MOST_LOOKS = 3
@@ -25,7 +25,7 @@ _MOST_LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class OneShot:
     """What was found.
 
     Attributes:
@@ -43,7 +43,7 @@ class Looked:
     table: DetailTable
 
 
-def look_once(pid: int, kind: str, *, most: int, drivers: tuple[str, ...] = ()) -> Looked:
+def look_once(pid: int, kind: str, *, most: int, drivers: tuple[str, ...] = ()) -> OneShot:
     """Attach to a process, gather once, ask what all of it is made of, and let go.
 
     Args:
@@ -69,7 +69,7 @@ def look_once(pid: int, kind: str, *, most: int, drivers: tuple[str, ...] = ()) 
                 continue
             answer = server.ask(Query(number=1, space=space.id, kind=kind, most=most))
             if answer.state is AnswerState.ANSWERED:
-                return Looked(
+                return OneShot(
                     pid, described.name, space.name, events[-1].gather_nanos, answer.table
                 )
     finally:
@@ -88,7 +88,7 @@ def _whole_space(server: Server, kind: str) -> ServerSpace | None:
     return next((space for space in server.spaces if kind in space.schema.details), None)
 
 
-def print_as_json(found: Looked) -> None:
+def print_as_json(found: OneShot) -> None:
     """One JSON object; unknown is null."""
     data = {
         "pid": found.pid,
@@ -99,7 +99,7 @@ def print_as_json(found: Looked) -> None:
     say(json.dumps(data, indent=2))
 
 
-def print_as_text(found: Looked) -> None:
+def print_as_text(found: OneShot) -> None:
     """A table for people."""
     say(f"{found.name}, looked into for {found.gather_nanos / 1e6:.0f} ms")
     print_table(found.table)

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.remote import stopping
+from gcspy_drivers.remote import process_hold
 from gcspy_drivers.remote.process import Process
-from gcspy_drivers.remote.stopping import held
+from gcspy_drivers.remote.process_hold import held
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 # Eight threads that count, in a file that we map too, and a ninth that starts and ends short ones all the time.
@@ -60,7 +60,7 @@ def advances(counters: Counters) -> None:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give threads long to stand still: the machine that runs this may be busy."""
-    monkeypatch.setattr(stopping, "STOP_SECS", 30.0)
+    monkeypatch.setattr(process_hold, "STOP_SECS", 30.0)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_killed_while_it_holds_it_leaves_the_target_running(counting: tuple[int,
     program = (
         "import sys, time\n"
         "from gcspy_drivers.remote.process import Process\n"
-        "from gcspy_drivers.remote.stopping import held\n"
+        "from gcspy_drivers.remote.process_hold import held\n"
         f"with held(Process({pid}), longest_secs=600):\n"
         "    print('held', flush=True); time.sleep(600)\n"
     )
@@ -204,8 +204,8 @@ def test_threads_that_do_not_stand_still_are_let_go(
     counting: tuple[int, Counters], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid, counters = counting
-    monkeypatch.setattr(stopping, "STOP_SECS", 0.0)
-    monkeypatch.setattr(stopping.Hold, "_is_still", lambda *_: False)
+    monkeypatch.setattr(process_hold, "STOP_SECS", 0.0)
+    monkeypatch.setattr(process_hold.Hold, "_is_still", lambda *_: False)
     with (
         Process(pid) as process,
         pytest.raises(TargetError, match="did not stand still"),

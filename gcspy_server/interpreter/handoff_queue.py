@@ -1,6 +1,6 @@
 """The one hand-over between the driver's thread and the trio thread.
 
-    driver's thread            outbox                    trio thread
+    driver's thread            handoff_queue                    trio thread
     finish() ── Snapshot ──▶ ┌────────┐
     hold()  ── StateChange ─▶ │ in one │ ── take() ──▶ every client's queue
     publish ─ SchemaChange ─▶ │  order │
@@ -8,7 +8,7 @@
 
 Everything that goes through is finished and never changed again, so nothing is
 copied and nothing is locked on the way: a deque's `append` and `popleft` are
-atomic. The order in the outbox is the order in which every client is told.
+atomic. The order in the handoff_queue is the order in which every client is told.
 Knows no clients; does not know what it carries.
 """
 
@@ -18,12 +18,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-__all__ = ["Outbox"]
+__all__ = ["HandoffQueue"]
 
 Item = TypeVar("Item")
 
 
-class Outbox(Generic[Item]):
+class HandoffQueue(Generic[Item]):
     """A queue from any thread to one, which is woken by a function that is safe to call from any."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 from gcspy_client.model.panels.trigger_list import Firing, operand_words
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton
-from gcspy_client.view.widgets.elided import ElidedLabel
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["FiredNotice"]
 

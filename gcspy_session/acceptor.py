@@ -14,7 +14,7 @@ import trio
 from gcspy_protocol.handshake.credentials import Channel
 
 from gcspy_session.listeners import Listener
-from gcspy_session.spare import SpareDescriptor
+from gcspy_session.spare_descriptor import SpareDescriptor
 from gcspy_session.transport import Transport, peer_of
 
 __all__ = ["Host", "accept_all"]

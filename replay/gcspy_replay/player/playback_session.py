@@ -1,6 +1,6 @@
 """One playback and the clients that see it: the one whose playback it is, and those who follow.
 
-    clients ──commands──▶ ┌ the screening's task, one thing after the other ┐ ──pictures, state──▶ every viewer's queue
+    clients ──commands──▶ ┌ the playback_session's task, one thing after the other ┐ ──pictures, state──▶ every viewer's queue
     the clock ──due─────▶ └ reading and decoding in a worker thread ────────┘
 
 The leader, whose playback it is, gets every event, however slowly it reads: the playback waits for it. A follower
@@ -27,13 +27,13 @@ from gcspy_replay.playback import Move, Playback, Sender, keyframe_of
 from gcspy_replay.player.leader import LeaderOf
 from gcspy_replay.player.picture import Picture
 from gcspy_session.client import Behind, Client
-from gcspy_session.vigil import Vigil
-from gcspy_session.wants import Wants
+from gcspy_session.controller_watchdog import ControllerWatchdog
+from gcspy_session.interest import Interest
 
 if TYPE_CHECKING:
     from gcspy_replay.player.host import ScreeningHost
 
-__all__ = ["Begin", "Screening", "Work", "nanos_now"]
+__all__ = ["Begin", "PlaybackSession", "Work", "nanos_now"]
 
 Work = Callable[[Playback, int], Move | None]
 """Something done to a playback at a time, in a worker thread; what it shows is told to the viewers."""
@@ -74,7 +74,7 @@ def nanos_now() -> int:
     return int(trio.current_time() * 1e9)
 
 
-class Screening:
+class PlaybackSession:
     """One playback and its viewers.
 
     Args:
@@ -87,7 +87,7 @@ class Screening:
         ready: Whether the first picture was shown, so that others may follow.
         successor: Number of the follower that inherits it; None: the first.
         silent: Number of the viewer that lost the lead by its silence; None: nobody did.
-        vigil: Whether the leader lives.
+        watchdog: Whether the leader lives.
     """
 
     def __init__(self, player: ScreeningHost, leader: Client, begin: Begin) -> None:
@@ -115,7 +115,7 @@ class Screening:
         self._budget: m.Budget | None = None
         self._lossless: dict[int, float] = {}
         self._full_since: float | None = None
-        self.vigil = Vigil(
+        self.watchdog = ControllerWatchdog(
             LeaderOf(player, self),
             silence_secs=player.options.silence_secs,
             succession_secs=player.options.succession_secs,
@@ -342,7 +342,7 @@ class Screening:
             self._share(picture, must=False)
         self._tell_changes()
 
-    def _picture(self, move: Move | None, wants: Iterable[Wants]) -> Picture | None:
+    def _picture(self, move: Move | None, wants: Iterable[Interest]) -> Picture | None:
         """What is sent of a move; in a worker thread."""
         if move is None:
             return None
@@ -350,7 +350,7 @@ class Screening:
         picture.prepare(wants)
         return picture
 
-    def _wants(self) -> set[Wants]:
+    def _wants(self) -> set[Interest]:
         return {client.wants for client in self.viewers}
 
     # ------------------------------------------------------------------ telling

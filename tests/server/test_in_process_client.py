@@ -34,7 +34,7 @@ def test_every_event_is_handed_over_with_its_own_time_and_all_that_was_filled_in
     space = server.add_space("heap", names=UniformNames(0x1000, 16, 4))
     used = space.add_stream("Used", maximum=99)
     hearer = Hearer()
-    server.hand_over(hearer.take, wall_offset_nanos=7)
+    server.deliver_to(hearer.take, wall_offset_nanos=7)
     assert hearer.state.welcome is not None
     assert (hearer.state.welcome.server, hearer.state.welcome.wall_offset_nanos) == ("computed", 7)
     for number in range(1, 200):
@@ -67,4 +67,4 @@ def test_a_server_that_listens_hands_nothing_over(tmp_path_factory: pytest.TempP
         server.serve(f"unix:{tmp_path_factory.mktemp('s')}/s"),
         pytest.raises(LocalProtocolError, match="listens already"),
     ):
-        server.hand_over(lambda _data: None)
+        server.deliver_to(lambda _data: None)

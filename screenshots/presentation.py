@@ -1,4 +1,4 @@
-"""Takes pictures of a window that presents, as a projector and a large screen show it: ``python screenshots/presenting.py``."""
+"""Takes pictures of a window that presents, as a projector and a large screen show it: ``python screenshots/presentation.py``."""
 
 from __future__ import annotations
 

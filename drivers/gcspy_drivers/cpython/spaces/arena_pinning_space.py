@@ -18,14 +18,14 @@ from gcspy_drivers.cpython.target import HeapObjects
 from gcspy_drivers.kit.streams import add_amount, add_category, hide, show_names
 from gcspy_server.api import Control, ExtentNames, Server
 
-__all__ = ["KeeperSpace"]
+__all__ = ["ArenaPinningSpace"]
 
 _NAMED_TYPES = 3
 _EASY_BLOCKS = 64
 """An arena that so few blocks keep is told of by name."""
 
 
-class KeeperSpace:
+class ArenaPinningSpace:
     """The objects in each arena of one pymalloc.
 
     Args:

@@ -17,7 +17,7 @@ from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from gcspy_drivers.cooperative.held_events import HELLO_SECS, HeldEvents
 from gcspy_drivers.cooperative.line import StubEvent
-from gcspy_drivers.kit.sampled import CLOCK, SampledDriver
+from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import (
     AttachOptions,

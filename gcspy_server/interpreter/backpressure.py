@@ -1,7 +1,7 @@
 """Room for lossless clients: how the driver's thread waits until each can take one more event (SPEC.md 8.6).
 
     driver's thread                            session's thread
-    posted() ── in flight ──▶ outbox ──▶ shares it out
+    posted() ── in flight ──▶ handoff_queue ──▶ shares it out
     wait()   ◀──── capacities ────────── tell(), after each event shared and each one sent
 
 What is in flight counts against what the session last told, so that the driver's thread
@@ -19,7 +19,7 @@ from collections import deque
 from gcspy_server.interpreter.flow import Flow
 from gcspy_session.capacity import Capacity
 
-__all__ = ["Room"]
+__all__ = ["Backpressure"]
 
 _NANOS = 1_000_000_000
 _LOOK_SECS = 0.5
@@ -29,7 +29,7 @@ _MOST_IN_FLIGHT = 16
 """So many events at most are on their way to the session, however much room there is behind it."""
 
 
-class Room:
+class Backpressure:
     """Where the driver's thread waits for lossless clients.
 
     Args:
@@ -50,7 +50,7 @@ class Room:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody is waited for now: then no event may be left out for a full outbox."""
+        """Whether anybody is waited for now: then no event may be left out for a full handoff_queue."""
         return bool(self._capacities)
 
     @property

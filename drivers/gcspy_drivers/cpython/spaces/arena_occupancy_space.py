@@ -17,17 +17,17 @@ from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.pymalloc.pools import PoolState, capacities
 from gcspy_drivers.cpython.spaces.arena_space import class_names, dominant_classes
-from gcspy_drivers.kit.grouping import GroupedTiling
+from gcspy_drivers.kit.grouped_tiling import GroupedTiling
 from gcspy_drivers.kit.streams import add_amount, add_enumeration, hide, show_names
 from gcspy_server.api import Control, ExtentNames, PaintStyle, Server
 
-__all__ = ["ReturnSpace"]
+__all__ = ["ArenaOccupancySpace"]
 
 _SPARSE_SHARE = 4
 """An arena of which less than one part in so many is in use is called sparse."""
 
 
-class ReturnSpace:
+class ArenaOccupancySpace:
     """The arenas of one pymalloc, each as a whole.
 
     Args:

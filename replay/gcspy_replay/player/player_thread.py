@@ -9,14 +9,14 @@ from types import TracebackType
 
 from gcspy_replay.file import Recording
 from gcspy_replay.player.player import Beginning, Player
-from gcspy_replay.player.questions import Teller
+from gcspy_replay.player.questions import TraceQueryService
 from gcspy_session.options import SessionOptions
 from gcspy_session.thread import SessionThread
 
-__all__ = ["Playing", "serve_recording"]
+__all__ = ["PlayerThread", "serve_recording"]
 
 
-class Playing:
+class PlayerThread:
     """A recording that can be joined, until this is closed; made by `serve_recording`.
 
     Attributes:
@@ -31,7 +31,7 @@ class Playing:
         """Say goodbye to every client, stop listening and close the recording."""
         self._thread.stop()
 
-    def __enter__(self) -> Playing:
+    def __enter__(self) -> PlayerThread:
         return self
 
     def __exit__(
@@ -50,8 +50,8 @@ def serve_recording(
     options: SessionOptions | None = None,
     beginning: Beginning | None = None,
     growing: bool | None = None,
-    teller: Teller | None = None,
-) -> Playing:
+    query_service: TraceQueryService | None = None,
+) -> PlayerThread:
     """Let clients in, from a thread of its own.
 
     Args:
@@ -61,7 +61,7 @@ def serve_recording(
         options: Limits and deadlines.
         beginning: How each playback begins.
         growing: Whether a recorder may still write it; None: if it was not closed.
-        teller: Who is asked what is in a tile, at the event that a playback shows; None: nobody can tell.
+        query_service: Who is asked what is in a tile, at the event that a playback shows; None: nobody can tell.
 
     Raises:
         LinkError: An address is taken, or may not be listened at.
@@ -74,10 +74,10 @@ def serve_recording(
             options=options,
             beginning=beginning,
             growing=growing,
-            teller=teller,
+            query_service=query_service,
         )
         thread = SessionThread(lambda: player, addresses, token=token)
-        return Playing(thread.start(), thread)
+        return PlayerThread(thread.start(), thread)
     except BaseException:
         recording.close()
         raise

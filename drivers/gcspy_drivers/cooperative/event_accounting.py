@@ -1,4 +1,4 @@
-"""`Tally`: tells a stub which events somebody wants, and counts those that it did not tell of.
+"""`EventAccounting`: tells a stub which events somebody wants, and counts those that it did not tell of.
 
 A stub counts every event and tells of some. Which of the others nobody wanted, the budget left out, or are lost is the server's to say
 (`Server.skip`); that a number belongs to the time in which nobody wanted any is known here only. Knows the stub's page and
@@ -8,12 +8,12 @@ the server's API; knows no runtime.
 from __future__ import annotations
 
 from gcspy_drivers.cooperative.line import StubEvent, StubLine
-from gcspy_server.api import NEVER, Outlook, Server
+from gcspy_server.api import NEVER, EventForecast, Server
 
-__all__ = ["Tally"]
+__all__ = ["EventAccounting"]
 
 
-class Tally:
+class EventAccounting:
     """Keeps the session's counts in step with one stub's.
 
     Args:
@@ -37,7 +37,7 @@ class Tally:
         outlooks = [server.outlook(kind) for kind in self._kinds]
         if inside and outlooks[1].period == 1:
             # Half of a collection tells little: who was told of its start is told of its end, whether or not that is gathered.
-            outlooks[1] = Outlook(1)
+            outlooks[1] = EventForecast(1)
         # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
         first = min((one.not_before_nanos for one in outlooks if one.period), default=NEVER)
         for number, outlook in enumerate(outlooks):

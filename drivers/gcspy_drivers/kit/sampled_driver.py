@@ -21,7 +21,7 @@ from typing import ClassVar, Final, Unpack
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.remote.process import Process
-from gcspy_drivers.remote.waiting import waited_nanos
+from gcspy_drivers.remote.run_delay import waited_nanos
 from gcspy_server.api import (
     LEVEL,
     AttachOptions,

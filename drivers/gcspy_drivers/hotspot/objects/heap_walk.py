@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.objects import arrays, machine_code
-from gcspy_drivers.hotspot.objects.found import REFERENCE, HeapObjects, SpanObjects
+from gcspy_drivers.hotspot.objects.heap_objects import REFERENCE, HeapObjects, SpanObjects
 from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, Span, SpanKind
 from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.objects.tlabs import Buffers, ThreadBuffers
 from gcspy_drivers.hotspot.vm.klasses import Klasses
-from gcspy_drivers.kit.copying import CHUNK_BYTES, Copier, Piece
+from gcspy_drivers.kit.copier import CHUNK_BYTES, Copier, Piece
 from gcspy_drivers.remote.memory import MAX_READ_BYTES
 
 __all__ = ["HeapCopy", "Stop", "Walker"]
@@ -184,7 +184,7 @@ class Walker:
         self._copier = copier
         self._threads = threads
         self._heap = heap
-        self._tally: I64 = np.zeros((0, 2), dtype=np.int64)
+        self._accounting: I64 = np.zeros((0, 2), dtype=np.int64)
         self._touched: I64 = np.zeros(0, dtype=np.int64)
         self._entries: I64 = np.zeros((_ENTRIES, 4), dtype=np.int64)
         self._state: I64 = np.zeros(len(STATE), dtype=np.int64)
@@ -507,8 +507,8 @@ class _Step:
 
     def _run_once(self) -> int:
         walker, klasses = self._walker, self._walker._klasses
-        if len(walker._tally) < len(klasses.classes):
-            walker._tally = np.zeros((len(klasses.classes), 2), dtype=np.int64)
+        if len(walker._accounting) < len(klasses.classes):
+            walker._accounting = np.zeros((len(klasses.classes), 2), dtype=np.int64)
             walker._touched = np.zeros(len(klasses.classes), dtype=np.int64)
         function = arrays.walk if self._code is None else self._code.walk
         found = self._found
@@ -524,7 +524,7 @@ class _Step:
             klasses.maps,
             self._gaps,
             self._marks,
-            walker._tally,
+            walker._accounting,
             walker._touched,
             found.sums,
             walker._entries,

@@ -30,7 +30,7 @@ from gcspy_objects.heap.table import Table, program, rows_of_runs
 from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Fate, ObjectFlag
 from gcspy_objects.records import CollectionKind, Flag, Kind, RecordBatch, SpaceKind
 
-__all__ = ["Collecting"]
+__all__ = ["OpenCollection"]
 
 Longs = NDArray[np.int64]
 
@@ -58,7 +58,7 @@ _FULL: Final = (CollectionKind.FULL, CollectionKind.FULL_SNAPSHOT)
 _SNAPSHOTS: Final = (CollectionKind.MINOR_SNAPSHOT, CollectionKind.FULL_SNAPSHOT)
 
 
-class Collecting:
+class OpenCollection:
     """The collection that is under way.
 
     Args:

@@ -3,7 +3,7 @@
 Who makes a recording of what is computed, and not watched, need not wait for a connection. What is handed over are the very bytes
 that a client that wants everything would get, from the preamble on.
 
-Knows the outbox and the codec; does not know what becomes of the bytes.
+Knows the handoff_queue and the codec; does not know what becomes of the bytes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from gcspy_protocol.messages import (
 
 from gcspy_server.interpreter.core import Core, Item, SchemaChange, SettingsChanged, TriggersChanged
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
-from gcspy_session.wants import EVERYTHING
+from gcspy_session.interest import EVERYTHING
 
-__all__ = ["HandOver"]
+__all__ = ["InProcessClient"]
 
 
-class HandOver:
-    """Takes what comes out of the outbox after each event, in the driver's thread.
+class InProcessClient:
+    """Takes what comes out of the handoff_queue after each event, in the driver's thread.
 
     Args:
-        core: The driver's side; nobody else has opened its outbox.
+        core: The driver's side; nobody else has opened its handoff_queue.
         welcome: How the server introduces itself.
         take: Is given the bytes.
     """
@@ -56,7 +56,7 @@ class HandOver:
         take(preamble() + b"".join(encode(message).data for message in bootstrap))
 
     def _after(self, _event: Event) -> None:
-        for item in self._core.outbox.take():
+        for item in self._core.handoff_queue.take():
             data = self._bytes_of(item)
             if data:
                 self._take(data)

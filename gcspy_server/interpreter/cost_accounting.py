@@ -18,7 +18,7 @@ from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_server.interpreter.budget import ALL, PART, BudgetKeeper
 from gcspy_server.interpreter.setting_table import SettingTable
 
-__all__ = ["ANY_LEVEL", "BUDGET", "LEVEL", "PART", "Spending"]
+__all__ = ["ANY_LEVEL", "BUDGET", "LEVEL", "PART", "CostAccounting"]
 
 LEVEL = 1
 """Number of the setting "Level" of a driver that has levels."""
@@ -36,7 +36,7 @@ _FREE_NANOS = 250_000_000
 _MILLIONTHS = 1_000_000
 
 
-class Spending:
+class CostAccounting:
     """Decides and counts for one server.
 
     Args:

@@ -20,7 +20,7 @@ from gcspy_protocol.codec import encode
 
 from gcspy_session.client import Client, log
 
-__all__ = ["Vigil", "watch_controllers"]
+__all__ = ["ControllerWatchdog", "watch_controllers"]
 
 _LOOK_SECS = 0.25
 _PING_SECS = 0.5
@@ -80,7 +80,7 @@ class Controlled(Protocol):
         """Say who inherits."""
 
 
-async def watch_controllers(vigils: Callable[[], Iterable[Vigil]]) -> None:
+async def watch_controllers(vigils: Callable[[], Iterable[ControllerWatchdog]]) -> None:
     """Look after the controllers that there are, until cancelled."""
     looked = trio.current_time()
     while True:
@@ -88,13 +88,13 @@ async def watch_controllers(vigils: Callable[[], Iterable[Vigil]]) -> None:
         now = trio.current_time()
         late = now - looked > _LOOK_SECS + _LATE_SECS
         looked = now
-        for vigil in list(vigils()):
+        for watchdog in list(vigils()):
             if late:
-                vigil.excuse(now)
-            vigil.look(now)
+                watchdog.excuse(now)
+            watchdog.look(now)
 
 
-class Vigil:
+class ControllerWatchdog:
     """Looks after one controller.
 
     Args:

@@ -13,8 +13,8 @@ from bisect import bisect_right
 from collections import OrderedDict
 
 import numpy as np
-from gcspy_objects.finding import rows_of, sought_of
 from gcspy_objects.heap import Snapshot
+from gcspy_objects.object_search import rows_of, sought_of
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
@@ -33,13 +33,13 @@ from gcspy_drivers.traced.tables import by_category, object_table, place_of
 from gcspy_drivers.traced.whole import Whole
 from gcspy_server.api import DetailTable
 
-__all__ = ["Teller"]
+__all__ = ["TraceQueryService"]
 
 _KEPT = 3
 """Heaps of events that were asked about: a user asks several things about one, and steps back and forth."""
 
 
-class Teller:
+class TraceQueryService:
     """Tells what is in a tile, in a space, or in all of the heap. May be asked in any thread, one at a time.
 
     Args:

@@ -13,7 +13,7 @@ from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import Mode, PauseActsOn, Role
 
 from gcspy.connection.link import Link, connect
-from gcspy.connection.reconnecting_link import LastingLink
+from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy_server.api import Listening
 from tests.server.relay import Relay
 from tests.server.target import START, Target
@@ -29,7 +29,7 @@ def relay(socket_directory: Path) -> Iterator[Relay]:
     found.close()
 
 
-def next_of(link: LastingLink, kind: type[m.Message]) -> m.Message:
+def next_of(link: ReconnectingLink, kind: type[m.Message]) -> m.Message:
     return next(message for message in link if isinstance(message, kind))
 
 
@@ -42,7 +42,7 @@ def test_it_goes_on_over_a_lost_connection(serve: Serve, relay: Relay) -> None:
     target = Target()
     relay.lead_to(serve(target).addresses[0])
     said: list[str] = []
-    with LastingLink(lambda: connect(relay.address), within_secs=10, say=said.append) as link:
+    with ReconnectingLink(lambda: connect(relay.address), within_secs=10, say=said.append) as link:
         first = next_of(link, m.Welcome)
         target.event(START)
         event = next_of(link, m.Event)
@@ -64,7 +64,7 @@ def test_it_goes_on_over_a_lost_connection(serve: Serve, relay: Relay) -> None:
 
 def test_without_patience_it_is_a_link_like_any(serve: Serve, relay: Relay) -> None:
     relay.lead_to(serve(Target()).addresses[0])
-    with LastingLink(lambda: connect(relay.address)) as link:
+    with ReconnectingLink(lambda: connect(relay.address)) as link:
         next_of(link, m.Counters)
         relay.cut()
         with pytest.raises(LinkError):
@@ -73,7 +73,7 @@ def test_without_patience_it_is_a_link_like_any(serve: Serve, relay: Relay) -> N
 
 def test_patience_ends(serve: Serve, socket_directory: Path) -> None:
     relay = Relay(socket_directory / "mortal", serve(Target()).addresses[0])
-    with LastingLink(lambda: connect(relay.address), within_secs=0.05) as link:
+    with ReconnectingLink(lambda: connect(relay.address), within_secs=0.05) as link:
         next_of(link, m.Counters)
         relay.close()
         assert link.receive(0) is None, "what waits no longer gets no answer yet"
@@ -87,7 +87,7 @@ def test_patience_ends(serve: Serve, socket_directory: Path) -> None:
 
 def test_a_goodbye_is_no_loss(serve: Serve) -> None:
     listening = serve(Target())
-    with LastingLink(lambda: connect(listening.addresses[0]), within_secs=10) as link:
+    with ReconnectingLink(lambda: connect(listening.addresses[0]), within_secs=10) as link:
         listening.close()
         assert isinstance(list(link)[-1], m.Goodbye)
         assert link.closed
@@ -96,7 +96,7 @@ def test_a_goodbye_is_no_loss(serve: Serve) -> None:
 
 def test_a_server_that_is_not_there_at_first_is_not_waited_for(socket_directory: Path) -> None:
     with pytest.raises(LinkError, match="cannot connect"):
-        LastingLink(lambda: connect(f"unix:{socket_directory}/nobody"), within_secs=60)
+        ReconnectingLink(lambda: connect(f"unix:{socket_directory}/nobody"), within_secs=60)
 
 
 @pytest.mark.parametrize("code", [ErrorCode.TOO_SLOW, ErrorCode.PROTOCOL])
@@ -114,7 +114,7 @@ def test_who_was_too_slow_comes_back_and_who_was_wrong_does_not(
     real = serve(Target()).addresses[0]
     with (
         FakeServer(socket_directory / "fake", says) as fake,
-        LastingLink(dial_in_turn(fake.address, real), within_secs=10) as link,
+        ReconnectingLink(dial_in_turn(fake.address, real), within_secs=10) as link,
     ):
         if code is ErrorCode.TOO_SLOW:
             next_of(link, m.Counters)
@@ -134,7 +134,7 @@ def test_who_is_refused_does_not_ask_again(serve: Serve, relay: Relay) -> None:
             raise Refused("no token", code="token")
         return connect(relay.address)
 
-    with LastingLink(dial, within_secs=10) as link:
+    with ReconnectingLink(dial, within_secs=10) as link:
         next_of(link, m.Counters)
         relay.cut()
         with pytest.raises(Refused, match="no token"):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from gcspy_session.client import Client
 
-__all__ = ["Ungreeted"]
+__all__ = ["PendingConnections"]
 
 
-class Ungreeted:
+class PendingConnections:
     """Clients that have connected and were neither let in nor refused.
 
     Args:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from gcspy_protocol.messages import Subscription
 
-__all__ = ["EVERYTHING", "NOTHING", "Wants", "union_of"]
+__all__ = ["EVERYTHING", "NOTHING", "Interest", "union_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
+class Interest:
     """A set of spaces and streams.
 
     Attributes:
@@ -24,7 +24,7 @@ class Wants:
     spaces: tuple[tuple[int, frozenset[int] | None], ...] | None
 
     @classmethod
-    def of(cls, subscriptions: Iterable[Subscription] | None) -> Wants:
+    def of(cls, subscriptions: Iterable[Subscription] | None) -> Interest:
         """What a Subscribe message asks for."""
         if subscriptions is None:
             return EVERYTHING
@@ -42,18 +42,18 @@ class Wants:
                 return stream is None or streams is None or stream in streams
         return False
 
-    def only(self, space: int) -> Wants:
+    def only(self, space: int) -> Interest:
         """What is wanted of one space."""
         if self.spaces is None:
-            return Wants(((space, None),))
-        return Wants(tuple(one for one in self.spaces if one[0] == space))
+            return Interest(((space, None),))
+        return Interest(tuple(one for one in self.spaces if one[0] == space))
 
 
-EVERYTHING = Wants(None)
-NOTHING = Wants(())
+EVERYTHING = Interest(None)
+NOTHING = Interest(())
 
 
-def union_of(wants: Iterable[Wants]) -> Wants:
+def union_of(wants: Iterable[Interest]) -> Interest:
     """What anybody wants."""
     wanted: dict[int, frozenset[int] | None] = {}
     for one in wants:
@@ -61,7 +61,7 @@ def union_of(wants: Iterable[Wants]) -> Wants:
             return EVERYTHING
         for space, streams in one.spaces:
             _add(wanted, space, streams)
-    return Wants(tuple(sorted(wanted.items(), key=lambda item: item[0])))
+    return Interest(tuple(sorted(wanted.items(), key=lambda item: item[0])))
 
 
 def _add(
