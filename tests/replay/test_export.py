@@ -15,7 +15,7 @@ from gcspy_protocol.model import Naming, Presentation, Space, Stream
 from gcspy_protocol.text.cells import cell_text
 from gcspy_replay.file import MemorySource, MemoryStore, Recording
 from gcspy_replay.file.export import csv_file, mcap_file, parquet_file
-from gcspy_replay.file.export.tables import SUMMARY_COLUMNS, TILE_COLUMNS, Wanted
+from gcspy_replay.file.export.tables import SUMMARY_COLUMNS, TILE_COLUMNS, Batch, Wanted
 from mcap.reader import make_reader
 from pyarrow import parquet
 
@@ -222,3 +222,9 @@ def test_a_name_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(tmp_path: 
         if not tiles:
             assert [row["value"] for row in rows] == ["-1", "1", "1"]
             assert {row["cause"] for row in rows} == {"'\tcause"}
+
+
+def test_tiles_without_addresses_have_empty_cells_and_not_zeros() -> None:
+    columns = {"address": np.zeros(2, dtype=np.uint64), "value": np.array([4, 5])}
+    assert csv_file._cells(Batch(columns, None, addresses=False), "address") == [None, None]
+    assert csv_file._cells(Batch(columns, None, addresses=True), "address") == [0, 0]

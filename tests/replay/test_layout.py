@@ -133,6 +133,14 @@ def test_everything_is_read_as_it_was_written() -> None:
     read_preamble(pack_preamble())
 
 
+@pytest.mark.parametrize("field", ["number", "first"])
+def test_a_chunk_that_claims_an_impossible_number_is_none(field: str) -> None:
+    assert read_chunk(split(pack_chunk(HEAD._replace(**{field: (1 << 62) - 1})))[1], 0)
+    impossible = split(pack_chunk(HEAD._replace(**{field: 1 << 62})))[1]
+    with pytest.raises(CorruptChunk, match="no chunk begins here"):
+        read_chunk(impossible, 0)
+
+
 @given(st.data())
 def test_bytes_behind_the_known_end_are_skipped(data: st.DataObject) -> None:
     more = data.draw(st.binary(max_size=30))

@@ -78,8 +78,6 @@ class _Disturbed(KillRound):
             client = self._client(address if relay is None else relay.address, clock)
             self._mark()
             self._disturb(client, relay)
-            if relay is None or not relay.done.is_set():
-                self._killed_nanos = time.monotonic_ns()
             seen = _lines(witness)
             self._wait(lambda: _lines(witness) > seen + 5, "others get no events", server, witness)
         finally:

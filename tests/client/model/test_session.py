@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from gcspy_client.model.history.summaries import SummaryHistory
 from gcspy_client.model.session import Session, tile_rows, tile_title
 from gcspy_client.model.shell.link_status import retry_delay_secs
+from gcspy_client.model.spaces.tile_text import tile_text
 from tests.client.feeding import PAGE, Feed, follow, kept
 
 HEAP = Space(
@@ -245,3 +247,13 @@ def test_waiting_between_tries_grows_to_five_seconds() -> None:
     assert delays[0] == 0.25
     assert delays == sorted(delays)
     assert max(delays) == 5.0
+
+
+def test_a_tile_as_text_names_its_event_and_space(session: Session) -> None:
+    text = tile_text(session, 2, 3)
+    event = session.interpreter.last_event
+    assert event is not None
+    name = session.interpreter.event_name(event.event)
+    assert re.search(rf"^Event +(event 1, )?{name} #{event.occurrence}$", text, re.M), text
+    assert re.search(r"^Space +Main, 10 tiles$", text, re.M)
+    assert "Whole space" in text

@@ -89,3 +89,8 @@ def test_a_buffer_unpacks_to_no_more_than_the_most_regular_one_of_the_vm(
     bomb = pack(bytes(2 << 20))
     assert len(bomb) < 3000
     assert buffers._unpack(bomb) is lzw.Damage.TOO_LONG
+
+
+def test_a_code_that_stands_for_nothing_yet_is_damage() -> None:
+    """Codes become 9 bits long, and the first of these is 256: there is no entry before the first code."""
+    assert lzw.unpack_plainly(bytes([0xFF, 0x80, 0, 0]), ROOM) is lzw.Damage.NO_ENTRY

@@ -11,7 +11,13 @@ from gcspy_protocol.model import DTYPES, Control, Naming, Presentation, Space, S
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.compare.difference import codes_of, difference, scale_of, summary_of
+from gcspy_client.model.compare.difference import (
+    _renumbered,
+    codes_of,
+    difference,
+    scale_of,
+    summary_of,
+)
 from gcspy_client.model.palette import LOW, ONLY_LEFT, ONLY_RIGHT, SIDES, UNKNOWN, UNUSED, ZERO
 from gcspy_client.model.raster import pool
 from gcspy_client.model.tile_source import StreamSource
@@ -191,3 +197,9 @@ def test_the_scale_holds_the_share_that_was_asked_for(values: list[int], share: 
     within = sum(count for size, count in sizes.items() if size <= scale)
     assert within >= share * sum(sizes.values()) - 1e-9
     assert scale in sizes or not sizes
+
+
+def test_every_name_has_its_number_of_the_other_list_also_the_first() -> None:
+    table = np.array([5, -1, 7], dtype=np.int64)
+    values = np.array([0, 1, 2, 3, -1], dtype=np.int32)
+    assert _renumbered(values, table).tolist() == [5, -1, 7, -1, -1]

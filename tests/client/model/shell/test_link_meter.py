@@ -83,3 +83,14 @@ def test_only_the_latest_ping_is_waited_for() -> None:
     assert meter.round_trip_nanos is None
     meter.ponged(2, 5700)
     assert meter.round_trip_nanos == 700
+
+
+def test_rates_are_of_the_latest_seconds_and_none_of_a_time_when_nobody_looked() -> None:
+    meter = LinkMeter()
+    assert meter.rates(100.0).events is None, "nothing to compare with"
+    meter.take(1200, [event(1), event(2), event(3)])
+    rates = meter.rates(112.0)
+    assert (rates.events, rates.wire_bytes) == (0.25, 100.0), "twelve seconds are not too long"
+    meter.take(1200, [event(4)])
+    rates = meter.rates(112.0 + 12.1)
+    assert (rates.events, rates.wire_bytes) == (None, None)
