@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from gcspy_client.model.attendance import Seat, summary_words
+from gcspy_client.model.attendance import Participant, summary_words
 
 
-def seat(
+def one(
     number: int,
     *,
     leads: bool = False,
     following: bool = False,
     behind: int = 0,
     stalled: bool = False,
-) -> Seat:
-    return Seat(
+) -> Participant:
+    return Participant(
         number=number,
         name=f"n{number}",
         ours=False,
@@ -28,14 +28,14 @@ def seat(
 
 def test_one_is_alone_and_two_are_present() -> None:
     assert summary_words([]) == "Nobody else is here."
-    assert summary_words([seat(1)]) == "Nobody else is here."
-    assert summary_words([seat(1), seat(2)]) == "2 present"
+    assert summary_words([one(1)]) == "Nobody else is here."
+    assert summary_words([one(1), one(2)]) == "2 present"
 
 
 def test_who_leads_does_not_follow_and_who_is_stalled_is_not_behind() -> None:
-    seats = [
-        seat(1, leads=True, following=True),
-        seat(2, following=True, behind=3),
-        seat(3, behind=9, stalled=True),
+    present = [
+        one(1, leads=True, following=True),
+        one(2, following=True, behind=3),
+        one(3, behind=9, stalled=True),
     ]
-    assert summary_words(seats) == "3 present, 1 follow, 1 behind, 1 stalled"
+    assert summary_words(present) == "3 present, 1 follow, 1 behind, 1 stalled"
