@@ -10,7 +10,7 @@ import hmac
 from gcspy_protocol.handshake.credentials import Channel
 from gcspy_protocol.messages import Error, ErrorCode, Hello
 
-from gcspy_session.transport import Transport
+from gcspy_session.network.transport import Transport
 
 __all__ = ["has_to_prove", "refusal_of"]
 

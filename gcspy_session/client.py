@@ -20,19 +20,19 @@ from typing import Protocol
 import trio
 from gcspy_protocol.connection import Connection, ConnectionState
 from gcspy_protocol.errors import RemoteProtocolError, Unproven, VersionMismatch
+from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.handshake.credentials import Credentials
 from gcspy_protocol.messages import Error, ErrorCode, Goodbye, Hello, Message, Missed, Proof
 from gcspy_protocol.model import Role
-from gcspy_protocol.transcoding import without_zstd
 
 from gcspy_session.admission import has_to_prove
 from gcspy_session.allowance import Allowance, Bucket
 from gcspy_session.capacity import Capacity
 from gcspy_session.interest import EVERYTHING, Interest
 from gcspy_session.lossless import Grant
+from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
 from gcspy_session.queue import ClientQueue, Entry, Kind, TooSlow
-from gcspy_session.transport import Transport
 
 __all__ = ["Behind", "Client", "Presence", "Shared", "log"]
 

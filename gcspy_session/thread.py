@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from gcspy_session.acceptor import Host, accept_all
 from gcspy_session.client import log
-from gcspy_session.listeners import Listener, close_all, open_all
+from gcspy_session.network.acceptor import Host, accept_all
+from gcspy_session.network.listeners import Listener, close_all, open_all
 
 __all__ = ["SessionThread"]
 

@@ -24,10 +24,10 @@ import numpy as np
 from gcspy_protocol import ClientInterpreter, Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode_event
-from gcspy_protocol.frame import HEADER, Frame, Header
+from gcspy_protocol.frames.frame import HEADER, Frame, Header
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Role, Space, Stream
-from gcspy_protocol.tiles import pack_tiles
-from gcspy_protocol.values import Stamp, StreamEncoder
+from gcspy_protocol.streams.tiles import pack_tiles
+from gcspy_protocol.streams.values import Stamp, StreamEncoder
 from gcspy_replay.file import (
     FileSource,
     FileStore,

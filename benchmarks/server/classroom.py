@@ -26,7 +26,7 @@ from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import LookAt
 from gcspy_protocol.codec import decode, encode
-from gcspy_protocol.frame import HEADER, Header, inflate
+from gcspy_protocol.frames.frame import HEADER, Header, inflate
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import Role

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gcspy_protocol.codec import decode
-from gcspy_protocol.frame import HEADER, Frame, Header, inflate
+from gcspy_protocol.frames.frame import HEADER, Frame, Header, inflate
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Message, SpaceDefined, Tiles
 from gcspy_protocol.model import Naming, Space, Stream
-from gcspy_protocol.tiles import pack_tiles
-from gcspy_protocol.values import Stamp, StreamEncoder, pack_delta, pack_key
+from gcspy_protocol.streams.tiles import pack_tiles
+from gcspy_protocol.streams.values import Stamp, StreamEncoder, pack_delta, pack_key
 from numpy.typing import NDArray
 
 from benchmarks.harness.figures import tell

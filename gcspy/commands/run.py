@@ -35,7 +35,7 @@ from gcspy.options import (
 from gcspy.output.share_lines import say_addresses
 from gcspy.output.terminal import say
 from gcspy_client.interruption import interruption_held_back
-from gcspy_session.address import default_address
+from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_server.api import Listening, Server

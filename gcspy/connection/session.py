@@ -14,7 +14,7 @@ from gcspy.hosts.playback_host import LAST, PlayingOptions
 from gcspy.hosts.process_host import BUDGET, LONGEST_HOLD_SECS, ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.recorder.named_recordings import names_recording
-from gcspy_session.address import default_address
+from gcspy_session.network.address import default_address
 
 __all__ = ["Place", "joinable", "somebody_listens"]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gcspy.output.terminal import say
-from gcspy_session.address import default_address, runtime_directory
+from gcspy_session.network.address import default_address, runtime_directory
 
 __all__ = ["own_token"]
 

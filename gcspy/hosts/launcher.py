@@ -14,7 +14,7 @@ from gcspy.hosts.playback_host import PlayingOptions, default_playing_address
 from gcspy.hosts.process_host import ServingOptions
 from gcspy.hosts.sidecar import command_of_sidecar, first_line
 from gcspy_client.model.shell.launcher import FrontDoor, Launch, Offer
-from gcspy_session.address import default_address
+from gcspy_session.network.address import default_address
 
 __all__ = ["front_door"]
 

@@ -149,6 +149,6 @@ def _launch(options: dict[str, object], theirs: socket.socket) -> subprocess.Pop
 
 
 def _default_path() -> str:
-    from gcspy_session.address import default_address
+    from gcspy_session.network.address import default_address
 
     return default_address(os.getpid()).path

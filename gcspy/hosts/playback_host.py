@@ -17,7 +17,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.exit_codes import ExitCode
 from gcspy.objects.trace_conversion import named_trace
 from gcspy.output.progress import progress_bar
-from gcspy_session.address import default_address
+from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording

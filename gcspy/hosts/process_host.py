@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gcspy_session.address import default_address
+from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_server.api import Listening, Server

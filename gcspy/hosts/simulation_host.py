@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gcspy_session.address import default_address
+from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_drivers.simulator.driver import Lockstep, SimulationOptions

@@ -11,7 +11,7 @@ import numpy as np
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
 from gcspy_protocol.messages import Event, Fired
 from gcspy_protocol.model import Naming, PaintStyle, Presentation, Stream
-from gcspy_protocol.named_stream import NamedStream
+from gcspy_protocol.streams.named_stream import NamedStream
 from gcspy_protocol.text.visible import visible
 
 __all__ = ["event_as_dict", "event_as_lines", "fired_as_line", "unit_of"]

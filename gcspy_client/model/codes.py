@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from gcspy_protocol.interpreter import SpaceState, StreamState
 from gcspy_protocol.model import Control, PaintStyle, Presentation, Stream
-from gcspy_protocol.named_stream import NamedStream
+from gcspy_protocol.streams.named_stream import NamedStream
 from numpy.typing import NDArray
 
 from gcspy_client.model.palette import (

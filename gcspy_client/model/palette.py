@@ -24,7 +24,7 @@ from functools import lru_cache
 
 import numpy as np
 from gcspy_protocol.model import Presentation, Stream
-from gcspy_protocol.named_stream import MOST_FREQUENT, NamedStream
+from gcspy_protocol.streams.named_stream import MOST_FREQUENT, NamedStream
 from numpy.typing import NDArray
 
 from gcspy_client.model.colour import (

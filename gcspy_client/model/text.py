@@ -12,7 +12,7 @@ from math import nan
 
 from gcspy_protocol.messages import Summary
 from gcspy_protocol.model import Control, Presentation, Stream
-from gcspy_protocol.named_stream import NamedStream
+from gcspy_protocol.streams.named_stream import NamedStream
 
 __all__ = [
     "UNKNOWN_TEXT",

@@ -9,7 +9,7 @@ Knows numbers; does not know what tiles hold.
 from __future__ import annotations
 
 import numpy as np
-from gcspy_protocol.names import TileNameTable
+from gcspy_protocol.streams.names import TileNameTable
 from numpy.typing import NDArray
 
 __all__ = ["NO_KEYS", "Keys", "TileKeys", "tile_keys"]

@@ -37,12 +37,12 @@ from gcspy_session.client import Behind, Client, log
 from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
 from gcspy_session.interest import NOTHING, Interest, union_of
 from gcspy_session.lossless import LosslessClients
+from gcspy_session.network.pending_connections import PendingConnections
+from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
-from gcspy_session.pending_connections import PendingConnections
 from gcspy_session.questions import Questions
 from gcspy_session.queue import Entry
 from gcspy_session.roles import Roles
-from gcspy_session.transport import Transport
 
 __all__ = ["Introduction", "Session"]
 

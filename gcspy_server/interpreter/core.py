@@ -31,9 +31,9 @@ from gcspy_protocol.messages import (
     State,
 )
 from gcspy_protocol.model import EventFilter, Space
+from gcspy_protocol.streams.values import Stamp
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
-from gcspy_protocol.values import Stamp
 
 from gcspy_server.interpreter.backpressure import Backpressure
 from gcspy_server.interpreter.contention import Contention

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gcspy_protocol.codec import encode, encode_event
-from gcspy_protocol.frame import Frame
+from gcspy_protocol.frames.frame import Frame
+from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Counters, Event, NewNames, SpaceInfo, Summary, Tiles
 from gcspy_protocol.model import CONTROL_STREAM, Control
-from gcspy_protocol.tiles import pack_tiles
-from gcspy_protocol.transcoding import without_zstd
-from gcspy_protocol.values import Stamp, StreamEncoder, pack_key
+from gcspy_protocol.streams.tiles import pack_tiles
+from gcspy_protocol.streams.values import Stamp, StreamEncoder, pack_key
 from numpy.typing import NDArray
 
 from gcspy_server.interpreter.gather_request import GatherRequest

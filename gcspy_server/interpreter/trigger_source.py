@@ -12,7 +12,7 @@ import numpy as np
 from gcspy_protocol.expression import Facts
 from gcspy_protocol.expression.client import used_tiles
 from gcspy_protocol.messages import Event
-from gcspy_protocol.values import Stamp
+from gcspy_protocol.streams.values import Stamp
 from numpy.typing import NDArray
 
 from gcspy_server.interpreter.transmission import SpaceSender

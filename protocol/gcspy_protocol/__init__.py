@@ -1,8 +1,8 @@
 """The GCspy wire protocol, without sockets: SPEC.md beside this package is its law.
 
 The door: `Connection` and `ClientInterpreter`, and the modules `messages`,
-`model` and `errors`. Encoding for many clients at once is in `values`, `codec`
-and `frame`. What stands in the door is imported when it is asked for: who needs the
+`model` and `errors`. Encoding for many clients at once is in `streams.values`, `codec`
+and `frames`. What stands in the door is imported when it is asked for: who needs the
 errors only, such as a command line that prints its help, does not load numpy.
 """
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance_frames import pack_attendance, read_attendance
-from gcspy_protocol.detail_frames import pack_details, read_details
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import (
+from gcspy_protocol.frames.attendance import pack_attendance, read_attendance
+from gcspy_protocol.frames.details import pack_details, read_details
+from gcspy_protocol.frames.fields import Fields, pack_map
+from gcspy_protocol.frames.frame import (
     FLAG_ZSTD,
     Frame,
     Header,
@@ -26,24 +26,29 @@ from gcspy_protocol.frame import (
     pack_frame,
     raw_size,
 )
-from gcspy_protocol.handshake.frames import pack_handshake, read_handshake
-from gcspy_protocol.handshake.messages import NONCE_BYTES
-from gcspy_protocol.limits import Limits
-from gcspy_protocol.messages import FrameType, Message
-from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
-from gcspy_protocol.playback import TIMELINE
-from gcspy_protocol.playback_frames import (
+from gcspy_protocol.frames.playback import (
     MOST_ROWS,
     pack_playback,
     read_filter,
     read_playback,
     write_filter,
 )
+from gcspy_protocol.frames.settings import pack_settings, read_settings
+from gcspy_protocol.frames.triggers import pack_trigger, read_trigger
+from gcspy_protocol.handshake.frames import pack_handshake, read_handshake
+from gcspy_protocol.handshake.messages import NONCE_BYTES
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import FrameType, Message
+from gcspy_protocol.model import ControlState, EventFilter, EventKind, Mode, PauseActsOn
+from gcspy_protocol.playback import TIMELINE
 from gcspy_protocol.schema import MAX_ENUM_NAMES, pack_space, read_space
-from gcspy_protocol.setting_frames import pack_settings, read_settings
-from gcspy_protocol.tiles import TILES_HEAD_BYTES, decode_tiles, needed_tiles_bytes, pack_tiles
-from gcspy_protocol.trigger_frames import pack_trigger, read_trigger
-from gcspy_protocol.values import (
+from gcspy_protocol.streams.tiles import (
+    TILES_HEAD_BYTES,
+    decode_tiles,
+    needed_tiles_bytes,
+    pack_tiles,
+)
+from gcspy_protocol.streams.values import (
     HEAD_BYTES,
     Stamp,
     decode_delta,

@@ -31,7 +31,7 @@ from gcspy_protocol.errors import (
     Unproven,
     VersionMismatch,
 )
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, raw_size
+from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header, raw_size
 from gcspy_protocol.handshake.credentials import VERSIONS, Channel, Credentials, new_nonce
 from gcspy_protocol.handshake.frames import HANDSHAKE_FRAMES, check_handshake_header
 from gcspy_protocol.handshake.proofs import Transcript, is_proof, key_of, proof_of

@@ -30,10 +30,10 @@ from gcspy_protocol.model import (
     Space,
     Stream,
 )
-from gcspy_protocol.named_stream import NamedStream, named, steady, tally
-from gcspy_protocol.names import TileNameTable
-from gcspy_protocol.remap import Remap
 from gcspy_protocol.schema import MAX_ENUM_NAMES
+from gcspy_protocol.streams.named_stream import NamedStream, named, steady, tally
+from gcspy_protocol.streams.names import TileNameTable
+from gcspy_protocol.streams.remap import Remap
 
 __all__ = ["ClientInterpreter", "EventChange", "SpaceState", "StreamState"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.fields import Fields
+from gcspy_protocol.frames.fields import Fields
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.model import Naming, PaintStyle, Presentation, Space, Stream
 

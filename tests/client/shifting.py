@@ -8,12 +8,12 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode_event
 from gcspy_protocol.connection import Connection
-from gcspy_protocol.frame import Frame
+from gcspy_protocol.frames.frame import Frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Mode, Naming, Role, Space, Stream
-from gcspy_protocol.tiles import pack_tiles
-from gcspy_protocol.values import Stamp, StreamEncoder
+from gcspy_protocol.streams.tiles import pack_tiles
+from gcspy_protocol.streams.values import Stamp, StreamEncoder
 from numpy.typing import NDArray
 
 from gcspy_client.model.playback.time_shift import TimeShift

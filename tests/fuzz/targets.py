@@ -22,8 +22,8 @@ from gcspy_objects.trace import open_trace
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 from gcspy_protocol.connection import Connection, ConnectionState, preamble
-from gcspy_protocol.explain import explain
 from gcspy_protocol.expression import parse
+from gcspy_protocol.frames.explain import explain
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.model import Role

@@ -11,7 +11,7 @@ from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.expression.evaluation import Operand
-from gcspy_protocol.frame import Frame
+from gcspy_protocol.frames.frame import Frame
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import (
     ControlState,

@@ -59,15 +59,30 @@ def test_every_room_is_a_root_and_has_a_contract() -> None:
     assert sources == set(PACKAGES) - {"gcspy"}, "gcspy, the front door, may import everything"
 
 
+SHARED = {"gcspy_drivers.remote", "gcspy_drivers.cooperative", "gcspy_drivers.kit"}
+"""Folders of the drivers' room that serve every driver."""
+
+
+def drivers() -> set[str]:
+    """Return the folders of the drivers' room that each know one runtime."""
+    folders = {
+        name for name in modules() if name.count(".") == 1 and name.startswith("gcspy_drivers.")
+    }
+    assert folders > SHARED
+    return folders - SHARED
+
+
 def test_every_driver_is_kept_apart_from_the_others() -> None:
     apart = next(
         set(contract["modules"]) for contract in CONTRACTS if contract["type"] == "independence"
     )
-    shared = {"gcspy_drivers.remote", "gcspy_drivers.cooperative", "gcspy_drivers.kit"}
-    drivers = {
-        name for name in modules() if name.count(".") == 1 and name.startswith("gcspy_drivers.")
-    }
-    assert apart == drivers - shared
+    assert apart == drivers()
+
+
+@pytest.mark.parametrize("shared", sorted(SHARED))
+def test_what_drivers_share_may_import_no_driver(shared: str) -> None:
+    contract = next(one for one in CONTRACTS if one.get("source_modules") == [shared])
+    assert drivers() - set(contract["forbidden_modules"]) == set()
 
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: str(contract["id"]))

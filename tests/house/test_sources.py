@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 import tokenize
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,23 @@ def test_no_file_names_a_path_of_somebody_s_machine_or_a_package_index(path: Pat
 def test_a_strange_path_is_noticed() -> None:
     assert STRANGE.search(b"see /" + b"root/x")
     assert not STRANGE.search(b"https://example.org/a/" + b"work/x and src/" + b"root/y")
+
+
+def crowded(names: list[str], most: int = 20) -> dict[str, int]:
+    """Return how many modules a folder has, for those that have more than a reader takes in at a glance."""
+    count = Counter(name.rpartition("/")[0] for name in names)
+    return {folder: modules for folder, modules in sorted(count.items()) if modules > most}
+
+
+def test_no_folder_holds_more_than_twenty_modules() -> None:
+    names = [
+        path.relative_to(ROOT).as_posix()
+        for path in committed()
+        if path.suffix == ".py" and not path.is_relative_to(ROOT / "tests")
+    ]
+    assert crowded(names) == {}
+
+
+def test_a_crowded_folder_is_noticed() -> None:
+    assert crowded([f"room/m{number}.py" for number in range(21)]) == {"room": 21}
+    assert crowded([f"room/m{number}.py" for number in range(20)]) == {}

@@ -14,12 +14,12 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection
-from gcspy_protocol.frame import Frame, pack_frame
+from gcspy_protocol.frames.frame import Frame, pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter, StreamState
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, EventKind, Mode, Naming, PauseActsOn, Role, Space
-from gcspy_protocol.tiles import pack_tiles
-from gcspy_protocol.values import Stamp, StreamEncoder
+from gcspy_protocol.streams.tiles import pack_tiles
+from gcspy_protocol.streams.values import Stamp, StreamEncoder
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 

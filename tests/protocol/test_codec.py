@@ -15,7 +15,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.codec import crc_of_crcs, decode, encode, encode_event, event_crc, unpack
 from gcspy_protocol.connection import may_send
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.frame import HEADER, Frame, Header, inflate
+from gcspy_protocol.frames.frame import HEADER, Frame, Header, inflate
 from gcspy_protocol.limits import CLIENT_LIMITS, SERVER_LIMITS, Limits
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import EventFilter, Role, Stream

@@ -19,7 +19,7 @@ from gcspy_protocol.connection import (
     preamble,
 )
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError, VersionMismatch
-from gcspy_protocol.frame import HEADER, pack_frame
+from gcspy_protocol.frames.frame import HEADER, pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message

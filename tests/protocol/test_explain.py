@@ -15,8 +15,8 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection, preamble
 from gcspy_protocol.errors import RemoteProtocolError
-from gcspy_protocol.explain import Explainer, explain, main
-from gcspy_protocol.frame import HEADER, pack_frame
+from gcspy_protocol.frames.explain import Explainer, explain, main
+from gcspy_protocol.frames.frame import HEADER, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import CONTROL_STREAM, Naming, Role, Space, Stream
@@ -274,7 +274,7 @@ def test_the_module_runs_and_a_reader_that_has_seen_enough_is_no_error(tmp_path:
     many = tmp_path / "many"
     many.write_bytes(START + encode(m.Ping(number=1)).data * 20_000)
     with subprocess.Popen(
-        [sys.executable, "-m", "gcspy_protocol.explain", str(many)],
+        [sys.executable, "-m", "gcspy_protocol.frames.explain", str(many)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:

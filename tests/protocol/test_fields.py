@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 import pytest
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.fields import Fields, pack_map
+from gcspy_protocol.frames.fields import Fields, pack_map
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 import zstandard
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, inflate, pack_frame
+from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header, inflate, pack_frame
 from gcspy_protocol.limits import Limits
 from hypothesis import given
 from hypothesis import strategies as st

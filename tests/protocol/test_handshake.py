@@ -17,7 +17,7 @@ from gcspy_protocol.errors import (
     Unproven,
     VersionMismatch,
 )
-from gcspy_protocol.frame import HEADER, pack_frame
+from gcspy_protocol.frames.frame import HEADER, pack_frame
 from gcspy_protocol.handshake.credentials import Channel, Credentials, channel_of, new_nonce
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import Role

@@ -8,7 +8,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.interpreter import ClientInterpreter, StreamState
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Space, Stream
-from gcspy_protocol.remap import Remap
+from gcspy_protocol.streams.remap import Remap
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from gcspy_protocol.model import PaintStyle, Stream
-from gcspy_protocol.named_stream import MOST_FREQUENT, steady
+from gcspy_protocol.streams.named_stream import MOST_FREQUENT, steady
 
 PLAIN = Stream(id=1, name="Type", dtype="u4", names_from=7)
 ZERO = Stream(id=1, name="Type", dtype="u4", names_from=7, zero=2, paint_style=PaintStyle.ZERO)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gcspy_protocol.messages import TileNames
 from gcspy_protocol.model import Naming
-from gcspy_protocol.names import TileNameTable
+from gcspy_protocol.streams.names import TileNameTable
 from hypothesis import given
 from hypothesis import strategies as st
 

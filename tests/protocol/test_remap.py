@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gcspy_protocol.remap import Remap
+from gcspy_protocol.streams.remap import Remap
 from hypothesis import given
 from hypothesis import strategies as st
 

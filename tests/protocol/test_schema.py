@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gcspy_protocol.errors import RemoteProtocolError
-from gcspy_protocol.fields import Fields, pack_map
+from gcspy_protocol.frames.fields import Fields, pack_map
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.model import PaintStyle, Presentation, Space, Stream
 from gcspy_protocol.schema import pack_space, read_space

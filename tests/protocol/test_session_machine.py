@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 from gcspy_protocol import messages as m
-from gcspy_protocol.frame import pack_frame
+from gcspy_protocol.frames.frame import pack_frame
 from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from gcspy_protocol import messages as m
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.frame import HEADER, Header, inflate
+from gcspy_protocol.frames.frame import HEADER, Header, inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Tiles
 from gcspy_protocol.model import Naming
-from gcspy_protocol.tiles import decode_tiles, pack_tiles
+from gcspy_protocol.streams.tiles import decode_tiles, pack_tiles
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,11 +8,11 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection, preamble
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Frame, Header, pack_frame
+from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Frame, Header, pack_frame
+from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Role
-from gcspy_protocol.transcoding import without_zstd
-from gcspy_protocol.values import Stamp, pack_key
+from gcspy_protocol.streams.values import Stamp, pack_key
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from gcspy_protocol.codec import decode, encode
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.frame import HEADER, Frame, Header, inflate
+from gcspy_protocol.frames.frame import HEADER, Frame, Header, inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, StreamDelta, StreamKey
 from gcspy_protocol.model import DTYPES, Naming
-from gcspy_protocol.values import Stamp, StreamEncoder, key_is_cheaper
+from gcspy_protocol.streams.values import Stamp, StreamEncoder, key_is_cheaper
 from hypothesis import given
 from hypothesis import strategies as st
 

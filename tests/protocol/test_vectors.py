@@ -8,9 +8,9 @@ import pytest
 from gcspy_protocol.codec import encode
 from gcspy_protocol.connection import MAGIC, Connection, preamble
 from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.messages import Event, FrameType, Hello, Unknown
 from gcspy_protocol.model import Role
-from gcspy_protocol.transcoding import without_zstd
 
 from tests.protocol import exchange, vectors
 from tests.protocol.sameness import all_same

@@ -25,7 +25,8 @@ from gcspy_protocol.codec import decode, encode, encode_event
 from gcspy_protocol.connection import preamble
 from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.expression import Operand
-from gcspy_protocol.frame import HEADER, Frame, Header, inflate, pack_frame
+from gcspy_protocol.frames.frame import HEADER, Frame, Header, inflate, pack_frame
+from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import (
@@ -43,7 +44,6 @@ from gcspy_protocol.model import (
 )
 from gcspy_protocol.playback import TIMELINE, Direction, Pace
 from gcspy_protocol.settings import Setting, SettingKind
-from gcspy_protocol.transcoding import without_zstd
 from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 
 from tests.protocol import exchange

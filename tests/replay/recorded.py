@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.connection import Connection
-from gcspy_protocol.frame import pack_frame
+from gcspy_protocol.frames.frame import pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message
 from gcspy_protocol.model import (

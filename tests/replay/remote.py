@@ -15,7 +15,7 @@ from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Role
 from gcspy_replay.player import Player
 
-from gcspy_session.transport import Transport
+from gcspy_session.network.transport import Transport
 
 PATIENCE_SECS = 60.0
 

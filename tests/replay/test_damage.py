@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gcspy_protocol.errors import CorruptChunk, GCspyError, NotARecording, RecordingError
-from gcspy_protocol.frame import HEADER, pack_frame
+from gcspy_protocol.frames.frame import HEADER, pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify

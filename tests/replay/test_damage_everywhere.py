@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from gcspy_protocol.errors import CorruptChunk, RecordingError
-from gcspy_protocol.frame import HEADER, Header
+from gcspy_protocol.frames.frame import HEADER, Header
 from gcspy_protocol.messages import FrameType
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
 from gcspy_replay.file.layout import PREAMBLE_BYTES, FileFrame

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.errors import CorruptChunk, NotARecording, RecordingError, TruncatedRecording
-from gcspy_protocol.frame import HEADER, Header, pack_frame
+from gcspy_protocol.frames.frame import HEADER, Header, pack_frame
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_replay.file import ChunkRule, MemorySource, PartFacts, Recording, verify
 from gcspy_replay.file.layout import (

@@ -11,7 +11,7 @@ from gcspy_protocol.errors import ExpressionError
 from gcspy_protocol.expression import bind, parse
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import Stream
-from gcspy_protocol.named_stream import MOST_FREQUENT, NamedStream, steady, tally
+from gcspy_protocol.streams.named_stream import MOST_FREQUENT, NamedStream, steady, tally
 from gcspy_replay.file import FileStore, Recording, RecordingWriter
 from gcspy_replay.file.export.csv_file import write as write_csv
 from gcspy_replay.file.export.tables import Wanted

@@ -12,7 +12,7 @@ import trio
 from gcspy_protocol import messages as m
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.errors import RecordingError, Refused
-from gcspy_protocol.frame import HEADER
+from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, FrameType
 from gcspy_protocol.model import Role
 from gcspy_protocol.playback import Pace, Seek, SetPlayback

@@ -8,7 +8,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode_event
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.errors import LocalProtocolError, RecordingError
-from gcspy_protocol.frame import pack_frame
+from gcspy_protocol.frames.frame import pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event

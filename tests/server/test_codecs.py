@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gcspy_protocol import ClientInterpreter, Connection
 from gcspy_protocol import messages as m
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header
+from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import Role
 from gcspy_replay.file import MemorySource, Recording

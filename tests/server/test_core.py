@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gcspy_protocol.codec import decode
 from gcspy_protocol.errors import LocalProtocolError
-from gcspy_protocol.frame import HEADER, Header, inflate
+from gcspy_protocol.frames.frame import HEADER, Header, inflate
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event, State, StreamKey, Subscription
 from gcspy_protocol.model import ControlState, EventFilter

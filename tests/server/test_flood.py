@@ -12,7 +12,7 @@ import trio
 import trio.testing
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
-from gcspy_protocol.frame import HEADER
+from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, Message
 
 from gcspy_server.api import Listening, SessionOptions

@@ -15,7 +15,7 @@ from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.address import UnixAddress, parse_address
 from gcspy_protocol.errors import VersionMismatch
-from gcspy_protocol.frame import HEADER
+from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, FrameType
 from gcspy_protocol.model import Role
 

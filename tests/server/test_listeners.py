@@ -15,8 +15,8 @@ from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError, R
 
 from gcspy.connection.link import connect
 from gcspy_server.api import Listening, Server
-from gcspy_session import address as addresses
-from gcspy_session import listeners
+from gcspy_session.network import address as addresses
+from gcspy_session.network import listeners
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
@@ -146,7 +146,7 @@ def test_a_peer_of_another_user_is_refused(
 ) -> None:
     # The tests have one uid: let the server believe that it has another, that is not root's peer.
     monkeypatch.setattr(
-        "gcspy_session.acceptor.peer_of", lambda stream: ("unix uid 4242 pid 1", 4242)
+        "gcspy_session.network.acceptor.peer_of", lambda stream: ("unix uid 4242 pid 1", 4242)
     )
     address = serve(Target()).addresses[0]
     with pytest.raises(Refused, match="uid 4242 may not connect") as refused:

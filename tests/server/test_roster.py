@@ -14,7 +14,7 @@ from gcspy_server.api import SessionOptions
 from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance
 from gcspy_session.client import Client
-from gcspy_session.transport import Transport
+from gcspy_session.network.transport import Transport
 from tests.server.target import Target
 from tests.server.test_session_clock import Peer, started
 

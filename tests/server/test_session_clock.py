@@ -15,7 +15,7 @@ from gcspy_protocol.model import EventFilter, Mode, PauseActsOn, Role
 
 from gcspy_server.api import SessionOptions
 from gcspy_server.clients.session import Introduction, Session
-from gcspy_session.transport import Transport
+from gcspy_session.network.transport import Transport
 from tests.server.conftest import EndLog
 from tests.server.target import END, START, Target
 

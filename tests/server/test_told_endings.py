@@ -12,7 +12,7 @@ from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 from gcspy_protocol.codec import encode
-from gcspy_protocol.frame import pack_frame
+from gcspy_protocol.frames.frame import pack_frame
 from gcspy_protocol.handshake.credentials import Credentials, channel_of
 from gcspy_protocol.messages import ErrorCode, FrameType, Message
 from gcspy_protocol.model import Role

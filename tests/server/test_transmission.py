@@ -12,10 +12,10 @@ from gcspy_protocol import ClientInterpreter, Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 from gcspy_protocol.connection import preamble
-from gcspy_protocol.frame import Frame
+from gcspy_protocol.frames.frame import Frame
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Mode, PauseActsOn, Role
-from gcspy_protocol.tiles import pack_tiles
+from gcspy_protocol.streams.tiles import pack_tiles
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 

@@ -14,7 +14,7 @@ import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState, StreamState
 from gcspy_protocol.messages import Event, StreamKey
 from gcspy_protocol.model import CONTROL_STREAM, Control, Naming, PaintStyle, Presentation, Stream
-from gcspy_protocol.names import TileNameTable
+from gcspy_protocol.streams.names import TileNameTable
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Indices, Tiles

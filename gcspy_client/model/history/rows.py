@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
-from gcspy_protocol.remap import Remap
+from gcspy_protocol.streams.remap import Remap
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices, TileCodes

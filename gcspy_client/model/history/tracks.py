@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from gcspy_protocol.errors import ExpressionError
 from gcspy_protocol.interpreter import SpaceState
-from gcspy_protocol.named_stream import NamedStream
 from gcspy_protocol.schema import MAX_ENUM_NAMES
+from gcspy_protocol.streams.named_stream import NamedStream
 
 from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.history.pooling import Pooling

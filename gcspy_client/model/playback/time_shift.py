@@ -24,7 +24,7 @@ from pathlib import Path
 
 from gcspy_protocol.codec import encode
 from gcspy_protocol.errors import GCspyError, RecordingError
-from gcspy_protocol.frame import HEADER
+from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 from gcspy_protocol.messages import Event, Message, Missed, StreamDelta, StreamKey, Tiles, Welcome
 from gcspy_protocol.model import Mode

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 from gcspy_protocol.model import Presentation
-from gcspy_protocol.named_stream import NamedStream
+from gcspy_protocol.streams.named_stream import NamedStream
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices, names_by_code

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.model import Control
-from gcspy_protocol.remap import Remap
+from gcspy_protocol.streams.remap import Remap
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gcspy_protocol.address import Address
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
-from gcspy_protocol.named_stream import same_meaning
+from gcspy_protocol.streams.named_stream import same_meaning
 from PySide6.QtCore import Qt
 
 from gcspy_client.model.compare.comparison import Pairing

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gcspy_protocol.interpreter import SpaceState, StreamState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Presentation
-from gcspy_protocol.named_stream import NamedStream
+from gcspy_protocol.streams.named_stream import NamedStream
 from gcspy_protocol.text.visible import Lines
 from PySide6.QtWidgets import QFrame, QHeaderView, QVBoxLayout, QWidget
 

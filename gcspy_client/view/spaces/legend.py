@@ -7,7 +7,7 @@ disagree with the picture it explains.
 from __future__ import annotations
 
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
-from gcspy_protocol.named_stream import NamedStream
+from gcspy_protocol.streams.named_stream import NamedStream
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget

@@ -6,7 +6,7 @@ Knows their bytes; does not know who may send them, or when.
 from __future__ import annotations
 
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.frame import FLAG_ZSTD, Frame, Header, pack_frame
+from gcspy_protocol.frames.frame import FLAG_ZSTD, Frame, Header, pack_frame
 from gcspy_protocol.handshake.messages import NONCE_BYTES, PROOF_BYTES, Challenge, Proof
 from gcspy_protocol.messages import FrameType
 

@@ -16,12 +16,12 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.errors import LocalProtocolError
-from gcspy_protocol.frame import Frame
+from gcspy_protocol.frames.frame import Frame
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Naming
-from gcspy_protocol.values import Stamp, pack_key
+from gcspy_protocol.streams.values import Stamp, pack_key
 
 __all__ = [
     "encode_keyframe",

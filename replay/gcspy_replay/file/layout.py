@@ -24,8 +24,15 @@ from gcspy_protocol.errors import (
     RemoteProtocolError,
     TruncatedRecording,
 )
-from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import HEADER, Header, check_raw_size, inflate, pack_frame, raw_size
+from gcspy_protocol.frames.fields import Fields, pack_map
+from gcspy_protocol.frames.frame import (
+    HEADER,
+    Header,
+    check_raw_size,
+    inflate,
+    pack_frame,
+    raw_size,
+)
 from gcspy_protocol.limits import Limits
 from numpy.typing import NDArray
 

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
-from gcspy_protocol.frame import HEADER, Frame, Header
+from gcspy_protocol.frames.frame import HEADER, Frame, Header
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamState
 from gcspy_protocol.messages import Event, FrameType, Summary
 from gcspy_protocol.model import CONTROL_STREAM, Space
-from gcspy_protocol.values import Stamp, key_is_cheaper, pack_delta, pack_key
+from gcspy_protocol.streams.values import Stamp, key_is_cheaper, pack_delta, pack_key
 from numpy.typing import NDArray
 
 from gcspy_replay.file import name_pages, names_in_event, new_names, tiles_of

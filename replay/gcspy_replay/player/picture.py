@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.messages import Fired
-from gcspy_protocol.transcoding import without_zstd
 
 from gcspy_replay.playback import Transition
 from gcspy_session.interest import EVERYTHING, Interest

@@ -35,10 +35,10 @@ from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance, client_message
 from gcspy_session.client import Client, log
 from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
+from gcspy_session.network.pending_connections import PendingConnections
+from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
-from gcspy_session.pending_connections import PendingConnections
 from gcspy_session.questions import Questions
-from gcspy_session.transport import Transport
 
 __all__ = ["Beginning", "Player"]
 

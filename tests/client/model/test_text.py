@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from gcspy_protocol.messages import Summary
 from gcspy_protocol.model import Control, Presentation, Stream
-from gcspy_protocol.named_stream import named
+from gcspy_protocol.streams.named_stream import named
 from hypothesis import given
 from hypothesis import strategies as st
 

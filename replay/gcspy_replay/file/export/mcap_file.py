@@ -14,7 +14,7 @@ from typing import Any
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Summary
-from gcspy_protocol.named_stream import NamedStream
+from gcspy_protocol.streams.named_stream import NamedStream
 from mcap.writer import CompressionType, Writer
 
 from gcspy_replay.file.cursor import Step

@@ -13,7 +13,7 @@ import numpy as np
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter, StreamState
 from gcspy_protocol.model import Presentation, Stream
-from gcspy_protocol.names import TileNameTable
+from gcspy_protocol.streams.names import TileNameTable
 from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import Step

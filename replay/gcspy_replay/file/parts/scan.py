@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gcspy_protocol.codec import decode, unpack
 from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError
-from gcspy_protocol.frame import HEADER
+from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Event, FrameType, Missed
 from numpy.typing import NDArray

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gcspy_protocol.codec import crc_of_crcs
 from gcspy_protocol.connection import is_event_frame
 from gcspy_protocol.errors import CorruptChunk
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header
+from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gcspy_protocol.connection import is_event_frame, preamble
 from gcspy_protocol.errors import LocalProtocolError
-from gcspy_protocol.frame import HEADER
+from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import FrameType, Message, Unknown
 
 __all__ = ["WireTap", "frame_type_of"]

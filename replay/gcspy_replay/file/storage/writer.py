@@ -20,7 +20,7 @@ import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.errors import LocalProtocolError, RecordingError
-from gcspy_protocol.frame import HEADER, Frame
+from gcspy_protocol.frames.frame import HEADER, Frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from gcspy_protocol import messages as m
 from gcspy_protocol.errors import RecordingError
-from gcspy_protocol.frame import pack_frame
+from gcspy_protocol.frames.frame import pack_frame
 from gcspy_protocol.model import ControlState, Mode
 from gcspy_replay.file import ChunkRule, FileSource, Recording, verify
 from gcspy_replay.file.storage import shift as shift_module

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType, StreamDelta, StreamKey
 from gcspy_protocol.model import DTYPES
-from gcspy_protocol.remap import Remap
+from gcspy_protocol.streams.remap import Remap
 
 __all__ = [
     "HEAD_BYTES",

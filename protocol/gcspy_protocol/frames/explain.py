@@ -1,6 +1,6 @@
 """A captured byte stream for a human, one line a frame.
 
-    python -m gcspy_protocol.explain [FILE|-] [--from client|server] [--limit N]
+    python -m gcspy_protocol.frames.explain [FILE|-] [--from client|server] [--limit N]
 
 Knows one direction of a connection, from its preamble or from any frame on; does
 not stop at the first thing that is wrong, because what follows often tells why. What a
@@ -29,7 +29,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.codec import crc_of_crcs, decode, unpack
 from gcspy_protocol.connection import MAGIC, VERSIONS, is_event_frame, may_send
 from gcspy_protocol.errors import RemoteProtocolError
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header
+from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import FrameType, Message
@@ -406,7 +406,7 @@ def _short(value: object) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m gcspy_protocol.explain",
+        prog="python -m gcspy_protocol.frames.explain",
         description="Show a captured GCspy byte stream, one line a frame.",
         epilog="Exit codes: 0 whole and right, 1 something is wrong in it, 2 it could not be read.",
     )

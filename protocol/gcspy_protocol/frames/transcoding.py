@@ -9,7 +9,7 @@ import struct
 import zlib
 
 from gcspy_protocol.codec import crc_of_crcs
-from gcspy_protocol.frame import FLAG_ZSTD, HEADER, Header, inflate
+from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header, inflate
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 

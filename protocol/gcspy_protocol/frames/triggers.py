@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from gcspy_protocol.expression.evaluation import Operand
-from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.fields import Fields, pack_map
+from gcspy_protocol.frames.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.triggers import (

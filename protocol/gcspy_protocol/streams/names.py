@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gcspy_protocol.messages import TileNames, Tiles
 from gcspy_protocol.model import Naming
-from gcspy_protocol.remap import Remap
+from gcspy_protocol.streams.remap import Remap
 
 __all__ = ["TileNameTable"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from gcspy_protocol.attendance import LOOK_CHARS, Attend, Look, LookAt, Looked
 from gcspy_protocol.errors import RemoteProtocolError
-from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.fields import Fields, pack_map
+from gcspy_protocol.frames.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 

@@ -13,9 +13,9 @@ from typing import Protocol
 import trio
 from gcspy_protocol.handshake.credentials import Channel
 
-from gcspy_session.listeners import Listener
-from gcspy_session.spare_descriptor import SpareDescriptor
-from gcspy_session.transport import Transport, peer_of
+from gcspy_session.network.listeners import Listener
+from gcspy_session.network.spare_descriptor import SpareDescriptor
+from gcspy_session.network.transport import Transport, peer_of
 
 __all__ = ["Host", "accept_all"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
-from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.fields import Fields, pack_map
+from gcspy_protocol.frames.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import EventFilter

@@ -19,8 +19,8 @@ from gcspy_protocol.details import (
     Query,
 )
 from gcspy_protocol.errors import RemoteProtocolError
-from gcspy_protocol.fields import Fields, pack_map
-from gcspy_protocol.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.fields import Fields, pack_map
+from gcspy_protocol.frames.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError
 
-from gcspy_session.address import own_directories
-from gcspy_session.tls import session_certificate
+from gcspy_session.network.address import own_directories
+from gcspy_session.network.tls import session_certificate
 
 __all__ = ["Listener", "close_all", "open_all", "sweep"]
 

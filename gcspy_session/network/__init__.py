@@ -1,0 +1,1 @@
+"""Sockets: where clients come from, and what carries their bytes."""

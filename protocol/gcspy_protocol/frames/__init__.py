@@ -1,0 +1,1 @@
+"""Bytes of frames, one module for each subject: encoding, decoding, and the text of them."""

@@ -1,0 +1,1 @@
+"""Values, names and keys of the tiles of a stream, as arrays."""
