@@ -157,6 +157,22 @@ def test_another_driver_goes_on_when_one_is_given_up(first: bool) -> None:
     assert good.space.told_info == ""
 
 
+def test_a_tick_that_no_driver_takes_is_counted_once_as_left_out() -> None:
+    def leave_out(driver: Made) -> None:
+        driver.server.leave_out(0)
+
+    class Declining(Made):
+        def tick(self) -> None:
+            self.gather(self)
+
+    group, server, events = session(Declining(leave_out, "one"), Declining(leave_out, "other"))
+    for number in range(1, 4):
+        group.tick()
+        assert server.counts() == (number,)
+        assert server._core.lost == number, "without a budget what is left out is lost"
+    assert not events
+
+
 def test_what_is_not_a_number_is_unknown() -> None:
     driver = Made(lambda one: one.stream.set([np.nan, 5.0]))
     group, _, events = session(driver)

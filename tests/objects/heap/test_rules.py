@@ -58,6 +58,14 @@ def small() -> list[Row]:
 Change = Callable[[list[Row]], None]
 
 
+def both(one: Change, other: Change) -> Change:
+    def change(rows: list[Row]) -> None:
+        one(rows)
+        other(rows)
+
+    return change
+
+
 def put(number: int, **columns: int) -> Change:
     return lambda rows: rows[number].update(columns)
 
@@ -105,6 +113,7 @@ BROKEN: dict[str, tuple[Rule, int | None, Change]] = {
     "no size": (Rule.SIZE, 11, put(11, size=0)),
     "a size beyond all bounds": (Rule.SIZE, 13, put(13, size=1 << 50)),
     "more than there is room": (Rule.CAPACITY, 14, put(14, size=SIZE * 5)),
+    "more in old and young spaces together than there is room": (Rule.CAPACITY, 14, both(put(13, size=SIZE * 3), put(14, size=SIZE * 3 // 2))),
     "another type than before": (Rule.SNAPSHOT, 21, put(21, kind=Kind.SNAPSHOT_MOVE, size=0x80, type=9)),
     "a snapshot of what was not there": (Rule.UNKNOWN_OBJECT, 21, put(21, kind=Kind.SNAPSHOT_MOVE, address=start(EDEN) + 8, size=0x80, type=9)),
 }  # fmt: skip

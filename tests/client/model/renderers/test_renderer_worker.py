@@ -1,0 +1,68 @@
+"""What is wished of a renderer is done in its thread, before the next picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.model import Stream
+
+from gcspy_client.model.palette import Palette, Theme, sequential
+from gcspy_client.model.renderers.cell_renderers import RowsRenderer
+from gcspy_client.model.renderers.renderer_options import dress
+from gcspy_client.model.renderers.renderer_worker import Drawing
+from gcspy_client.model.tile_source import StreamSource, TileSource
+from gcspy_client.model.view_states import Look, Looks, OrderChoice
+from tests.client.feeding import space_state
+
+STREAM = Stream(id=0, name="s", maximum=100)
+SPACE = space_state(STREAM, np.array([30, 10, 20], dtype=np.int32))
+PATIENCE_SECS = 60
+
+
+@pytest.fixture
+def renderers() -> list[RowsRenderer]:
+    return []
+
+
+@pytest.fixture
+def drawing(renderers: list[RowsRenderer]) -> Iterator[Drawing]:
+    def make(space: SpaceState, source: TileSource, palette: Palette) -> RowsRenderer:
+        renderers.append(RowsRenderer(space, source, palette))
+        return renderers[-1]
+
+    palette = sequential(Theme.DARK)
+    made = Drawing(make, SPACE, StreamSource(STREAM), palette, lambda: None)
+    yield made
+    made.stop()
+
+
+def test_a_picture_has_the_size_that_was_asked_for(
+    drawing: Drawing, renderers: list[RowsRenderer]
+) -> None:
+    for size in ((200, 100), (90, 300)):
+        drawing.resize(*size, 1.0)
+        assert drawing.settle(PATIENCE_SECS)
+        assert drawing.failure is None
+        assert drawing.drawn is not None
+        assert drawing.drawn.asked == size
+        (renderer,) = renderers
+        assert (renderer.width, renderer.height) == size
+
+
+def test_tiles_are_put_in_the_order_of_a_look(
+    drawing: Drawing, renderers: list[RowsRenderer]
+) -> None:
+    drawing.resize(200, 100, 1.0)
+    plain = Look()
+    chosen = Look(order=OrderChoice(stream=0))
+    dress(drawing, SPACE, Looks(), None, chosen)
+    assert drawing.settle(PATIENCE_SECS)
+    assert drawing.failure is None
+    (renderer,) = renderers
+    assert renderer.order is not None
+    dress(drawing, SPACE, Looks(), chosen, plain)
+    assert drawing.settle(PATIENCE_SECS)
+    assert renderer.order is None
