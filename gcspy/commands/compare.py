@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from gcspy_protocol.errors import CommandError
+from gcspy_protocol.text.visible import visible
 
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
@@ -279,10 +280,7 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
                 "",
                 f"not compared, only in {letter.upper()}: {', '.join(facts[f'only_{letter}'])}",
             ]
-    return [
-        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
-        for line in lines
-    ]
+    return [visible(line) for line in lines]
 
 
 def _line(stream: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcspy_protocol.errors import CommandError
+from gcspy_protocol.text.visible import visible
 
 from gcspy.exit_codes import ExitCode
 from gcspy.gui import require_gui
@@ -194,7 +195,7 @@ def _words(cell: Cell, column: Column) -> str:
     if cell is None:
         return "unknown"
     if isinstance(cell, str):
-        return "".join(c if c.isprintable() else "?" for c in cell)
+        return visible(cell)
     if column.unit is Unit.SHARE:
         return f"{100 * cell:.2f}"
     return f"{cell:,}"

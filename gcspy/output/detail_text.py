@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gcspy_protocol.details import Cell, ColumnKind, DetailTable
+from gcspy_protocol.text.visible import visible
 
 from gcspy.output.terminal import say
 
@@ -51,4 +52,4 @@ def _words(cell: Cell) -> str:
         return "unknown"
     if isinstance(cell, int):
         return f"{cell:,}"
-    return "".join(c if c.isprintable() else "?" for c in cell)
+    return visible(cell)

@@ -161,7 +161,7 @@ def fired_as_line(fired: Fired) -> str:
     """That a trigger fired, with the numbers that its condition was made of."""
     trigger = fired.trigger
     numbers = ", ".join(f"{one.text} = {_number(one.value)}" for one in fired.operands)
-    what = "".join(c if c.isprintable() else " " for c in trigger.note or trigger.expression)
+    what = visible(trigger.note or trigger.expression)
     return f"  trigger {trigger.id} ({trigger.action}): {what}" + (
         f"  [{numbers}]" if numbers else ""
     )

@@ -193,8 +193,7 @@ def test_bookmarks_are_told_and_come_along(
     assert main(["info", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out
     assert (
-        "bookmarks 2\n          2  early\n          7  a\N{REPLACEMENT CHARACTER}[31mleak\n             here\n"
-        in told
+        "bookmarks 2\n          2  early\n          7  a\\x1b[31mleak\n             here\n" in told
     )
     assert "notes\n  of a small session" in told
     new = tmp_path / "new.gcspy"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from gcspy_protocol.errors import RecordingError
+from gcspy_protocol.text.visible import visible
 
 from gcspy.options import files_argument
 from gcspy.output.terminal import say
@@ -183,7 +184,7 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
     for line in _lines(facts) + _added_lines(facts):
         indent = max(_INDENT, len(line) - len(line.lstrip()) + 2)
         lines += textwrap.wrap(
-            _printable(line),
+            visible(line),
             _COLUMNS,
             subsequent_indent=" " * indent,
             break_long_words=False,
@@ -258,13 +259,6 @@ def _added_lines(facts: dict[str, Any]) -> list[str]:
     if facts["sidecar_error"]:
         lines.append(f"bookmarks not shown: {facts['sidecar_error']}")
     return lines
-
-
-def _printable(text: str) -> str:
-    """Text of anybody's without what a terminal would obey."""
-    return "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
 
 
 def _parts(facts: dict[str, Any]) -> str:
