@@ -30,18 +30,16 @@ from gcspy_server.interpreter.core import (
 )
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.names import TileNames
-from gcspy_session.admission import refusal_of
-from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance, client_message
 from gcspy_session.client import Behind, Client, log
 from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
 from gcspy_session.interest import NOTHING, Interest, union_of
 from gcspy_session.lossless import LosslessClients
-from gcspy_session.network.pending_connections import PendingConnections
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
 from gcspy_session.questions import Questions
 from gcspy_session.queue import Entry
+from gcspy_session.reception import Reception
 from gcspy_session.roles import Roles
 
 __all__ = ["Introduction", "Session"]
@@ -97,7 +95,6 @@ class Session:
             silence_secs=options.silence_secs,
         )
         self._introduction = introduction
-        self._token = token
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
         self.questions = Questions(self._clients.keys)
@@ -105,15 +102,19 @@ class Session:
         self.watchdog = ControllerWatchdog(
             self, silence_secs=options.silence_secs, succession_secs=options.succession_secs
         )
-        self._next_number = 1
-        self._pending = PendingConnections(options.max_ungreeted)
-        self._shared = shared_bucket(options.requests)
+        self._reception = Reception(
+            self.options,
+            token,
+            admit=self._admit,
+            handle=self._handle,
+            drained=self._drained,
+            remove=self._remove,
+        )
         self._wakeup = trio.Event()
         self._keyframe_wanted = trio.Event()
         self._told_counts: tuple[int, ...] = ()
         self._triggers_late = False
         self._state = core.flow.state
-        self._closing = False
         self._gone = trio.Event()
         token_of_loop = trio.lowlevel.current_trio_token()
         opened = core.open_outbox(partial(_wake, token_of_loop, self._wake))
@@ -275,31 +276,12 @@ class Session:
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
-        client = Client(self._next_number, transport, self.options, self._shared, token=self._token)
-        self._next_number += 1
-        self._pending.add(client)
-        try:
-            await client.run(self._admit, self._handle, self._drained)
-        finally:
-            self._pending.remove(client)
-            self._remove(client)
-            await client.close()
-        client.log_end()
+        await self._reception.serve(transport)
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
-        self._pending.remove(client)
-        client.name = hello.client
+        refusal = self._reception.refusal_of(client, hello, present=len(self._clients))
         self.attendance.greeted(client, hello)
-        refusal = refusal_of(
-            client.transport,
-            hello,
-            token=self._token,
-            proven=client.proven,
-            closing=self._closing,
-            clients=len(self._clients),
-            most_clients=self.options.max_clients,
-        )
         if refusal is not None:
             return refusal
         self._clients[client.number] = client
@@ -430,7 +412,7 @@ class Session:
 
     async def close(self, reason: str) -> None:
         """Say goodbye to everyone, let them read what is queued, within two seconds."""
-        self._closing = True
+        self._reception.closing = True
         self.core.flow.set_controlled(False, reason=reason)
         for client in self._clients.values():
             self.lossless.leave(client)

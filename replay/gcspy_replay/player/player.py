@@ -30,15 +30,13 @@ from gcspy_replay.player import commands
 from gcspy_replay.player.class_of import ClassOf
 from gcspy_replay.player.playback_session import Begin, PlaybackSession, Work
 from gcspy_replay.player.questions import TraceQueryService
-from gcspy_session.admission import refusal_of
-from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance, client_message
 from gcspy_session.client import Client, log
 from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
-from gcspy_session.network.pending_connections import PendingConnections
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
 from gcspy_session.questions import Questions
+from gcspy_session.reception import Reception
 
 __all__ = ["Beginning", "Player"]
 
@@ -115,7 +113,6 @@ class Player:
         self.welcomed: dict[int, Client] = {}
         self.growing = not recording.finished if growing is None else growing
         self._beginning = beginning or Beginning()
-        self._token = token
         self._id = secrets.token_hex(8)
         self._clients: dict[int, Client] = {}
         self.questions = Questions(
@@ -126,14 +123,18 @@ class Player:
         self._moving: dict[int, list[Message]] = {}
         self.attendance = Attendance(self)
         self._class = ClassOf(self)
-        self._next_number = 1
-        self._pending = PendingConnections(self.options.max_ungreeted)
-        self._shared = shared_bucket(self.options.requests)
+        self._reception = Reception(
+            self.options,
+            token,
+            admit=self._admit,
+            handle=self._handle,
+            drained=self._drained,
+            remove=self._remove,
+        )
         self._lock = (
             threading.Lock()
         )  # copies are made in worker threads, while another may look for more
         self._nursery: trio.Nursery | None = None
-        self._closing = False
         self._gone = trio.Event()
 
     # ------------------------------------------------------------------ its loops
@@ -212,31 +213,12 @@ class Player:
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
-        client = Client(self._next_number, transport, self.options, self._shared, token=self._token)
-        self._next_number += 1
-        self._pending.add(client)
-        try:
-            await client.run(self._admit, self._handle, self._drained)
-        finally:
-            self._pending.remove(client)
-            self._remove(client)
-            await client.close()
-        client.log_end()
+        await self._reception.serve(transport)
 
     def _admit(self, client: Client, hello: m.Hello) -> Error | None:
         """Let a client in, or say why not; it is welcomed when its first picture is there."""
-        self._pending.remove(client)
-        client.name = hello.client
+        refusal = self._reception.refusal_of(client, hello, present=len(self._clients))
         self.attendance.greeted(client, hello)
-        refusal = refusal_of(
-            client.transport,
-            hello,
-            token=self._token,
-            proven=client.proven,
-            closing=self._closing,
-            clients=len(self._clients),
-            most_clients=self.options.max_clients,
-        )
         if refusal is not None:
             return refusal
         self._clients[client.number] = client
@@ -488,7 +470,7 @@ class Player:
 
     async def close(self, reason: str) -> None:
         """Say goodbye to everyone, let them read what is queued, within two seconds."""
-        self._closing = True
+        self._reception.closing = True
         for playback_session in self.playback_sessions:
             playback_session.stop()
         for client in list(self._clients.values()):
