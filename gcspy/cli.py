@@ -35,7 +35,7 @@ _COMMANDS = {
         "files.pack",
         "files.convert",
     ),
-    "Extend": ("check-driver",),
+    "Extend": ("drivers", "check-driver"),
 }
 
 

@@ -175,14 +175,21 @@ def driver_option(function: F) -> F:
 
 
 def driver_options(function: F) -> F:
-    """`--driver` and `--share-events`."""
+    """`--driver`, `--option` and `--share-events`."""
+    values = click.option(
+        "--option",
+        "driver_values",
+        multiple=True,
+        metavar="[DRIVER.]NAME=VALUE",
+        help="Set an option that the driver declares. Repeatable. `gcspy drivers NAME` lists them.",
+    )
     share = click.option(
         "--share-events",
         is_flag=True,
         help="With several drivers: each one also reads at the exact events of the others. "
         "Default: an exact event belongs to the driver that reports it.",
     )
-    return driver_option(share(function))
+    return driver_option(values(share(function)))
 
 
 inject_option = click.option(

@@ -9,12 +9,14 @@ from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_protocol.triggers import Trigger, TriggerAction
 
 from gcspy_server.binning import bytes_per_tile, tiles_of
+from gcspy_server.driver_options import DriverOption, OptionValue
 from gcspy_server.drivers import (
     ENTRY_POINT_GROUP,
     LEVEL,
     RUNG,
     AttachOptions,
     Driver,
+    ProgramStart,
     Recognition,
     ServerDescription,
     Specificity,
@@ -45,6 +47,7 @@ __all__ = [
     "DetailFunction",
     "DetailTable",
     "Driver",
+    "DriverOption",
     "Event",
     "EventKind",
     "ExtentNames",
@@ -52,8 +55,10 @@ __all__ = [
     "Listening",
     "Mode",
     "EventForecast",
+    "OptionValue",
     "PaintStyle",
     "PauseActsOn",
+    "ProgramStart",
     "Presentation",
     "Query",
     "Recognition",

@@ -18,6 +18,7 @@ from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
 from gcspy_protocol.settings import Setting, SettingKind
 
+from gcspy_server.driver_options import DriverOption, OptionValue
 from gcspy_server.interpreter.cost_accounting import LEVEL
 from gcspy_server.server import Server
 
@@ -27,6 +28,7 @@ __all__ = [
     "RUNG",
     "AttachOptions",
     "Driver",
+    "ProgramStart",
     "Recognition",
     "ServerDescription",
     "Specificity",
@@ -90,6 +92,7 @@ class AttachOptions:
         clock_hz: Events of the clock a second.
         level: How much is gathered at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 fields with references.
         stub_fd: A connected socket whose other end a stub in the target has or will have; taken over. None: none.
+        values: Value of each option that the driver declares.
         inject: How a stub is brought into a target that has none: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
         rung: ``stopped``: hold the target while it is read; ``passive``: do not; to begin with, where the driver can change it.
     """
@@ -98,6 +101,7 @@ class AttachOptions:
     clock_hz: float = 10.0
     level: int = 2
     stub_fd: int | None = None
+    values: Mapping[str, OptionValue] = field(default_factory=dict)
     inject: str = ""
     rung: str = "passive"
 
@@ -105,6 +109,25 @@ class AttachOptions:
     def cooperates(self) -> bool:
         """Whether the target is to be watched through a stub."""
         return self.stub_fd is not None or bool(self.inject)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramStart:
+    """A program that is to be started with a stub in it.
+
+    Attributes:
+        program: What the user named: a file, or a command on the path.
+        arguments: Its arguments.
+        form: What `program` is: ``module`` or ``code`` as the user said, or empty: a file or a command.
+        interpreter: The interpreter for a program that needs one.
+        stub_fd: The descriptor through which the stub is to talk; the program inherits it.
+    """
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    form: str = ""
+    interpreter: str = ""
+    stub_fd: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -216,10 +239,37 @@ class Driver(ABC):
     has_stub: ClassVar[bool] = False
     """Whether its targets can have a stub, which talks to it through `AttachOptions.stub_fd`."""
 
+    declared_options: ClassVar[tuple[DriverOption, ...]] = ()
+    """What the user may choose when it attaches; the values are in `AttachOptions.values`."""
+
+    startable: ClassVar[str] = ""
+    """What `command_line` starts, for messages: ``java with its arguments``; empty: nothing."""
+
     @classmethod
     @abstractmethod
     def recognise(cls, pid: int) -> Recognition:
         """Tell cheaply whether this driver can watch the process; a process it does not know is no error."""
+
+    @classmethod
+    def command_line(cls, _start: ProgramStart, /) -> tuple[int, list[str]] | None:
+        """Return how to start a program with this driver's stub in it; None: it is no program of this driver's runtime.
+
+        Returns:
+            How sure the driver is that the program is of its runtime, as `Specificity`; and the command line.
+
+        Raises:
+            Unsupported: The program is of this runtime, and cannot be started with a stub here.
+        """
+        return None
+
+    @classmethod
+    def start_option(cls) -> str:
+        """Return the argument with which a program of this runtime has the stub from its start; empty: there is none.
+
+        Raises:
+            Unsupported: There is none here.
+        """
+        return ""
 
     @classmethod
     @abstractmethod

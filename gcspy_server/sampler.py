@@ -72,7 +72,7 @@ def run_driver(
         )
     server.let_go_when(lambda: reason_to_release(driver, stop))
     try:
-        with slow_watch(_slow_text(driver), partial(_tell_slow, server)):
+        with slow_watch(_notice(driver), partial(_tell, server)):
             _tick_until_stopped(driver, server, clock_hz, stop, time_secs)
         return None
     except TargetError as error:
@@ -107,11 +107,11 @@ def _tick_until_stopped(
         driver.tick()
 
 
-def _slow_text(driver: Driver | DriverGroup) -> Callable[[], str]:
-    return driver.slow_text if isinstance(driver, DriverGroup) else str
+def _notice(driver: Driver | DriverGroup) -> Callable[[], str]:
+    return driver.notice if isinstance(driver, DriverGroup) else str
 
 
-def _tell_slow(server: Server, text: str) -> None:
+def _tell(server: Server, text: str) -> None:
     if text:
         _log.warning("%s", text)
     server.tell(text)

@@ -75,6 +75,7 @@ def command(
     triggers: tuple[str, ...],
     drivers: tuple[str, ...],
     share_events: bool,
+    driver_values: tuple[str, ...],
     inject: str | None,
     clock_hz: float,
     tiles: int,
@@ -89,7 +90,7 @@ def command(
     """Attach to the running process PID and show its heap.
 
     The process needs no preparation. By default it is never stopped and nothing is loaded into it;
-    --inject and --mode stopped change that. Attaching needs the same permissions as a debugger.
+    --inject and --mode stopped change that. `gcspy drivers` lists what each driver lets you choose. Attaching needs the same permissions as a debugger.
     The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
     """
     refuse_both(inject, mode)
@@ -113,6 +114,7 @@ def command(
             inject=inject or "",
             drivers=drivers,
             share_events=share_events,
+            values=driver_values,
             rung=mode,
             longest_hold_secs=LONGEST_HOLD_SECS
             if no_window and inject

@@ -72,7 +72,14 @@ class _Check:
     def _run(self) -> None:
         from gcspy.connection.target import attach_group
         from gcspy_server.api import AttachOptions
+        from gcspy_server.hosting.recognition import DriverBench
 
+        faults: list[str] = []
+        recognised = DriverBench(faults.append, (self._name,)).recognise(self._pid)
+        if faults:
+            raise DriverError(faults[0])
+        if not recognised:
+            say(f"driver {self._name} does not recognise process {self._pid}")
         group = attach_group(self._pid, AttachOptions(), (self._name,))
         try:
             described = group.describe()
@@ -98,7 +105,7 @@ class _Check:
                 raise DriverError(faults[0])
             if len(causes) < _TICKS:
                 raise DriverError(
-                    f"driver {self._name}: {len(causes)} events in {_TICKS} ticks; each tick finishes the clock's event"
+                    f"driver {self._name}: {len(causes) or 'no'} event in {_TICKS} ticks; each tick finishes the clock's event"
                 )
         finally:
             group.close()

@@ -13,7 +13,6 @@ __all__ = ["Row", "command", "rows"]
 
 
 _PIPE_COLUMNS = 500
-_MEETING_PLACE = "/tmp/gcspy-java-%p.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +80,25 @@ def rows(everything: bool = False) -> list[Row]:
 @click.option("--all", "everything", is_flag=True, help="Also processes that no driver knows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array, for scripts.")
 @click.option(
-    "--java-option",
-    is_flag=True,
-    help="Print the option with which a JVM has our agent from its start, for one that is not to be attached to later; and nothing else.",
+    "--start-option",
+    "stub_of",
+    metavar="DRIVER",
+    help="Print the argument with which a program of this driver's runtime has a stub from its start, for one that "
+    "refuses a stub later; and nothing else.",
 )
+@click.option("--java-option", "stub_of", flag_value="hotspot", hidden=True)
 @click.argument("pattern", required=False, default="")
-def command(everything: bool, as_json: bool, java_option: bool, pattern: str) -> None:
+def command(everything: bool, as_json: bool, stub_of: str | None, pattern: str) -> None:
     """List the processes that can be monitored.
 
-    Shows runtime, version, the drivers that can read the process (the best first), and attach modes. A JVM is shown with its main class, collector and heap instead of its command line. PATTERN
+    Shows runtime, version, the drivers that can read the process (the best first), and attach modes. A driver may describe a program instead of its command line: a JVM by main class, collector and heap. PATTERN
     keeps the processes whose command line contains it. Processes that cannot be monitored are
     listed last, with the reason.
     """
-    if java_option:
-        from gcspy_drivers.hotspot.agent.agent import at_start
+    if stub_of:
+        from gcspy.connection.target import start_option_of
 
-        say(at_start(f"at:{_MEETING_PLACE}"))
+        say(start_option_of(stub_of))
         return
     found = [row for row in rows(everything) if pattern.lower() in row.command.lower()]
     if as_json:

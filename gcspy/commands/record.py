@@ -96,6 +96,7 @@ def command(
     as_json: bool,
     drivers: tuple[str, ...],
     share_events: bool,
+    driver_values: tuple[str, ...],
     clock_hz: float,
     tiles: int,
     level: int,
@@ -129,6 +130,7 @@ def command(
         inject=inject or "",
         drivers=drivers,
         share_events=share_events,
+        values=driver_values,
         rung=mode,
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -96,6 +94,7 @@ def command(
     triggers: tuple[str, ...],
     drivers: tuple[str, ...],
     share_events: bool,
+    driver_values: tuple[str, ...],
     clock_hz: float,
     tiles: int,
     level: int,
@@ -116,16 +115,12 @@ def command(
         raise CommandError("-m and -c together: a program is one of them")
     if not no_window:
         require_window()
-    kind = "module" if module else "code" if code else "java" if _is_java(program) else "script"
-    if kind == "script" and not os.path.isfile(program):
-        raise CommandError(
-            f"there is no file {program}: give a script, or -m MODULE, or -c CODE, or java with its arguments"
-        )
+    form = "module" if module else "code" if code else ""
     addresses = tuple(parse_address(address) for address in listen)
     if longest_hold_secs is None:
         longest_hold_secs = LONGEST_HOLD_SECS if no_window else 0
     with ExitStack() as stack:
-        running = stack.enter_context(_program(python, kind, program, arguments))
+        running = stack.enter_context(_program(python, form, program, arguments))
         process = running.process
         token = None
         if any(isinstance(address, TcpAddress) for address in addresses):
@@ -145,6 +140,7 @@ def command(
             longest_hold_secs=longest_hold_secs or None,
             drivers=drivers,
             share_events=share_events,
+            values=driver_values,
         )
         try:
             if no_window:
@@ -210,13 +206,24 @@ def _watch(options: ServingOptions, program: _Program, theme: str | None) -> Non
 
 @contextmanager
 def _program(
-    python: str, kind: str, program: str, arguments: tuple[str, ...]
+    python: str, form: str, program: str, arguments: tuple[str, ...]
 ) -> Iterator[_Program]:
     """Start the program; it waits before its first line. It is ended only if it could not be watched at all."""
+    from gcspy.connection.target import command_of
+    from gcspy_server.api import ProgramStart
+
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, ours.dup() as second:
         with theirs:
-            command_line = _command_line(python, kind, program, arguments, theirs.fileno())
+            command_line = command_of(
+                ProgramStart(
+                    program=program,
+                    arguments=arguments,
+                    form=form,
+                    interpreter=python,
+                    stub_fd=theirs.fileno(),
+                )
+            )
             try:
                 process = subprocess.Popen(command_line, pass_fds=(theirs.fileno(),))
             except OSError as error:
@@ -233,25 +240,6 @@ def _program(
             process.kill()
             process.wait()
             raise
-
-
-def _command_line(
-    python: str, kind: str, program: str, arguments: tuple[str, ...], fd: int
-) -> list[str]:
-    """What is started so that its stub talks through a descriptor."""
-    if kind == "java":
-        from gcspy_drivers.hotspot.agent.agent import at_start
-
-        return [program, at_start(f"fd:{fd}"), *arguments]
-    from gcspy_drivers.cpython.cooperation import bootstrap as begin
-    from gcspy_drivers.cpython.cooperation import stub
-
-    return [python, begin.__file__, stub.__file__, str(fd), kind, program, *arguments]
-
-
-def _is_java(program: str) -> bool:
-    """Whether it is the launcher of a JVM, by its name and as it can be run."""
-    return os.path.basename(program) == "java" and shutil.which(program) is not None
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:

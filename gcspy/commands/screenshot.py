@@ -96,6 +96,7 @@ def command(
     theme: str | None,
     drivers: tuple[str, ...],
     share_events: bool,
+    driver_values: tuple[str, ...],
     clock_hz: float,
     tiles: int,
     level: int,
@@ -119,6 +120,7 @@ def command(
         budget=budget,
         drivers=drivers,
         share_events=share_events,
+        values=driver_values,
     ) as place:
         with interruption_held_back():
             # While the sidecar starts: both take about half a second.

@@ -49,6 +49,7 @@ def command(
     reconnect: float | None,
     drivers: tuple[str, ...],
     share_events: bool,
+    driver_values: tuple[str, ...],
     clock_hz: float,
     tiles: int,
     level: int,
@@ -84,6 +85,7 @@ def command(
         inject=inject or "",
         drivers=drivers,
         share_events=share_events,
+        values=driver_values,
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.connection.link import Link, connect

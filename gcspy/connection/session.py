@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from gcspy_protocol.address import UnixAddress
-from gcspy_protocol.errors import CommandError
+from gcspy_protocol.errors import CommandError, DriverError, LinkError, TargetGone
 
+from gcspy.exit_codes import ExitCode
 from gcspy.hosts.playback_host import LAST, PlayingOptions
 from gcspy.hosts.process_host import BUDGET, LONGEST_HOLD_SECS, ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
@@ -55,6 +56,7 @@ def joinable(
     rung: str = "passive",
     drivers: tuple[str, ...] = (),
     share_events: bool = False,
+    values: tuple[str, ...] = (),
 ) -> Iterator[Place]:
     """A place to join for the body of the `with`.
 
@@ -72,6 +74,7 @@ def joinable(
         rung: Whether the target is held while it is read, for a sidecar.
         drivers: Names of the drivers, the leading one first, for a sidecar; none: the one that knows the target best.
         share_events: Each driver gathers at the exact events of the others, too, for a sidecar.
+        values: Options of the drivers, ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``, for a sidecar.
 
     Raises:
         CommandError: Drivers were named for what no sidecar of ours reads.
@@ -104,11 +107,17 @@ def joinable(
         rung=rung,
         drivers=drivers,
         share_events=share_events,
+        values=values,
         linger=True,
         longest_hold_secs=LONGEST_HOLD_SECS if inject else None,
     )
     with start_sidecar(options) as sidecar:
-        yield Place(lambda: sidecar.addresses[0])
+        try:
+            yield Place(lambda: sidecar.addresses[0])
+        except (TargetGone, LinkError) as error:
+            if sidecar.exit_code() == ExitCode.DRIVER:
+                raise DriverError(str(error)) from error
+            raise
 
 
 def somebody_listens(address: UnixAddress) -> bool:

@@ -5,17 +5,33 @@ from __future__ import annotations
 import logging
 import os
 import select
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 
 import psutil
-from gcspy_protocol.errors import CommandError, NotPermitted, TargetGone, Unsupported
+from gcspy_protocol.errors import CommandError, NotPermitted, TargetError, TargetGone, Unsupported
 
-from gcspy_server.api import AttachOptions, Driver, Recognition, find_drivers
+from gcspy_server.api import (
+    AttachOptions,
+    Driver,
+    DriverOption,
+    ProgramStart,
+    Recognition,
+    find_drivers,
+)
+from gcspy_server.driver_options import values_for
 from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.hosting.recognition import DriverBench
 
-__all__ = ["attach", "attach_group", "recognise"]
+__all__ = [
+    "attach",
+    "attach_group",
+    "command_of",
+    "installed_drivers",
+    "recognise",
+    "start_option_of",
+]
 
 _HELLO_SECS = 10.0
 
@@ -38,7 +54,12 @@ def recognise(pid: int) -> list[tuple[str, Recognition]]:
 
 
 def attach_group(
-    pid: int, options: AttachOptions, names: tuple[str, ...] = (), *, share_events: bool = False
+    pid: int,
+    options: AttachOptions,
+    names: tuple[str, ...] = (),
+    *,
+    share_events: bool = False,
+    given: Mapping[str, str] | None = None,
 ) -> DriverGroup:
     """Attach the drivers that were named, or the one that knows the process best.
 
@@ -47,6 +68,7 @@ def attach_group(
         options: What the user chose.
         names: Names of drivers, the leading one first; none: one is chosen.
         share_events: Each driver gathers at the exact events of the others, too.
+        given: Values of options by ``NAME`` or ``DRIVER.NAME``.
 
     Raises:
         TargetError: The process cannot be watched so.
@@ -61,17 +83,111 @@ def attach_group(
     if stub_user is None:  # what knows the stub leads: those that were named only watch
         names, stub_user = ("", *names), ""
     attached: list[tuple[str, str, Driver]] = []
+    left = set(given or {})
     try:
         for name in names:
             # A stub talks to one driver.
             mine = options if name == stub_user else replace(options, stub_fd=None, inject="")
-            chosen, driver = _attach(pid, mine, name)
+            chosen, driver, taken = _attach(pid, mine, name, given or {})
             attached.append((chosen, _bench().package(chosen), driver))
+            left -= taken
+        if left:
+            raise CommandError(
+                f"option {sorted(left)[0]}: {', '.join(one for one, _, _ in attached)} has no such option; "
+                "`gcspy drivers NAME` lists those of a driver"
+            )
         return DriverGroup(attached, share_events=share_events)
     except BaseException:
         for _, _, driver in attached:
             driver.close()
         raise
+
+
+def command_of(start: ProgramStart) -> list[str]:
+    """Ask the drivers how to start a program with a stub in it; the surest is taken.
+
+    Raises:
+        CommandError: It is no program that a driver can start.
+        Unsupported: It is, and cannot be started with a stub here.
+        DriverError: A driver makes mistakes.
+    """
+    offers, startable = [], []
+    for name in _bench().names:
+        driver = _bench().load_or_tell(name)
+        if driver is None or not driver.startable:
+            continue
+        startable.append(driver.startable)
+        try:
+            offer = driver.command_line(start)
+        except TargetError:
+            raise
+        except Exception as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+            _log.warning("driver %s: command_line failed: %s", name, error)
+            continue
+        if offer is not None:
+            offers.append(offer)
+    if not offers:
+        raise CommandError(
+            f"no driver can start {start.program}: give {', or '.join(startable) or 'nothing: no driver starts programs'}"
+        )
+    return max(offers, key=lambda offer: offer[0])[1]
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledDriver:
+    """What is told about a driver.
+
+    Attributes:
+        name: Its name.
+        package: The package that it is from, with its version.
+        startable: What it starts; empty: nothing.
+        options: What the user may choose.
+    """
+
+    name: str
+    package: str
+    startable: str
+    options: tuple[DriverOption, ...]
+
+
+def installed_drivers(name: str = "") -> list[InstalledDriver]:
+    """Return what is told about each installed driver, or about one.
+
+    Raises:
+        Unsupported: No driver of that name is installed.
+        DriverError: The driver that was named makes mistakes.
+    """
+    bench = _bench((name,)) if name else _bench()
+    found = []
+    for one in bench.names:
+        driver = bench.load(one) if name else bench.load_or_tell(one)
+        if driver is not None:
+            found.append(
+                InstalledDriver(one, bench.package(one), driver.startable, driver.declared_options)
+            )
+    return found
+
+
+def start_option_of(name: str) -> str:
+    """Return the argument with which a program of a driver's runtime has the stub from its start.
+
+    Raises:
+        Unsupported: There is none, or no such driver.
+        DriverError: The driver makes mistakes.
+    """
+    option = _bench((name,)).load(name).start_option()
+    if not option:
+        raise Unsupported(
+            f"driver {name} has no option by which a program gets a stub at its start",
+            found=name,
+            known="drivers whose runtime loads a stub at its start",
+        )
+    return option
+
+
+def _taken_names(taken: set[str]) -> set[str]:
+    """Return names of options without the drivers before them."""
+    return {name.rpartition(".")[2] for name in taken}
 
 
 def _stub_user(names: tuple[str, ...]) -> str | None:
@@ -81,13 +197,19 @@ def _stub_user(names: tuple[str, ...]) -> str | None:
 
 def attach(pid: int, options: AttachOptions) -> Driver:
     """Attach the driver that knows this process best; see `attach_group`."""
-    return _attach(pid, options, "")[1]
+    return _attach(pid, options, "", {})[1]
 
 
-def _attach(pid: int, options: AttachOptions, name: str) -> tuple[str, Driver]:
+def _attach(
+    pid: int, options: AttachOptions, name: str, given: Mapping[str, str]
+) -> tuple[str, Driver, set[str]]:
     """Attach a driver that was named, or the one that knows this process best.
 
+    Returns:
+        Its name, the driver, and which of the given options it took.
+
     Raises:
+        CommandError: An option has a value that it may not have.
         TargetGone: There is no such process.
         NotPermitted: The system does not let us read it.
         Unsupported: No installed driver knows its runtime, or its version.
@@ -104,7 +226,14 @@ def _attach(pid: int, options: AttachOptions, name: str) -> tuple[str, Driver]:
         # Also one that cannot be watched: the driver tells more exactly than a cheap look what is wrong,
         # with a remedy; and what was only starting at that look may be there by now.
         chosen = recognised[0].name if recognised else name
-        return chosen, bench.attach(chosen, pid, options)
+        values, taken = values_for(chosen, bench.load(chosen).declared_options, given)
+        told = replace(
+            options,
+            values=values,
+            inject=str(values["inject"]) if "inject" in _taken_names(taken) else options.inject,
+            rung=str(values["mode"]) if "mode" in _taken_names(taken) else options.rung,
+        )
+        return chosen, bench.attach(chosen, pid, told), taken
     try:
         executable = os.readlink(f"/proc/{pid}/exe")
     except PermissionError as error:

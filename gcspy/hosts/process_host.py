@@ -46,6 +46,7 @@ class ServingOptions:
         longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.
         drivers: Names of the drivers to watch with, the leading one first; none: the one that knows the target best.
         share_events: Each driver gathers at the exact events of the others, too.
+        values: Options of the drivers: ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``.
     """
 
     pid: int
@@ -64,6 +65,7 @@ class ServingOptions:
     longest_hold_secs: float | None = None
     drivers: tuple[str, ...] = ()
     share_events: bool = False
+    values: tuple[str, ...] = ()
 
 
 def serve_target(
@@ -86,6 +88,7 @@ def serve_target(
     # Imported by who serves: the options alone are needed by many who do not.
     from gcspy.connection.target import attach_group
     from gcspy_server.api import AttachOptions, Trigger
+    from gcspy_server.driver_options import named_values
     from gcspy_server.sampler import run_driver
 
     driver = attach_group(
@@ -100,6 +103,7 @@ def serve_target(
         ),
         options.drivers,
         share_events=options.share_events,
+        given=named_values(options.values),
     )
     try:
         server = driver.describe().server(

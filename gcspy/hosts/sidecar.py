@@ -88,6 +88,13 @@ class Sidecar:
         """
         return tuple(map(Path, self._ready["files"]))
 
+    def exit_code(self) -> int | None:
+        """Return what it ended with, where it ended by itself within a moment; None: it goes on."""
+        try:
+            return self._process.wait(_STOP_SECS)
+        except subprocess.TimeoutExpired:
+            return None
+
     @cached_property
     def _ready(self) -> dict[str, list[str]]:
         """What the child said when it was ready."""

@@ -45,6 +45,8 @@ class _Member:
     share: Share
     server: DriverServer | None = None
     faults: int = 0
+    calls: int = 0
+    idle_since: float | None = None
 
 
 class DriverGroup:
@@ -72,6 +74,10 @@ class DriverGroup:
                 raise DriverError(
                     f"{label_of(name, package)}: describe returned {_kind_of(found)}, not a ServerDescription"
                 )
+            if not found.events:
+                raise DriverError(
+                    f"{label_of(name, package)}: it describes no kinds of event; the first is its clock"
+                )
             described.append((name, found))
         self._description, shares = merge(described)
         self._members = [
@@ -86,8 +92,6 @@ class DriverGroup:
         self._clock_asked = self._clock_counts = self._clock_left_out = False
         self._clock_request: GatherRequest | None = None
         self._running: tuple[_Member, float] | None = None
-        self._idle_since: float | None = None
-        self._events_seen = 0
         self.given_up: list[str] = []
 
     def describe(self) -> ServerDescription:
@@ -108,17 +112,10 @@ class DriverGroup:
             try:
                 with told_when_slow(f"{member.label}: open", _log.warning):
                     member.driver.open(member.server)
-                self._check_opened(member)
             except TargetError:
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
                 self._give_up(member, fault_text("open", error))
-
-    def _check_opened(self, member: _Member) -> None:
-        server = member.server
-        assert server is not None
-        if not server.own_spaces and len(self._all) == 1:
-            _log.warning("%s: it added no spaces, so nothing of it can be seen", member.label)
 
     # --------------------------------------------------------------------- the clock
 
@@ -129,14 +126,6 @@ class DriverGroup:
             TargetError: The target ended, or cannot be read any more.
             DriverError: The last driver was given up.
         """
-        self._tick()
-        before, self._events_seen = self._events_seen, sum(self._opened().counts())
-        if self._events_seen > before:
-            self._idle_since = None
-        elif self._idle_since is None:
-            self._idle_since = self._time_secs()
-
-    def _tick(self) -> None:
         server = self._opened()
         self._clock_asked = self._clock_counts = self._clock_left_out = False
         self._clock_request = None
@@ -243,13 +232,24 @@ class DriverGroup:
             except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code; the others are to be closed too
                 _log.warning("%s: %s", member.label, fault_text("close", error))
 
+    def notice(self) -> str:
+        """Say which drivers were given up, show nothing, or hang; empty: all is well. May be called in any thread."""
+        bare = [
+            f"{one.label}: it adds no spaces, so nothing of it can be seen"
+            for one in tuple(self._members)
+            if one.server is not None and not one.server.own_spaces
+        ]
+        return "; ".join(filter(None, (*self.given_up, *bare, self.slow_text())))
+
     def slow_text(self) -> str:
         """Say which driver has been busy for too long now; empty: none. May be called in any thread."""
-        running, server, idle = self._running, self._server, self._idle_since
+        running, server, now = self._running, self._server, self._time_secs()
         if server is None:
             return ""
-        if idle is not None and not server.holding and self._time_secs() - idle >= SLOW_SECS:
-            return f"{', '.join(one.label for one in self._all)}: no event for {SLOW_SECS:g} s of ticks"
+        for one in tuple(self._members):
+            idle = one.idle_since
+            if idle is not None and not server.holding and now - idle >= SLOW_SECS:
+                return f"{one.label}: no event for {SLOW_SECS:g} s of ticks"
         if running is None:
             return ""
         member, since = running
@@ -286,13 +286,22 @@ class DriverGroup:
             self._fail(member, fault_text(what, error))
         else:
             server = member.server
-            if server is not None and server.open_event is not None and server._clock is None:
+            if server is not None and server.open_event is not None:
                 event = server.events[server.share.events[server.open_event]].name
                 self._fail(member, f"{what} began event {event!r} and did not finish it")
             elif what != "notice":
                 member.faults = 0
+            if what == "tick" and server is not None:
+                self._note_calls(member, server.calls)
         finally:
             self._running = None
+
+    def _note_calls(self, member: _Member, calls: int) -> None:
+        """Note whether a tick of a driver had anything to do with an event."""
+        if calls != member.calls:
+            member.calls, member.idle_since = calls, None
+        elif member.idle_since is None:
+            member.idle_since = self._time_secs()
 
     def _fail(self, member: _Member, text: str) -> None:
         member.faults += 1
@@ -334,7 +343,6 @@ class DriverGroup:
             space.tell(reason)
         if not self._members:
             raise DriverError(reason)
-        _log.warning("%s", reason)
 
     def _opened(self) -> Server:
         if self._server is None:

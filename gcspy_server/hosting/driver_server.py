@@ -91,6 +91,7 @@ class DriverServer(Server):
         self.share = share
         self.own_spaces: list[ServerSpace] = []
         self.open_event: int | None = None
+        self.calls = 0
         self._clock = clock
         self._settings: dict[int, int] = {}
         self._request: GatherRequest | None = None
@@ -147,6 +148,7 @@ class DriverServer(Server):
             raise LocalProtocolError(
                 f"event {self._named(event)} begins, and event {self._named(self.open_event)} was not finished"
             )
+        self.calls += 1
         number = self._number(event)
         if event == CLOCK and self._clock is not None:
             request = self._clock.ask()
@@ -165,6 +167,7 @@ class DriverServer(Server):
         holds: bool = True,
     ) -> None:
         """Count the event and send it if it was asked for; see `Server.finish`."""
+        self.calls += 1
         number = self._number(event)
         request = self._request if self.open_event == event else None
         if request is not None:
@@ -203,12 +206,14 @@ class DriverServer(Server):
 
     def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
         """Only count an event; see `Server.skip`."""
+        self.calls += 1
         number = self._number(event)
         if event != CLOCK or self._clock is None:
             self._session.skip(number, times, untold=untold)
 
     def leave_out(self, event: int) -> None:
         """Only count an event that the driver does not take; see `Server.leave_out`."""
+        self.calls += 1
         number = self._number(event)
         if event == CLOCK and self._clock is not None:
             self._clock.leave_out()

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.model import Mode, PauseActsOn
 
 from gcspy_server.drivers import RUNG, ServerDescription
@@ -26,19 +25,11 @@ def merge(
     """Make one description of several drivers'.
 
     Args:
-        described: Name and description of each driver, the leading one first.
+        described: Name and description of each driver, the leading one first; each has a kind of event.
 
     Returns:
         The session's description, and what of it is whose.
-
-    Raises:
-        LocalProtocolError: A driver has no kind of event.
     """
-    for name, one in described:
-        if not one.events:
-            raise LocalProtocolError(
-                f"driver {name}: it describes no kinds of event; the first is its clock"
-            )
     lead_name, lead = described[0]
     program = any(one.pause_acts_on is PauseActsOn.PROGRAM for _, one in described)
     events, pairs, shares = [lead.events[CLOCK]], [], []

@@ -135,7 +135,7 @@ class DriverBench:
         return sorted(found, key=lambda one: one.order)
 
     def _ask(self, name: str, pid: int) -> Recognition | None:
-        driver = self._driver(name)
+        driver = self.load_or_tell(name)
         if driver is None:
             return None
         try:
@@ -152,7 +152,8 @@ class DriverBench:
             return None
         return found
 
-    def _driver(self, name: str) -> type[Driver] | None:
+    def load_or_tell(self, name: str) -> type[Driver] | None:
+        """Return a driver's class; None: it makes mistakes, and that was told."""
         if name not in self._loaded:
             try:
                 self._loaded[name] = self.load(name)

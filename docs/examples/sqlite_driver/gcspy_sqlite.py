@@ -1,21 +1,15 @@
 """A GCspy driver for the database that a process has open: its pages, and which table has them."""
 
 import sqlite3
-from pathlib import Path
 
 from gcspy_drivers.kit import SampledDriver, add_bytes, add_category, add_enumeration, add_percent
+from gcspy_drivers.remote.files import find_open_file
 
 from gcspy_server.api import GatherRequest, Recognition, UniformNames
 
+MAGIC = b"SQLite format 3\0"
 KINDS = ("free", "internal", "leaf", "overflow")
-
-
-def database_of(pid: int) -> Path | None:
-    """Return the first SQLite database among the files that a process has open."""
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        if link.is_file() and link.open("rb").read(16) == b"SQLite format 3\0":
-            return link.readlink()
-    return None
+PAGES = "SELECT name, pageno, payload, pagetype, page_count FROM dbstat, pragma_page_count"
 
 
 class SqliteDriver(SampledDriver):
@@ -26,12 +20,13 @@ class SqliteDriver(SampledDriver):
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
         """Say which database a process has open."""
-        path = database_of(pid)
+        path = find_open_file(pid, MAGIC)
         return Recognition(runtime="SQLite", detail=str(path), supported=True) if path else None
 
     def start(self) -> None:
         """Add the spaces."""
-        self.database = sqlite3.connect(f"file:{database_of(self.process.pid)}?mode=ro", uri=True)
+        path = find_open_file(self.process.pid, MAGIC)
+        self.database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.tables = self.add_space("Tables", tile_title="Table ")
         add_bytes(self.tables, "Payload", "Bytes of rows and keys", order=0)
         (self.page_bytes,) = self.database.execute("PRAGMA page_size").fetchone()
@@ -43,15 +38,13 @@ class SqliteDriver(SampledDriver):
 
     def gather(self, request: GatherRequest) -> None:  # noqa: ARG002  # it is all or nothing here
         """Fill the spaces from one snapshot of the database."""
-        self.database.execute("BEGIN")
-        (count,) = self.database.execute("PRAGMA page_count").fetchone()
+        rows = self.database.execute(PAGES).fetchall()
+        count = rows[0][-1]
         pages = [(0, 0, 0)] * count
         tables = {"free pages": 0}
-        rows = self.database.execute("SELECT name, pageno, payload, pagetype FROM dbstat")
-        for name, page, payload, kind in rows:
+        for name, page, payload, kind, _ in rows:
             tables[name] = tables.get(name, 0) + payload
             pages[page - 1] = (payload, KINDS.index(kind), list(tables).index(name))
-        self.database.execute("COMMIT")
         self.tables.fill({"Payload": list(tables.values())}, names=list(tables))
         columns = zip(("Payload", "Kind", "Table"), zip(*pages, strict=True), strict=True)
         self.pages.fill(dict(columns), names=UniformNames(0, self.page_bytes, count))

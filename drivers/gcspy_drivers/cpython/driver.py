@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
+from gcspy_drivers.cpython.cooperation import bootstrap, stub
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
-from gcspy_server.api import AttachOptions
+from gcspy_server.api import AttachOptions, DriverOption, ProgramStart, Specificity
 
 __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
 
@@ -15,6 +18,33 @@ class CPythonDriver(PassiveDriver):
     """Watches one CPython process."""
 
     has_stub = True
+    declared_options = (
+        DriverOption(
+            name="inject",
+            default="",
+            about="How a stub is loaded into the process, for exact events; empty: none is.",
+            choices=("", "auto", "remote-exec", "gdb"),
+        ),
+        DriverOption(
+            name="mode",
+            default="passive",
+            about="passive: read while the program runs. stopped: stop all threads while pools are copied.",
+            choices=("passive", "stopped"),
+        ),
+    )
+    startable = "a Python script, -m MODULE or -c CODE"
+
+    @classmethod
+    def command_line(cls, start: ProgramStart, /) -> tuple[int, list[str]] | None:
+        """Start a script, a module or a text with an interpreter; any file may be a script."""
+        form = start.form
+        if not form:
+            if not os.path.isfile(start.program):
+                return None
+            form = "script"
+        command = [start.interpreter, bootstrap.__file__, stub.__file__, str(start.stub_fd), form]
+        sure = Specificity.RUNTIME if start.form else Specificity.ANY_PROCESS
+        return sure, [*command, start.program, *start.arguments]
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
+import shutil
+
 from gcspy_protocol.errors import Unsupported
 
+from gcspy_drivers.hotspot.agent.agent import at_start
 from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
 from gcspy_drivers.hotspot.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
-from gcspy_server.api import AttachOptions
+from gcspy_server.api import AttachOptions, DriverOption, ProgramStart, Specificity
 
 __all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]
+
+_MEETING_PLACE = "/tmp/gcspy-java-%p.sock"
 
 
 class HotSpotDriver(PassiveDriver):
     """Watches one JVM."""
 
     has_stub = True
+    declared_options = (
+        DriverOption(
+            name="inject",
+            default="",
+            about="How the agent is loaded into the JVM, for exact events; empty: it is not.",
+            choices=("", "auto", "agent"),
+        ),
+    )
+    startable = "java with its arguments"
+
+    @classmethod
+    def command_line(cls, start: ProgramStart, /) -> tuple[int, list[str]] | None:
+        """Start a JVM by its launcher, which is called ``java``, with the agent.
+
+        Raises:
+            Unsupported: There is no agent here.
+        """
+        name = start.program.rpartition("/")[2]
+        if start.form or name != "java" or shutil.which(start.program) is None:
+            return None
+        option = at_start(f"fd:{start.stub_fd}")
+        return Specificity.RUNTIME, [start.program, option, *start.arguments]
+
+    @classmethod
+    def start_option(cls) -> str:
+        """Return the argument with which a JVM has the agent, which looks for gcspy at each collection.
+
+        Raises:
+            Unsupported: There is no agent here.
+        """
+        return at_start(f"at:{_MEETING_PLACE}")
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

@@ -25,7 +25,9 @@ from gcspy_drivers.remote.run_delay import waited_nanos
 from gcspy_server.api import (
     LEVEL,
     AttachOptions,
+    DriverOption,
     GatherRequest,
+    OptionValue,
     Recognition,
     Server,
     ServerDescription,
@@ -38,6 +40,9 @@ __all__ = ["CLOCK", "SampledDriver"]
 
 CLOCK: Final = 0
 """Number of the clock's kind of event, which every driver has."""
+
+_FIRST_OPTION: Final = 100
+"""Numbers of the settings of live options begin here."""
 
 
 class SampledDriver(SteppedDriver):
@@ -78,6 +83,7 @@ class SampledDriver(SteppedDriver):
         self.note = ""
         self._opened_server: Server | None = None
         self._took_noticed = False
+        self._live: dict[str, tuple[int, DriverOption]] = {}
 
     # --------------------------------------------------------- what a driver writes
 
@@ -191,6 +197,11 @@ class SampledDriver(SteppedDriver):
             TargetError: The target has ended, or does not export what is needed.
         """
         self._opened_server = server
+        for ident, option in enumerate(self.declared_options, start=_FIRST_OPTION):
+            if option.live:
+                value = self.options.values.get(option.name, option.default)
+                server.add_setting(option.setting(ident, value))
+                self._live[option.name] = ident, option
         self.start()
 
     @property
@@ -226,6 +237,15 @@ class SampledDriver(SteppedDriver):
             self.gather(request)
         self.check()
         self.server.finish(CLOCK, holds=self.holds_at_clock)
+
+    def option(self, name: str) -> OptionValue:
+        """Return the value of an option that the driver declares; of a live one, what the window chose last."""
+        if name in self._live:
+            ident, option = self._live[name]
+            return option.of_setting(self.server.take_setting(ident))
+        if name in self.options.values:
+            return self.options.values[name]
+        return next(one.default for one in self.declared_options if one.name == name)
 
     def add_space(self, name: str, **options: Unpack[SpaceOptions]) -> ServerSpace:
         """Add a space of this driver; the arguments are those of `Server.add_space`.

@@ -23,6 +23,7 @@ import io
 import os
 import stat
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from gcspy_drivers.remote.process import Process
@@ -32,6 +33,7 @@ __all__ = [
     "MAX_FILE_BYTES",
     "RegularFile",
     "TargetRoot",
+    "find_open_file",
     "open_regular",
     "refuse_shared",
     "remove",
@@ -236,6 +238,35 @@ def reopen_regular(looked_at: int) -> int:
     if not stat.S_ISREG(os.fstat(looked_at).st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
     return os.open(f"/proc/self/fd/{looked_at}", _READ)
+
+
+def find_open_file(pid: int, beginning: bytes) -> Path | None:
+    """Return the first regular file that a process has open and that begins with these bytes.
+
+    Args:
+        pid: The process.
+        beginning: What the file begins with, such as the magic number of its format.
+
+    Returns:
+        Its path as the process knows it; None: there is none. The name may stand for something else by now.
+
+    Raises:
+        OSError: The process has ended, or may not be looked at.
+    """
+    for number in sorted(os.listdir(f"/proc/{pid}/fd"), key=int):
+        with suppress(OSError):  # closed meanwhile, or no regular file
+            looked_at = os.open(f"/proc/{pid}/fd/{number}", os.O_PATH | os.O_CLOEXEC)
+            try:
+                path = os.readlink(f"/proc/{pid}/fd/{number}")
+                opened = reopen_regular(looked_at)
+            finally:
+                os.close(looked_at)
+            try:
+                if os.pread(opened, len(beginning), 0) == beginning:
+                    return Path(path)
+            finally:
+                os.close(opened)
+    return None
 
 
 def refuse_shared(folder: int, user: User, owner: int) -> None:

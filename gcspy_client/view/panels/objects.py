@@ -35,7 +35,7 @@ _TIPS = (
     "The followed object from its birth to its death; Enter goes to the event",
     "What became of the objects of the same site that lie next to it; Enter follows one",
 )
-_EXAMPLE = "type:java.lang.String size:24..64 site:main address:0x… thread:…"
+_EXAMPLE = "type:String size:24..64 site:main address:0x… thread:…"
 
 
 class ObjectsPanel(TablePanel):

@@ -37,7 +37,9 @@ __all__ = ["TypePanels"]
 _AGAIN_SECS = 0.5
 """Between two questions about the same tile, as events come; another tile is asked about at once."""
 
-_LEVEL = "Of CPython the types of objects are known at level 3 (--level 3)."
+_LEVEL = (
+    "The driver may report types at a higher level: Session ▸ Level, or --level 3 when attaching."
+)
 
 
 class TypePanels(Part):

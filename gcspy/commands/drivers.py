@@ -1,0 +1,31 @@
+"""`gcspy drivers`: which drivers are installed, and what each lets the user choose."""
+
+from __future__ import annotations
+
+import click
+
+from gcspy.output.terminal import say
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("name", required=False, default="")
+def command(name: str) -> None:
+    """List the installed drivers, or the options of the driver NAME.
+
+    Options are set with --option NAME=VALUE when a process is attached to or started.
+    """
+    from gcspy.connection.target import installed_drivers
+
+    for driver in installed_drivers(name):
+        say(f"{driver.name}  ({driver.package})")
+        if driver.startable:
+            say(f"  gcspy run starts {driver.startable}")
+        if name and not driver.options:
+            say("  no options")
+        for option in driver.options:
+            default = repr(option.default) if option.default == "" else str(option.default)
+            say(f"  --option {option.name}={default}: {option.about}")
+            live = "; may be changed while the process is watched" if option.live else ""
+            say(f"      {option.bounds}{live}")

@@ -1,0 +1,173 @@
+"""`DriverOption`: what a driver lets the user choose, declared so that it can be listed, checked and shown.
+
+Knows names, types and bounds; does not know what any option does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gcspy_protocol.errors import CommandError, LocalProtocolError
+from gcspy_protocol.settings import Setting, SettingKind
+
+__all__ = ["DriverOption", "OptionValue", "named_values", "values_for"]
+
+OptionValue = bool | int | float | str
+
+_TRUE = ("yes", "true", "on", "1")
+_FALSE = ("no", "false", "off", "0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DriverOption:
+    """One option of a driver; its type is that of the default.
+
+    Attributes:
+        name: How the user names it.
+        default: Its value if nobody says otherwise.
+        about: One sentence: what it does.
+        choices: Of a text: the values that it may have; none: any.
+        minimum: Of a number: the least value; None: no bound.
+        maximum: Of a number: the greatest value; None: no bound.
+        live: Whether it may be changed while the process is watched, and so is among the session's settings.
+            It is then yes or no, one of some choices, or a whole number with both bounds.
+    """
+
+    name: str
+    default: OptionValue
+    about: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    live: bool = False
+
+    def setting(self, ident: int, value: OptionValue) -> Setting:
+        """Make the session's setting of a live option.
+
+        Args:
+            ident: Number of the setting.
+            value: The value to begin with.
+
+        Raises:
+            LocalProtocolError: A setting cannot have its values.
+        """
+        names = self._names
+        if names:
+            return Setting(
+                id=ident,
+                name=self.name,
+                about=self.about,
+                value=names.index(self._name_of(value)),
+                minimum=0,
+                maximum=len(names) - 1,
+                choices=names,
+            )
+        if type(self.default) is not int or self.minimum is None or self.maximum is None:
+            raise LocalProtocolError(
+                f"option {self.name}: {self.bounds}; a live option is yes or no, one of some choices, "
+                "or a whole number with both bounds"
+            )
+        return Setting(
+            id=ident,
+            name=self.name,
+            about=self.about,
+            kind=SettingKind.RANGE,
+            value=int(value),
+            minimum=int(self.minimum),
+            maximum=int(self.maximum),
+        )
+
+    def of_setting(self, number: int) -> OptionValue:
+        """Return the value for which a number of its setting stands."""
+        return self.parse(self._names[number]) if self._names else number
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of its values, where they have any."""
+        if isinstance(self.default, bool):
+            return ("no", "yes")
+        return self.choices
+
+    @staticmethod
+    def _name_of(value: OptionValue) -> str:
+        return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+    @property
+    def bounds(self) -> str:
+        """What it may be, in words."""
+        if isinstance(self.default, bool):
+            return "yes or no"
+        if isinstance(self.default, str):
+            return ", ".join(one or "empty" for one in self.choices) or "any text"
+        kind = "a whole number" if isinstance(self.default, int) else "a number"
+        if self.minimum is not None and self.maximum is not None:
+            return f"{kind} from {self.minimum:g} to {self.maximum:g}"
+        if self.minimum is not None:
+            return f"{kind} of at least {self.minimum:g}"
+        return kind if self.maximum is None else f"{kind} of at most {self.maximum:g}"
+
+    def parse(self, text: str) -> OptionValue:
+        """Read a value.
+
+        Raises:
+            CommandError: It is not what the option may be.
+        """
+        value = self._read(text.strip())
+        if value is None:
+            raise CommandError(f"option {self.name} is {self.bounds}; got {text!r}")
+        return value
+
+    def _read(self, text: str) -> OptionValue | None:
+        if isinstance(self.default, bool):
+            return text.lower() in _TRUE if text.lower() in _TRUE + _FALSE else None
+        if isinstance(self.default, str):
+            return text if not self.choices or text in self.choices else None
+        try:
+            number = int(text) if isinstance(self.default, int) else float(text)
+        except ValueError:
+            return None
+        least = self.minimum if self.minimum is not None else float("-inf")
+        most = self.maximum if self.maximum is not None else float("inf")
+        return number if least <= number <= most else None  # NaN is neither
+
+
+def named_values(texts: Iterable[str]) -> dict[str, str]:
+    """Split ``NAME=VALUE`` and ``DRIVER.NAME=VALUE``.
+
+    Raises:
+        CommandError: A text is neither, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise CommandError(f"an option is NAME=VALUE or DRIVER.NAME=VALUE; got {text!r}")
+        if name in found:
+            raise CommandError(f"option {name} is given twice")
+        found[name] = value
+    return found
+
+
+def values_for(
+    driver: str, declared: Iterable[DriverOption], given: Mapping[str, str]
+) -> tuple[dict[str, OptionValue], set[str]]:
+    """Return the value of each option of a driver, and which of the given names it took.
+
+    Args:
+        driver: Its name.
+        declared: Its options.
+        given: Values by ``NAME`` or ``DRIVER.NAME``; the second is more specific.
+
+    Raises:
+        CommandError: A value is not what the option may be.
+    """
+    values: dict[str, OptionValue] = {}
+    taken: set[str] = set()
+    for option in declared:
+        values[option.name] = option.default
+        for name in (option.name, f"{driver}.{option.name}"):
+            if name in given:
+                values[option.name] = option.parse(given[name])
+                taken.add(name)
+    return values, taken
