@@ -63,8 +63,8 @@ programs: $(READY)
 	$(BIN)/python -m benchmarks.cpython.programs
 
 soak: qt-libraries
-	GCSPY_SOAK_SEED=$(SEED) GCSPY_SOAK_KILLS=$(KILLS) GCSPY_SOAK_DISTURBANCES=$(DISTURBANCES) $(BIN)/python -m pytest -m soak --timeout=0
-	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not soak" --hypothesis-profile=soak --hypothesis-seed=$(SEED) --timeout=0
+	GCSPY_SOAK_SEED=$(SEED) GCSPY_SOAK_KILLS=$(KILLS) GCSPY_SOAK_DISTURBANCES=$(DISTURBANCES) $(BIN)/python -m pytest -m soak --timeout=0 -o faulthandler_timeout=0
+	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not soak" --hypothesis-profile=soak --hypothesis-seed=$(SEED) --timeout=0 -o faulthandler_timeout=0
 
 fuzz: qt-libraries
 	$(BIN)/python -m tests.fuzz --time $(TIME) --seed $(SEED) --decoder $(DECODER) --found fuzz-found

@@ -111,6 +111,7 @@ BROKEN: dict[str, tuple[Rule, int | None, Change]] = {
     "copied to eden": (Rule.DESTINATION, 19, put(19, address=start(EDEN) + 0x200)),
     "bits that are always 0": (Rule.FORM, 9, put(9, flags=Flag.ODD)),
     "no size": (Rule.SIZE, 11, put(11, size=0)),
+    "no size in a collection": (Rule.SIZE, 23, put(23, size=0)),
     "a size beyond all bounds": (Rule.SIZE, 13, put(13, size=1 << 50)),
     "more than there is room": (Rule.CAPACITY, 14, put(14, size=SIZE * 5)),
     "more in old and young spaces together than there is room": (Rule.CAPACITY, 14, both(put(13, size=SIZE * 3), put(14, size=SIZE * 3 // 2))),
