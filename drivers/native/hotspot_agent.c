@@ -62,7 +62,8 @@ struct event {
 };
 
 static jvmtiEnv *tools;
-static int busy; /* one thread at a time has what follows; a callback that finds it taken does nothing */
+static int busy; /* one thread at a time has what follows; a callback that finds it taken only counts in `passed` */
+static uint64_t passed; /* what found it taken and is not in the page yet: starts, and in the upper half ends */
 static int line = -1, timer = -1, given = -1;
 static volatile uint64_t *page;
 static struct pollfd waits[2];
@@ -137,6 +138,7 @@ static int begin(int fd, uint16_t flags) {
     socklen_t size = sizeof peer;
     line = fd;
     told = inside = 0;
+    __atomic_store_n(&passed, 0, __ATOMIC_RELAXED); /* nobody was there for what came before */
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0)
         prctl(PR_SET_PTRACER, (unsigned long)peer.pid, 0, 0, 0);
     return say_hello(flags);
@@ -199,16 +201,31 @@ static void tell(int kind) {
     if (!wanted(kind, event.number, &event)) return;
     event.thread = (uint32_t)syscall(SYS_gettid);
     timerfd_settime(timer, 0, &deadline, NULL);
+    if (send(line, &event, sizeof event, AT_ONCE) != (ssize_t)sizeof event) return; /* counted, and no answer will come */
     told = 1;
-    if (send(line, &event, sizeof event, AT_ONCE) != (ssize_t)sizeof event) return;
     while (poll(waits, 2, -1) < 0 && errno == EINTR) continue;
     got = recv(line, &answer, 1, AT_ONCE);
     if (got == 0) leave();
     if (got == 1) told = 0;
 }
 
+/* Have the page count what found us busy: starts and ends come in turn, and an end too many is of a collection before us. */
+static void count_passed(void) {
+    uint64_t both = __atomic_exchange_n(&passed, 0, __ATOMIC_RELAXED);
+    uint32_t starts = (uint32_t)both, ends = (uint32_t)(both >> 32);
+    if (line < 0) return;
+    if (ends > starts + (uint32_t)inside) ends = starts + (uint32_t)inside;
+    page[STARTS] += starts;
+    page[ENDS] += ends;
+    inside += (int)starts - (int)ends;
+}
+
 static void happened(int kind) {
-    if (taken()) return; /* somebody attaches or detaches at this very moment */
+    if (taken()) { /* somebody attaches or detaches at this very moment */
+        __atomic_add_fetch(&passed, kind ? (uint64_t)1 << 32 : 1, __ATOMIC_RELAXED);
+        return;
+    }
+    count_passed();
     if (line < 0 && meeting.sun_family == AF_UNIX && kind == 0 && now_nanos() - looked_nanos > 50000000u) {
         connect_to(&meeting, 1);
         looked_nanos = now_nanos();
@@ -296,8 +313,10 @@ static jint join(JavaVM *vm, const char *path) {
     if (!path_of(&where, path)) return UNKNOWN_OPTION;
     if (!take_patiently()) return NOT_NOW;
     if (line >= 0 && (page[LEAVE] || gone(MSG_PEEK))) leave();
-    if (line >= 0) result = IN_USE;
-    else if (!connect_to(&where, 0)) result = NOT_CONNECTED;
+    if (line >= 0) {
+        count_passed();
+        result = IN_USE;
+    } else if (!connect_to(&where, 0)) result = NOT_CONNECTED;
     give();
     if (result != 0) return result;
     if (!open_tools(vm)) {

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
 from gcspy_drivers.hotspot.objects.heap_objects import HeapObjects
@@ -16,7 +17,7 @@ from gcspy_drivers.hotspot.spaces.object_view import ObjectView
 from gcspy_protocol.details import AnswerState, Query
 from gcspy_protocol.messages import Event
 
-from gcspy_server.api import AttachOptions, StringNames, UniformNames
+from gcspy_server.api import AttachOptions, ServerStream, StringNames, UniformNames
 from tests.drivers.hotspot.agents import Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm, agreed
 from tests.drivers.hotspot.watching import Watched
@@ -441,7 +442,11 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
 ) -> None:
     need_agent()
     looks: list[tuple[int, str]] = []
-    with Jvm(java, classes, f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx32m") as jvm:
+    marked: list[bool] = []
+    # Nothing is marked unless a collection of the whole heap does it.
+    flags = ["-XX:InitiatingHeapOccupancyPercent=100", "-XX:+IgnoreUnrecognizedVMOptions"]
+    flags.append("-XX:-G1UseAdaptiveIHOP")
+    with Jvm(java, classes, f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx32m", *flags) as jvm:
         jvm.tell("keep", 4)
         with Told(jvm.pid, AttachOptions(inject="agent", level=3)) as told:
 
@@ -449,11 +454,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                 if event.event not in (GC_START, GC_END):
                     return
                 streams = {one.name: one for one in told.space("Objects").streams}
-                names = [
-                    name
-                    for name in ("Instance bytes", "Array bytes", "Free bytes", "Dead bytes")
-                    if name in streams
-                ]
+                names = ("Instance bytes", "Array bytes", "Free bytes")
                 known = streams["Objects"].known
                 rows = (
                     np.ones(told.space("Objects").count, dtype=np.bool_) if known is None else known
@@ -463,13 +464,36 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                     0 if event.event == GC_START else _IN_FLIGHT_TILES
                 ), told.space("Objects").info
                 whole = np.sum([streams[name].data.astype(np.int64) for name in names], axis=0)
+                if "Dead bytes" in streams:
+                    whole += dead_bytes(streams["Dead bytes"], event)
                 assert np.array_equal(whole[rows], told.values("Heap", "Used")[rows])
                 looks.append((event.event, told.space("Objects").info))
 
+            def dead_bytes(dead: ServerStream, event: Event) -> npt.NDArray[np.int64]:
+                """Return what is dead; of a tile of which that is unknown, all was walked as objects."""
+                known = (
+                    np.ones(len(dead.data), dtype=np.bool_) if dead.known is None else dead.known
+                )
+                marked.append(any(marked) or "full collection" in event.cause)
+                assert known.any() == marked[-1], event.cause
+                assert not dead.data[~known].any()
+                return np.where(known, dead.data, 0).astype(np.int64)
+
+            # What is not walked yet, as the loops for that are being compiled, is not compared.
+            while told.driver._objects is None or told.driver._objects.coming:
+                told.holder.wait(0.1)
             told.server.add_observer(look)
-            jvm.tell("churn", 3)
-            while len(looks) < 8:
-                told.holder.wait(1.0)
-            jvm.tell("churn", 0)
+            churn_until(told, jvm, looks, 8)
+            told.during(lambda: jvm.tell("collect"))
+            churn_until(told, jvm, looks, len(looks) + 4)
     assert {event for event, _ in looks} == {GC_START, GC_END}
     assert any("were not read again" in info for _, info in looks), looks
+    assert not marked or {False, True} == set(marked), "before the first marking, and after it"
+
+
+def churn_until(told: Told, jvm: Jvm, looks: list[tuple[int, str]], count: int) -> None:
+    """Have a JVM collect until so many collections were looked at."""
+    jvm.tell("churn", 3)
+    while len(looks) < count:
+        told.holder.wait(1.0)
+    jvm.tell("churn", 0)
