@@ -159,18 +159,23 @@ def judge(
 @click.command()
 @click.option("--room", "rooms", type=click.Choice(list(ROOMS)), multiple=True, help="Only these.")
 @click.option("--count", default=20, show_default=True, help="How many faults a room.")
+@click.option(
+    "--part",
+    default="",
+    help="Only this folder of the sources, and the folder of its name of the tests: 'remote' of drivers.",
+)
 @click.option("--seed", default=1, show_default=True)
 @click.option(
     "--json", "output", type=click.Path(path_type=Path), help="Write every verdict there."
 )
-def main(rooms: tuple[str, ...], count: int, seed: int, output: Path | None) -> None:
+def main(rooms: tuple[str, ...], count: int, part: str, seed: int, output: Path | None) -> None:
     """Plant COUNT faults in each room, and name those that survive its tests."""
     reasons = {
         entry["change"]: entry["reason"] for entry in tomllib.loads(JUDGED.read_text())["judged"]
     }
     verdicts: list[dict[str, object]] = []
     for room in rooms or ROOMS:
-        package, folder = ROOMS[room]
+        package, folder = (str(Path(one, part)) for one in ROOMS[room])
         with tempfile.TemporaryDirectory(prefix="gcspy-mutants-") as name:
             copy = Path(name)
             environment = copied(copy)
