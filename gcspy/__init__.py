@@ -29,7 +29,7 @@ def listen(
     Args:
         address: Where clients join besides the local default: ``127.0.0.1:7777``, ``tls:0.0.0.0:7777``, ``unix:/path``.
         wait: Return when the first client has come.
-        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        longest_hold_secs: Longest single stop of the program; None: unlimited.
         budget: What watching may take of this program's time, until a client chooses otherwise; None: all of it.
         token: What TCP clients must know; None takes GCSPY_TOKEN.
 

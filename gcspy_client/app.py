@@ -130,7 +130,7 @@ def run_window(
         compare: The files of a recording to put beside the session.
         front: What can be started from the window.
         remember: Whether the address is listed on the start page from now on; a recording's files always are.
-        wish: What is wished of a class.
+        wish: What is requested of a class.
         on_ready: Called once with the window, when it is shown.
 
     Returns:

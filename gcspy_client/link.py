@@ -45,7 +45,7 @@ from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, retry_de
 __all__ = ["Link", "Tap"]
 
 _READ_BUFFER_BYTES = 8 << 20
-"""Two keyframes of a million i4 tiles: enough to be read in one go, bounded all the same."""
+"""Two keyframes of a million i4 tiles: enough to be read at once, bounded all the same."""
 
 _GREETING_MILLIS = 10_000
 """From the first try to the welcome; a local server needs some 5 ms, one across the world some 500."""

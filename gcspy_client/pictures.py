@@ -2,7 +2,7 @@
 
 Whoever follows a recording shows each event to the camera and takes pictures of those it
 wants; between two of them nothing is laid out or painted. The graph of a picture therefore
-tells of every event, also of those of which no picture was taken.
+reports every event, also those without a picture.
 
 Knows the window; does not know files or recordings.
 """

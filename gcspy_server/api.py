@@ -13,7 +13,7 @@ from gcspy_server.driver_options import DriverOption, OptionValue
 from gcspy_server.drivers import (
     ENTRY_POINT_GROUP,
     LEVEL,
-    RUNG,
+    MODE,
     AttachOptions,
     Driver,
     ProgramStart,
@@ -37,7 +37,7 @@ __all__ = [
     "ENTRY_POINT_GROUP",
     "LEVEL",
     "NEVER",
-    "RUNG",
+    "MODE",
     "Answer",
     "AnswerState",
     "AttachOptions",

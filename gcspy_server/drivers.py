@@ -25,7 +25,7 @@ from gcspy_server.server import Server
 __all__ = [
     "ENTRY_POINT_GROUP",
     "LEVEL",
-    "RUNG",
+    "MODE",
     "AttachOptions",
     "Driver",
     "ProgramStart",
@@ -38,8 +38,8 @@ __all__ = [
     "load_driver",
 ]
 
-RUNG = 3
-"""Number of the setting "Rung" of a driver that can watch its target in several modes."""
+MODE = 3
+"""Number of the setting "Mode" of a driver that can watch its target in several modes."""
 
 ENTRY_POINT_GROUP = "gcspy.drivers"
 """Where an installed package announces its drivers."""
@@ -67,7 +67,7 @@ class Recognition:
         version: Its version, as far as it was found.
         detail: More for a human: the executable, say.
         program: What runs in it, where the command line does not tell it well: a main class, say. May be empty.
-        rungs: In which ways it can be watched, as `AttachOptions.rung` names them; none: the driver does not say it.
+        modes: In which ways it can be watched, as `AttachOptions.mode` names them; none: the driver does not say it.
         supported: Whether `Driver.attach` may be tried.
         why_not: When not, the reason, for a human.
         specificity: How specific it is: see `Specificity`; between those numbers a driver may choose its own.
@@ -77,7 +77,7 @@ class Recognition:
     version: str = ""
     detail: str = ""
     program: str = ""
-    rungs: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     supported: bool = False
     why_not: str = ""
     specificity: int = Specificity.LIBRARY
@@ -94,7 +94,7 @@ class AttachOptions:
         stub_fd: A connected socket whose other end a stub in the target has or will have; taken over. None: none.
         values: Value of each option that the driver declares.
         inject: How a stub is brought into a target that has none: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
-        rung: ``stopped``: hold the target while it is read; ``passive``: do not; to begin with, where the driver can change it.
+        mode: ``stopped``: hold the target while it is read; ``passive``: do not; to begin with, where the driver can change it.
     """
 
     tiles: int = 65536
@@ -103,7 +103,7 @@ class AttachOptions:
     stub_fd: int | None = None
     values: Mapping[str, OptionValue] = field(default_factory=dict)
     inject: str = ""
-    rung: str = "passive"
+    mode: str = "passive"
 
     @property
     def cooperates(self) -> bool:
@@ -137,7 +137,7 @@ class ServerDescription:
     Attributes:
         name: What is visualised.
         events: Names of the kinds of event.
-        mode: Rung of the ladder.
+        mode: How the target is watched.
         pause_acts_on: What a pause stops.
         general_info: Text about the whole target.
         target: Free facts.
@@ -146,8 +146,8 @@ class ServerDescription:
         processors: How many processors the target may use; 0: as many as we.
         waited_nanos: As of `Server`.
         pairs: As of `Server`.
-        rungs: Modes that the driver can change between while it watches, `mode` among them; none: it cannot.
-        rung_refusal: Why a mode cannot be had now, as the function of `Server.add_setting`.
+        modes: Modes that the driver can change between while it watches, `mode` among them; none: it cannot.
+        mode_refusal: Why a mode cannot be had now, as the function of `Server.add_setting`.
     """
 
     name: str
@@ -161,8 +161,8 @@ class ServerDescription:
     processors: int = 0
     waited_nanos: Callable[[], int | None] | None = None
     pairs: tuple[tuple[int, int], ...] = ()
-    rungs: tuple[Mode, ...] = ()
-    rung_refusal: Callable[[Mode], str] | None = None
+    modes: tuple[Mode, ...] = ()
+    mode_refusal: Callable[[Mode], str] | None = None
 
     def server(
         self,
@@ -194,25 +194,25 @@ class ServerDescription:
         )
         if self.levels:
             server.add_setting(self._level_setting())
-        if self.rungs:
-            server.add_setting(self._rung_setting(), refusal=self._rung_refused)
+        if self.modes:
+            server.add_setting(self._mode_setting(), refusal=self._mode_refused)
         return server
 
-    def _rung_setting(self) -> Setting:
+    def _mode_setting(self) -> Setting:
         return Setting(
-            id=RUNG,
-            name="Rung",
+            id=MODE,
+            name="Mode",
             about="Whether the target is held while it is read, or read while it runs",
             kind=SettingKind.CHOICE,
-            value=self.rungs.index(self.mode),
+            value=self.modes.index(self.mode),
             minimum=0,
-            maximum=len(self.rungs) - 1,
-            choices=tuple(mode.value for mode in self.rungs),
-            modes=self.rungs,
+            maximum=len(self.modes) - 1,
+            choices=tuple(mode.value for mode in self.modes),
+            modes=self.modes,
         )
 
-    def _rung_refused(self, value: int) -> str:
-        return "" if self.rung_refusal is None else self.rung_refusal(self.rungs[value])
+    def _mode_refused(self, value: int) -> str:
+        return "" if self.mode_refusal is None else self.mode_refusal(self.modes[value])
 
     def _level_setting(self) -> Setting:
         return Setting(

@@ -64,12 +64,12 @@ class Server:
     Args:
         name: What is visualised, as clients see it.
         events: Names of the kinds of event; a kind's number is its place.
-        mode: Rung of the ladder on which the target is watched.
+        mode: How the target is watched.
         pause_acts_on: What a pause stops.
         general_info: Text about the whole target.
         target: Free facts: ``pid``, ``runtime``, ``version`` ….
         time_nanos: Monotonic clock of all times.
-        longest_hold_secs: The target is held no longer than this in one go; None: without bound.
+        longest_hold_secs: Longest single stop of the target; None: unlimited.
         budget: What watching may take of the target's time, in thousandths of it, until the controller chooses
             otherwise; 1000: all of it. None: there is no budget, and every event that is wanted is gathered.
         processors: How many processors the target may use; those of this process, if not said.

@@ -67,7 +67,7 @@ class Allowance:
         shared: What all clients together may ask for.
 
     Attributes:
-        exceeded: Which limit it went beyond, while it does: so many of what a second; empty: none.
+        exceeded: Which limit it went beyond, while it does: the number, the unit and the period; empty: none.
     """
 
     def __init__(self, limits: RequestLimits, shared: Bucket) -> None:

@@ -237,7 +237,7 @@ class Attendance:
 
 
 def client_message(client: Client) -> m.Client:
-    """What the others are told of a client."""
+    """What the others are told about a client."""
     presence = client.presence
     return m.Client(
         id=client.number,

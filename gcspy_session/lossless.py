@@ -5,7 +5,7 @@ program would be held, and when its deadlines were used up in vain too often. A 
 missed an event is not waited for until it is back in step, so that one that reads
 nothing costs one deadline, and not one at each event.
 
-Knows clients and who is told of their capacity; knows neither sockets nor what is sent.
+Knows clients and who is told their capacity; knows neither sockets nor what is sent.
 """
 
 from __future__ import annotations

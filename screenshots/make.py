@@ -177,7 +177,7 @@ def take_two_collectors() -> None:
 
 def main() -> int:
     """Run the demonstration's workload and take its pictures."""
-    # Relative: the start page shows the command line, and should not tell of the folders of whoever takes the picture.
+    # Relative: the start page shows the command line, and should not report the folders of whoever takes the picture.
     arguments = ["python", str(WORKLOAD.relative_to(HERE.parent)), "--seed", "1"]
     with subprocess.Popen(
         arguments,

@@ -32,7 +32,7 @@ AFTER = "full GC 6: System.gc()"
 
 
 OLD_TILES = 420
-"""So many of the old space's tiles are ever used."""
+"""This many of the old space's tiles are ever used."""
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

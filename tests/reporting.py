@@ -1,4 +1,4 @@
-"""Tells of tests that take long, and of those that are run again, when it happens.
+"""Reports tests that take long, and of those that are run again, when it happens.
 
 A run that is ended from outside prints no summary: what it had told until then is all that anybody has.
 """

@@ -61,7 +61,7 @@ class Contents:
 
     Attributes:
         events: All.
-        at_collections: Those of them that tell of collections.
+        at_collections: Those of them that report collections.
         collections: That the collector did between the first event and the last, youngest generation first.
         spaces: At the end.
         tiles: The most there were at an event, of all spaces.

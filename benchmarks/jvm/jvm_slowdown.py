@@ -134,7 +134,7 @@ def watched(
 
         def watch(pid: int) -> None:
             nonlocal client
-            rung = [] if options.passive else ["--inject", "agent"]
+            attach_options = [] if options.passive else ["--inject", "agent"]
             server = stack.enter_context(
                 _process(
                     "gcspy",
@@ -147,14 +147,14 @@ def watched(
                     str(mode.level),
                     "--budget",
                     mode.budget,
-                    *rung,
+                    *attach_options,
                 )
             )
             until = time.monotonic() + _PATIENCE_SECS
             while not socket.exists():
                 if server.poll() is not None or time.monotonic() > until:
                     raise Unavailable(
-                        f"gcspy attach {' '.join(rung)} does not serve (exit code {server.poll()})"
+                        f"gcspy attach {' '.join(attach_options)} does not serve (exit code {server.poll()})"
                     )
                 time.sleep(0.02)
             if mode.client is not None:

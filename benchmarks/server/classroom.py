@@ -57,10 +57,10 @@ class Result:
         received: Events that the slowest viewer got, of those that read.
         whole: Whether each of those got every event from its first one to the last.
         missed: Events that all those missed together.
-        places: Places that the slowest of them was told of.
+        places: Places that reached the slowest of them.
         looks: Places that the teacher told.
         latencies: Shape (places told in all,), milliseconds from the teacher to a viewer.
-        stalled_known: How many of those who read nothing the class was told of as stalled.
+        stalled_known: How many of those who read nothing were reported to the class as stalled.
         takeover_secs: From the teacher's death to control at the successor; None: it did not come.
     """
 

@@ -21,7 +21,7 @@ from benchmarks.harness.processes import child
 __all__ = ["measure"]
 
 _PARSED = 10
-"""So many of the viewers read every message; the others only take the bytes, for the load is to be the server's."""
+"""This many of the viewers read every message; the others only take the bytes, for the load is to be the server's."""
 
 
 def _join(address: str) -> tuple[socket.socket, Connection]:

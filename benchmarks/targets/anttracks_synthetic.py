@@ -304,7 +304,7 @@ class Synthetic:
     def _minor(
         self, writer: TraceWriter, number: int, to: int, old: int, *, promotes: bool, snapshot: bool
     ) -> tuple[int, int]:
-        """Write a minor collection, which tells of all live objects if it is a `snapshot`; returns how many events, and where the old space is free from then on."""
+        """Write a minor collection, which reports all live objects if it is a `snapshot`; returns how many events, and where the old space is free from then on."""
         source = _LOW + _HIGH - to
         writer.buffer(
             _VM, self._bound(Event.GC_START, number, 3 if snapshot else 0, 14), mode=BufferMode.FULL

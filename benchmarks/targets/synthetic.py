@@ -1,4 +1,4 @@
-"""A server with made-up data, as a process: so many tiles, so many of them changed, so often.
+"""A server with made-up data, as a process: a number of tiles, of which some change, at a rate.
 
 Run as ``python -m benchmarks.targets.synthetic``; it prints its address, one JSON object a line, and stops
 when its standard input ends. The last line tells what it did and what processor time it took.

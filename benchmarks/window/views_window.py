@@ -68,7 +68,7 @@ class _Spans:
 
 
 def _drawn(window: MainWindow) -> bool:
-    """Whether what is wished is drawn."""
+    """Whether the picture that was requested is drawn."""
     view = window.spaces.panels[1].view
     if isinstance(view, RendererCanvas):
         drawn, event = view._shown, window.session.interpreter.last_event

@@ -69,7 +69,7 @@ def rows(everything: bool = False) -> list[Row]:
                 command=" ".join(info["cmdline"] or [info["name"] or "?"]),
                 program=best[1].program if best else "",
                 detail=best[1].detail if best else "",
-                modes=best[1].rungs if best else (),
+                modes=best[1].modes if best else (),
                 drivers=tuple(name for name, one in recognised if one.supported),
             )
         )

@@ -1,4 +1,4 @@
-"""`gcspy run`: start a Python program, or a JVM, that tells of each collection, and watch it."""
+"""`gcspy run`: start a Python program, or a JVM, that reports each collection, and watch it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _ENDING_SECS = 1.0
     "longest_hold_secs",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="The program is held no longer in one go; 0: as long as a client likes [30 s; with a window 0].",
+    help="Longest single stop of the program; 0: unlimited [30 s; with a window 0].",
 )
 @click.option(
     "--python", default=sys.executable, help="The interpreter (default: the one that runs gcspy)."

@@ -52,7 +52,7 @@ _REST_SECS = 1.0
 """How long the rest of what a server said is waited for that has closed its end."""
 
 Tap = Callable[[bytes], None]
-"""Told of all bytes that a server sends, from the first on, as the connection is."""
+"""Receives all bytes that a server sends, from the first on, as the connection is."""
 
 
 class Link:
@@ -224,7 +224,7 @@ def connect(
         person: Name of who sits there, for a class.
         following: Follow the one who leads the class.
         timeout_secs: For connecting, and for all of the greeting.
-        tap: Told of all bytes that the server sends.
+        tap: Receives all bytes that the server sends.
 
     Raises:
         CommandError: The address is malformed, or it is plain TCP beyond this machine.
@@ -359,7 +359,7 @@ class _Greeting:
         place: The server's address.
         sock: The socket.
         connection: Its protocol.
-        tap: Told of all bytes that the server sends.
+        tap: Receives all bytes that the server sends.
         give_up: When to stop waiting, by the monotonic clock: a server that sends a byte now and then does not
             prolong it.
         insists: Whether the server has to prove itself before it is believed.

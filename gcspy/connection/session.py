@@ -53,7 +53,7 @@ def joinable(
     level: int = 2,
     budget: int = BUDGET,
     inject: str = "",
-    rung: str = "passive",
+    mode: str = "passive",
     drivers: tuple[str, ...] = (),
     share_events: bool = False,
     values: tuple[str, ...] = (),
@@ -71,7 +71,7 @@ def joinable(
         level: How much is gathered at each event, for a sidecar.
         budget: What watching may take of the target's time, in thousandths, for a sidecar.
         inject: How a stub is brought into the target, by a sidecar; empty: not at all.
-        rung: Whether the target is held while it is read, for a sidecar.
+        mode: Whether the target is held while it is read, for a sidecar.
         drivers: Names of the drivers, the leading one first, for a sidecar; none: the one that knows the target best.
         share_events: Each driver gathers at the exact events of the others, too, for a sidecar.
         values: Options of the drivers, ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``, for a sidecar.
@@ -104,7 +104,7 @@ def joinable(
         level=level,
         budget=budget,
         inject=inject,
-        rung=rung,
+        mode=mode,
         drivers=drivers,
         share_events=share_events,
         values=values,

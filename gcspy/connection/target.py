@@ -40,7 +40,7 @@ _log = logging.getLogger("gcspy")
 
 @cache
 def _bench(names: tuple[str, ...] = ()) -> DriverBench:
-    """The installed drivers; one that makes mistakes is told of once, and is not asked again."""
+    """The installed drivers; one that makes mistakes is reported once, and is not asked again."""
     return DriverBench(_log.warning, names)
 
 

@@ -77,7 +77,7 @@ def listen(
         address: Where clients join besides the local default, which `gcspy view PID` finds: ``127.0.0.1:7777``,
             ``tls:0.0.0.0:7777``, ``unix:/path``.
         wait: Return when the first client has come.
-        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        longest_hold_secs: Longest single stop of the program; None: unlimited.
         budget: What watching may take of this program's time, until a client chooses otherwise; None: all of it, so that
             each collection that a client wants is gathered.
         token: What TCP clients must know; None takes GCSPY_TOKEN.

@@ -22,7 +22,7 @@ BUDGET = 50
 """What watching may take of a program's time if nobody says otherwise, in thousandths."""
 
 LONGEST_HOLD_SECS = 30.0
-"""Where nobody has a window of his own: how long a client may hold a program in one go."""
+"""Where nobody has a window of his own: the longest single stop of a program by a client."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,9 +41,9 @@ class ServingOptions:
         triggers: Conditions at which it pauses; they are looked at while clients are there.
         stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
         inject: How a stub is brought into the target: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
-        rung: ``stopped``: hold the target while it is read; ``passive``: never.
+        mode: ``stopped``: hold the target while it is read; ``passive``: never.
         wait: Begin with the first client.
-        longest_hold_secs: The target is held no longer in one go; None: as long as a client likes.
+        longest_hold_secs: Longest single stop of the target; None: unlimited.
         drivers: Names of the drivers to watch with, the leading one first; none: the one that knows the target best.
         share_events: Each driver gathers at the exact events of the others, too.
         values: Options of the drivers: ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``.
@@ -60,7 +60,7 @@ class ServingOptions:
     triggers: tuple[str, ...] = ()
     stub_fd: int | None = None
     inject: str = ""
-    rung: str = "passive"
+    mode: str = "passive"
     wait: bool = False
     longest_hold_secs: float | None = None
     drivers: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def serve_target(
             level=options.level,
             stub_fd=options.stub_fd,
             inject=options.inject,
-            rung=options.rung,
+            mode=options.mode,
         ),
         options.drivers,
         share_events=options.share_events,

@@ -150,7 +150,7 @@ def start_sidecar(
     ) as child:
         assert child.stdin is not None
         try:
-            with suppress(BrokenPipeError):  # a child that ended at once is told of by `addresses`
+            with suppress(BrokenPipeError):  # a child that ended at once is reported by `addresses`
                 child.stdin.write(first_line(options) + "\n")
                 child.stdin.flush()
             yield Sidecar(child)

@@ -39,7 +39,7 @@ class SimulatingOptions:
         token: The secret for TCP; None where only Unix sockets are used.
         linger: Go on serving what was gathered after the program ended.
         wait: Begin with the first client.
-        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        longest_hold_secs: Longest single stop of the program; None: unlimited.
         pause_at: A condition at which it pauses, as a trigger of lessons: who leads through one replaces it.
         versus: Fields in which another simulation differs, which keeps step with this one; empty: there is none.
         versus_listen: Where that one is served.

@@ -58,7 +58,7 @@ def ask_kinds(
 ) -> None:
     """Ask what became of objects, by type or by site: over the whole trace, in one collection, or in each."""
     if number is not None and each_gc:
-        raise click.UsageError("--gc tells of one collection, --each-gc of all: which?")
+        raise click.UsageError("--gc shows one collection and --each-gc shows all: choose one")
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import (
         GroupBy,

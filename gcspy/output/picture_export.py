@@ -42,7 +42,7 @@ class PictureWish:
     Attributes:
         first: Number of the first event; None: of the recording.
         last: Number of the last event; None: of the recording.
-        every: One in so many of the events.
+        every: One in this many events.
         kinds: Names of kinds of event; empty: all.
         most: At most so many pictures, evenly; None: of every event.
         size: Width and height in pixels.

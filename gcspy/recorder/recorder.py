@@ -156,7 +156,7 @@ class Recorder:
     Args:
         link: The connection, from which nothing was received yet. Where it is made anew and the session is the same, the recording
             goes on after a gap.
-        tap: What is told of all bytes of the latest connection.
+        tap: what receives all bytes of the latest connection.
         open_store: Creates what is written to, when there is something to write: a recorder that is killed before
             leaves no empty file.
         lossless: Asks that no event be dropped.

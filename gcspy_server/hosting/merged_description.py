@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from gcspy_protocol.model import Mode, PauseActsOn
 
-from gcspy_server.drivers import RUNG, ServerDescription
+from gcspy_server.drivers import MODE, ServerDescription
 from gcspy_server.hosting.driver_server import CLOCK, Share
 
 __all__ = ["merge"]
@@ -33,7 +33,7 @@ def merge(
     lead_name, lead = described[0]
     program = any(one.pause_acts_on is PauseActsOn.PROGRAM for _, one in described)
     events, pairs, shares = [lead.events[CLOCK]], [], []
-    with_modes = next((name for name, one in described if one.rungs), None)
+    with_modes = next((name for name, one in described if one.modes), None)
     for name, one in described:
         numbers = [CLOCK]
         for event in one.events[1:]:
@@ -41,8 +41,8 @@ def merge(
             events.append(event if event not in events else f"{event} ({name})")
         pairs += [(numbers[start], numbers[end]) for start, end in one.pairs]
         fixed = {}
-        if one.rungs and name != with_modes:
-            fixed[RUNG] = one.rungs.index(one.mode)
+        if one.modes and name != with_modes:
+            fixed[MODE] = one.modes.index(one.mode)
         shares.append(
             Share(
                 name=name,
@@ -72,8 +72,8 @@ def merge(
         levels=_levels([(name, one.levels) for name, one in described]),
         level=max(one.level for _, one in described),
         pairs=tuple(pairs),
-        rungs=() if program else owner.rungs,
-        rung_refusal=owner.rung_refusal,
+        modes=() if program else owner.modes,
+        mode_refusal=owner.mode_refusal,
     )
     return merged, tuple(shares)
 

@@ -179,7 +179,7 @@ def _wrong_with(found: object) -> str:
     kinds: dict[str, tuple[type, ...]] = {
         "supported": (bool,),
         "specificity": (int,),
-        "rungs": (tuple,),
+        "modes": (tuple,),
     }
     for field in fields(found):
         value = getattr(found, field.name)

@@ -34,7 +34,7 @@ class Backpressure:
 
     Args:
         flow: Knows whether the session's loop is alive, and when nothing may be held any more.
-        longest_hold_nanos: Nothing is held longer in one go, delay and pause included; None: without bound.
+        longest_hold_nanos: Longest single stop, delay and pause included; None: without bound.
     """
 
     def __init__(self, flow: Flow, *, longest_hold_nanos: int | None) -> None:

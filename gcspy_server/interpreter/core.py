@@ -137,12 +137,12 @@ class EventForecast:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """A setting was chosen, applied, or costs something else; what is told of them is what it is when it is told."""
+    """A setting was chosen, applied, or costs something else; what is reported about them is what it is when it is told."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggersChanged:
-    """How triggers stand was changed; what is told of them is what it is when it is told."""
+    """How triggers stand was changed; what is reported about them is what it is when it is told."""
 
 
 Item = (
@@ -163,7 +163,7 @@ class Core:
     Args:
         kinds: Names of the kinds of event.
         time_nanos: Monotonic clock of all times.
-        longest_hold_secs: The target is held no longer in one go.
+        longest_hold_secs: Longest single stop of the target.
         budget: What may be spent of the target's time, in thousandths; None: there is no budget.
         holds: Whether what a pause acts on stands still during an event.
         processors: How many the target may use.
@@ -426,7 +426,7 @@ class Core:
         return self.spending.limits and not (self.triggers.active or self._asked_for(event_filter))
 
     def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
-        """Only count an event; those that we were not told of were left out for the budget, or are lost."""
+        """Only count an event; those that were not reported to us were left out for the budget, or are lost."""
         if self._request is not None and self._request.event == event:
             raise LocalProtocolError(
                 f"event {event} is being gathered: finish it instead of skipping it"

@@ -31,7 +31,7 @@ class Flow:
 
     Args:
         post: Tells every client of a new state, in order.
-        longest_hold_secs: Nothing is held longer in one go; None: without bound.
+        longest_hold_secs: Longest single stop; None: without bound.
         silence_secs: The session's loop is dead when it has not pulsed for so long.
     """
 

@@ -1,4 +1,4 @@
-"""The cost budget as clients are told of it: what watching may take of the target's time, and what it did (SPEC.md section 8.10).
+"""The cost budget as clients see it: what watching may take of the target's time, and what it did (SPEC.md section 8.10).
 
 Knows what the numbers mean; does not know how a server keeps a budget.
 """

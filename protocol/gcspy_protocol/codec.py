@@ -280,7 +280,7 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
 
 
 def _client(client: m.Client) -> dict[str, Any]:
-    """What is told of a client; what has its default is left out, as a list of a hundred is told to a hundred."""
+    """What is reported about a client; what has its default is left out, as a list of a hundred is told to a hundred."""
     told: dict[str, Any] = {"id": client.id, "name": client.name}
     if client.person:
         told["person"] = client.person

@@ -202,7 +202,7 @@ class Welcome:
         session: Random id of the session: the same after a reconnect to the same one.
         client_id: The number of this client in `Clients`.
         controller: Whether this client is the controller.
-        mode: Rung of the ladder.
+        mode: How the target is watched.
         pause_acts_on: What a pause stops.
         events: The kinds of event.
         general_info: Text about the whole target.
@@ -585,7 +585,7 @@ class NameSuccessor:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lossless:
-    """Client: drop no event for me; what is watched may be held so long for it, in one go.
+    """Client: drop no event for me; what is watched may be held so long for it each time.
 
     Attributes:
         deadline_millis: The longest wait for this client at one event; 0: events may be dropped again.

@@ -94,7 +94,7 @@ class Role(Enum):
 
 
 class Mode(StrEnum):
-    """On which rung of the ladder the target is watched (DESIGN section 7)."""
+    """How the target is watched (DESIGN section 7)."""
 
     PASSIVE = "passive"
     STOPPED = "stopped"

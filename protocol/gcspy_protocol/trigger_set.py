@@ -1,6 +1,6 @@
-"""The triggers of a session: what each waits for, whether it fires at an event, and what is told of them.
+"""The triggers of a session: what each waits for, whether it fires at an event, and what is reported about them.
 
-One thread sets them and tells of them, another may look at them: what they share is replaced whole. Used by the server and
+One thread sets and reports them, another may look at them: what they share is replaced whole. Used by the server and
 by the player. Knows schemas, expressions and one event at a time; does not know who is connected, nor what a pause is.
 """
 
@@ -173,7 +173,7 @@ class TriggerSet:
         self.changes += 1
 
     def announcement(self) -> Triggers:
-        """What is told of them now."""
+        """What is reported about them now."""
         return Triggers(triggers=tuple(entry.status for entry in self._entries), fired=self._fired)
 
     # ------------------------------------------------------------ at each event

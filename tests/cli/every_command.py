@@ -1,4 +1,4 @@
-"""Every command that reads recordings, run on any file; what each must tell of one that can be read."""
+"""Every command that reads recordings, run on any file; what each must report about one that can be read."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def run(name: str, files: list[Path], folder: Path) -> Done:
 
 
 def _events_told(name: str, done: Done) -> int | None:
-    """How many events a command told of; None where it does not say."""
+    """How many events a command reported; None where it does not say."""
     match name:
         case "info --json" | "replay":
             return int(json.loads(done.out)["events"])
@@ -183,7 +183,7 @@ def _events_told(name: str, done: Done) -> int | None:
 def assert_every_command_reads(
     files: list[Path], events: int, folder: Path, *, slow: bool = False
 ) -> None:
-    """Assert that each command reads the recording, without a repair, and tells of all its events.
+    """Assert that each command reads the recording, without a repair, and reports all its events.
 
     Args:
         files: The recording.
@@ -215,6 +215,6 @@ def assert_every_command_reads(
             if name in _ONE_AT_A_TIME:
                 done.output.unlink()
         assert told == events or name in SLOW, (
-            f"{name} on {files} tells of {told} of {events} events"
+            f"{name} on {files} reports {told} of {events} events"
         )
     shutil.rmtree(folder)

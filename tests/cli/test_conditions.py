@@ -125,7 +125,7 @@ def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_
         client.send(m.Resume())
         following = client.event()
         assert following.sequence == fired.sequence + 1
-        # The driver counts a tick's clock behind the collections that it tells of instead.
+        # The driver counts a tick's clock behind the collections that it reports instead.
         clock = next(kind.id for kind in client.link.welcome.events if kind.name == "Clock")
         ticks = int(fired.event != clock) + int(following.event == clock)
         assert client.next(m.Counters).counts[clock] == counts[clock] + ticks, (

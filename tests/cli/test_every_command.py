@@ -193,7 +193,7 @@ def test_what_is_no_recording_is_refused_by_every_command(kind: str, tmp_path: P
         done = run(name, [path], out)
         what = f"{name} on a {kind}: {done}"
         assert done.code in (2, 9), what
-        told = done.err or done.out  # verify tells of a beginning what it finds
+        told = done.err or done.out  # verify says of a beginning what it finds
         assert "strange.gcspy" in told, what
         assert "Traceback" not in told, what
         assert done.code == 2 or told.count("\n") == 1, what

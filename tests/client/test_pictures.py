@@ -57,7 +57,7 @@ def test_the_whole_window_has_no_banner_and_no_buttons(qtbot: QtBot) -> None:
     space = window.session.active_space()
     assert space is not None
     assert len(window.session.history.series(space.space.id, 0)) == 3, (
-        "the graph tells of events without a picture too"
+        "the graph reports events without a picture too"
     )
     assert (image.width(), image.height()) == SIZE
     assert len(np.unique(camera.pixels())) > 50

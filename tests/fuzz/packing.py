@@ -1,7 +1,7 @@
 """Packed recordings that are made of an input: frames and tables that pass zstd's own checks, and say what no recording would.
 
 A mutation of the bytes of a packed file breaks a checksum of zstd, nearly always, and what is behind that is never reached. So an
-input is a list of changes, and a recording: it is cut, packed and told of as the changes say.
+input is a list of changes, and a recording: it is cut, packed and summarised as the changes say.
 
     u8 changes · (u8 what · u24 number) a change · the recording
 """
@@ -70,7 +70,7 @@ def _one_byte(size: int) -> bytes:
 
 
 def made(data: bytes) -> bytes:
-    """The packed file that an input tells of."""
+    """The packed file that an input describes."""
     count = data[0] % (_MOST_CHANGES + 1) if data else 0
     body = data[1 + 4 * count :]
     changes = [

@@ -59,7 +59,7 @@ def _from_now(packet: bytes) -> bytes:
 
 
 def _timer() -> int:
-    """A timer that has run out: who tells of an event goes on at once."""
+    """A timer that has run out: who reports an event goes on at once."""
     libc = ctypes.CDLL(None, use_errno=True)
     timer = int(libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_CLOEXEC))
     libc.timerfd_settime(timer, 0, struct.pack("<4q", 0, 0, 0, 1), None)
@@ -109,7 +109,7 @@ def stub_line(data: bytes) -> None:
 
 
 class _AtRest(Rest):
-    """Whoever tells of an event sleeps at once; else each would be waited for."""
+    """Whoever reports an event sleeps at once; else each would be waited for."""
 
     def reached_by(self, thread: int) -> bool:
         """Tell that it sleeps."""

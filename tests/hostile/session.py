@@ -96,7 +96,7 @@ def introduction(*, controller: bool = True) -> list[Message]:
         Setting(id=1, name="Level", about="how much", value=2, minimum=1, maximum=3, choices=("a", "b", "c")),
         Setting(id=2, name="Budget", about="what it may cost", kind=SettingKind.RANGE, value=50, minimum=0, maximum=1000),
         Setting(id=3, name="Collect", about="now", kind=SettingKind.ACTION, value=0, minimum=0, maximum=1),
-        Setting(id=4, name="Rung", value=0, minimum=0, maximum=1, choices=("x", "y"), modes=(Mode.PASSIVE, Mode.STOPPED)),
+        Setting(id=4, name="Mode", value=0, minimum=0, maximum=1, choices=("x", "y"), modes=(Mode.PASSIVE, Mode.STOPPED)),
     )  # fmt: skip
     statuses = tuple(
         TriggerStatus(

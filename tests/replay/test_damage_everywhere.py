@@ -208,7 +208,7 @@ def _outcome_of(parts: tuple[bytes, ...], changed: int, data: bytes) -> Outcome:
             findings += 1
             continue
         verified += report.events
-        # The file that a kill left lacks its index; that is told of it anyway.
+        # The file that a kill left lacks its index; that is reported anyway.
         findings += len(
             [finding for finding in report.findings if "there is no index" not in finding.what]
         )

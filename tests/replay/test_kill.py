@@ -28,7 +28,7 @@ while True:
 
 
 def record_and_kill(path: Path, events: int) -> int:
-    """Kill a recorder as soon as it told of so many events; return the last of which it told."""
+    """Kill a recorder as soon as it reported so many events; return the last of which it told."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:

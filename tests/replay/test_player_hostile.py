@@ -200,7 +200,7 @@ async def seen(data: bytes) -> tuple[list[int], list[str]]:
     """Serve bytes to one viewer, to their end.
 
     Returns:
-        Numbers of the events that it saw, each checked by formula, and what it was told of losses.
+        Numbers of the events that it saw, each checked by formula, and what it was told about losses.
     """
     player = Player(Recording([MemorySource(data)]), beginning=RUSH_ONCE, growing=False)
     with trio.fail_after(PATIENCE_SECS):

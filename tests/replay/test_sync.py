@@ -128,7 +128,7 @@ def test_a_disk_that_does_not_take_it_ends_the_recording_and_is_told_of(
     written = session.writer.number
     with Recording.open(tmp_path / "a.gcspy") as recording:
         assert recording.last in (written, written + 1), (
-            "the event that was told of it was written, too"
+            "the event at which it was reported was written, too"
         )
 
 

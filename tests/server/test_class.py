@@ -25,7 +25,7 @@ Join = Callable[..., Viewer]
 
 
 def entry_of(viewer: Viewer, number: int) -> m.Client:
-    """What a viewer was told of a client; one without a name where it was told nothing so far."""
+    """What a viewer was told about a client; one without a name where it was told nothing so far."""
     told = (one for one in viewer.state.clients.clients if one.id == number)
     return next(told, m.Client(id=number, name=""))
 

@@ -184,7 +184,7 @@ def test_what_is_not_a_number_is_unknown() -> None:
 
 
 class Stepped(SteppedDriver):
-    """A driver with a clock, and with an exact event when it was told of one."""
+    """A driver with a clock, and with an exact event when one was reported to it."""
 
     name: ClassVar[str] = "stepped"
 

@@ -203,7 +203,7 @@ async def test_what_is_asked_again_or_is_so_already_is_told_to_nobody(
 def told_while_flooding(
     sock: socket.socket, connection: Connection, kind: str, meanwhile: Callable[[], None]
 ) -> list[m.Error]:
-    """Flood until the connection ends, reading all the while; what is told of too many requests."""
+    """Flood until the connection ends, reading all the while; what is reported about too many requests."""
     flood = b"".join(connection.send(one) for one in FLOODS[kind]) * 200
     sock.settimeout(60)
     told: list[Message] = []

@@ -1,4 +1,4 @@
-"""An installed driver that makes mistakes is told of once, with its package, and keeps no other from answering."""
+"""An installed driver that makes mistakes is reported once, with its package, and keeps no other from answering."""
 
 from __future__ import annotations
 

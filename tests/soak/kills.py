@@ -417,7 +417,7 @@ class KillRound:
         ready: Callable[[], bool],
         began: float,
     ) -> str:
-        """Kill at the moment that is wished; return the moment that it came to, `_GONE` where nobody was there any more."""
+        """Kill at the moment that is requested; return the moment that it came to, `_GONE` where nobody was there any more."""
         kill, rng, kills = self._kill, self._rng, self._kills
         if kill.moment == "attaching":
             secs = rng.uniform(0, 1.1 * kills.typical(self._key("attaching")))

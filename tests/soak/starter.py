@@ -110,7 +110,7 @@ def _reap() -> None:
 
 
 def _serve() -> list[str] | None:
-    """Fork what is wished; returns in a child, with its arguments, and here when nothing more is wished."""
+    """Fork what is requested; returns in a child, with its arguments, and here when nothing more is requested."""
     woken, waking = os.pipe()
     for end in (woken, waking):
         os.set_blocking(end, False)

@@ -198,7 +198,7 @@ class Walker:
             QTest.keyClick(self.window, Qt.Key.Key_F11)
         else:
             self.window.presentation.toggle()
-        # Twice in one go is what a held key does.
+        # Twice at once is what a held key does.
         if self._rng.random() < 0.2:
             self.window.presentation.toggle()
         return f"on: {self.window.presentation.on}"

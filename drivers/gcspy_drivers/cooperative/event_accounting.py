@@ -1,6 +1,6 @@
-"""`EventAccounting`: tells a stub which events somebody wants, and counts those that it did not tell of.
+"""`EventAccounting`: tells a stub which events somebody wants, and counts those that it did not report.
 
-A stub counts every event and tells of some. Which of the others nobody wanted, the budget left out, or are lost is the server's to say
+A stub counts every event and reports some. Which of the others nobody wanted, the budget left out, or are lost is the server's to say
 (`Server.skip`); that a number belongs to the time in which nobody wanted any is known here only. Knows the stub's page and
 the server's API; knows no runtime.
 """
@@ -36,9 +36,9 @@ class EventAccounting:
         """
         outlooks = [server.outlook(kind) for kind in self._kinds]
         if inside and outlooks[1].period == 1:
-            # Half of a collection tells little: who was told of its start is told of its end, whether or not that is gathered.
+            # Half of a collection is of little use: who was notified of its start is also notified of its end, whether or not that is gathered.
             outlooks[1] = EventForecast(1)
-        # The stub has one time for both kinds. One that is to wait for longer than the other is not told of until we say so.
+        # The stub has one time for both kinds. One that is to wait for longer than the other is not reported until we say so.
         first = min((one.not_before_nanos for one in outlooks if one.period), default=NEVER)
         for number, outlook in enumerate(outlooks):
             now = outlook.not_before_nanos <= first
@@ -57,7 +57,7 @@ class EventAccounting:
         return event.kind == 1 and all(self._wanted) and event.number <= self._unwanted_to[0]
 
     def count_untold(self, server: Server) -> None:
-        """Count what nobody was told of; the last one of each kind may be on its way to us."""
+        """Count what was reported to nobody; the last one of each kind may be on its way to us."""
         for number, count in enumerate(self._line.counts):
             self._count_to(server, number, count - 1)
 

@@ -1,4 +1,4 @@
-"""`HeldEvents`: what a stub tells of collections, as events of the session during which the target stands still.
+"""`HeldEvents`: what a stub reports about collections, as events of the session during which the target stands still.
 
     stub tells ──▶ count what it did not tell ──▶ does anybody want it? ──▶ read, while it stands still ──▶ finish ──▶ let it go on
 
@@ -115,7 +115,7 @@ class HeldEvents:
         """Say that this tick takes long: collections are only counted meanwhile, and nobody waits for us, unless none may be left out.
 
         Returns:
-            False: not now, as the target is within a collection whose start was told, or tells of one just now.
+            False: not now, as the target is within a collection whose start was told, or reports one just now.
         """
         if self._inside or self.line.told:
             return False
@@ -189,7 +189,7 @@ class HeldEvents:
     def let_go_early(self) -> None:
         """Say that all was read, and what is left is to make something of it: the target need not wait for that, if nothing else holds it.
 
-        It does wait where it may have to be paused after this very event. Who was let go at the start of a collection tells of its end as
+        It does wait where it may have to be paused after this very event. Who was let go at the start of a collection reports its end as
         usual, and waits there until we look; at its next collection only if none may be left out.
         """
         event, request = self._event, self._request

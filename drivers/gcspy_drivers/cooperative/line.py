@@ -13,7 +13,7 @@ it, and everything between two looks is a chance for the rest of the program to 
 of two descriptors, and the sidecar prolongs the waiting without touching it. When the sidecar is stopped, nobody does.
 
 A target that went on without an answer is told to nobody: it is the sidecar's to look (`stands_still`), after whatever it has read. Its stub
-tells of nothing more until the answer has come, late as it may be, and so never of two events at once.
+reports nothing more until the answer has come, late as it may be, and so never of two events at once.
 
 Source: timerfd_create(2), unix(7) SOCK_SEQPACKET and SCM_RIGHTS.
 """
@@ -233,7 +233,7 @@ class StubLine:
             self.go_on()
 
     def want(self, kind: int, *, period: int, not_before_nanos: int) -> None:
-        """Say which events the stub shall tell of; all others are only counted there.
+        """Say which events the stub shall report; all others are only counted there.
 
         Args:
             kind: 0 starts, 1 ends.
@@ -282,7 +282,7 @@ class StubLine:
             or not self._begun_nanos - _SLACK_NANOS <= event.time_nanos <= now + _SLACK_NANOS
         ):
             raise StubLost(
-                f"the stub tells of what cannot be: kind {event.kind}, number {event.number}, "
+                f"the stub reports what cannot be: kind {event.kind}, number {event.number}, "
                 f"{(now - event.time_nanos) / _NANOS:.3g} s ago"
             )
 
@@ -315,7 +315,7 @@ class StubLine:
         return self._let_go_at_nanos
 
     def go_on(self, *, come_back: bool = False) -> None:
-        """Let the target go on; harmless when it does already, and then the stub tells of events again.
+        """Let the target go on; harmless when it does already, and then the stub reports events again.
 
         Args:
             come_back: As the method of this name.

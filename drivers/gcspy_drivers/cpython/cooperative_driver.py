@@ -1,4 +1,4 @@
-"""The driver for a CPython that cooperates: a stub in the target tells of each collection, and the target waits.
+"""The driver for a CPython that cooperates: a stub in the target reports each collection, and the target waits.
 
 Three kinds of event. At "GC start" and "GC end" the thread that collects stands still and keeps the interpreter's lock, so nothing
 that needs the lock changes while it is read: pymalloc, the collector's generations. What is outside of it is not
@@ -70,7 +70,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         """Return nothing: the stub announces collections."""
         return ""
 
-    def _follow_rung(self) -> None:
+    def _follow_mode(self) -> None:
         """There is one mode only: it stands still by itself."""
 
     def announced(self, server: Server, event: StubEvent) -> None:
@@ -105,7 +105,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         server.held(time.monotonic_ns() - begin)
 
     def _spent(self, ident: int) -> CollectorTime | None:
-        """Return how long the collections took that the stub told of; it stands in the main interpreter."""
+        """Return how long the collections took that the stub reported; it stands in the main interpreter."""
         return self._time if ident == 0 else None
 
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:

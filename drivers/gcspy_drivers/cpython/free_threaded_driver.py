@@ -1,7 +1,7 @@
-"""The driver for a Python without a lock (free-threaded): what its stub tells of the collector, and nothing that would have to be read.
+"""The driver for a Python without a lock (free-threaded): shows only what its stub reports about collections; reads no memory.
 
 Such a program cannot be made to stand still by keeping a lock, and has neither pymalloc nor lists of objects. So nothing of its heap is
-shown, and nothing is held: its stub tells of collections and goes on. "GC start" and "GC end" have the collector's numbers as the program
+shown, and nothing is held: its stub reports collections and goes on. "GC start" and "GC end" have the collector's numbers as the program
 itself says them at that moment; the clock has the kernel's map of its memory. A pause is one of the sampling.
 
 Knows the stub's line and the kernel's files; knows no structure of the runtime.
@@ -176,7 +176,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         self._accounting.want(self.server)
 
     def prepare(self) -> None:
-        """Count what nobody was told of."""
+        """Count what was reported to nobody."""
         self._accounting.count_untold(self.server)
 
     def gather(self, request: GatherRequest) -> None:
@@ -191,7 +191,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         self._line.let_begin()
 
     def wait(self, secs: float) -> None:
-        """Wait so long, or until the target has told of a collection; see `gcspy_server.drivers.WaitingDriver`.
+        """Wait so long, or until the target has reported a collection; see `gcspy_server.drivers.WaitingDriver`.
 
         Raises:
             TargetError: The stub has left the target.

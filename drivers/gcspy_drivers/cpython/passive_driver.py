@@ -44,7 +44,7 @@ from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_drivers.remote.process_hold import held
 from gcspy_server.api import (
-    RUNG,
+    MODE,
     AttachOptions,
     GatherRequest,
     Mode,
@@ -74,8 +74,8 @@ _LEVELS: Final = (
     "4: references in them",
 )
 
-_RUNGS: Final = (Mode.PASSIVE, Mode.STOPPED)
-"""Values of the setting "Rung"."""
+_MODES: Final = (Mode.PASSIVE, Mode.STOPPED)
+"""Values of the setting "Mode"."""
 
 COLLECTIONS: Final = 1
 
@@ -127,7 +127,7 @@ class PassiveDriver(SampledDriver):
         self._memory_space: MemorySpace | None = None
         self._map_due_nanos = 0
         self._objects = ObjectView(target, tiles=options.tiles)
-        self._stops = options.rung == Mode.STOPPED.value
+        self._stops = options.mode == Mode.STOPPED.value
         self._held_reader: HeldReader | None = None
         self._counted = False  # whether objects were gathered at this event
 
@@ -142,7 +142,7 @@ class PassiveDriver(SampledDriver):
             specificity=Specificity.RUNTIME,
             version=found.version_text,
             detail=f"{found.image} ({found.note})" if found.note else found.image,
-            rungs=("passive", "stopped") if found.runtime and not found.why_not else (),
+            modes=("passive", "stopped") if found.runtime and not found.why_not else (),
             supported=bool(found.runtime) and not found.why_not,
             why_not=found.why_not,
         )
@@ -158,7 +158,7 @@ class PassiveDriver(SampledDriver):
             TargetError: It is, and is not as its version should be; or it is to be held, and cannot be.
         """
         target = Target(pid)
-        if options.rung == Mode.STOPPED.value:
+        if options.mode == Mode.STOPPED.value:
             try:
                 with held(target.process, longest_secs=LONGEST_HOLD_SECS):
                     pass
@@ -201,8 +201,8 @@ class PassiveDriver(SampledDriver):
             name=self.title,
             events=self.events,
             mode=Mode.STOPPED if self._stops else Mode.PASSIVE,
-            rungs=_RUNGS,
-            rung_refusal=self._why_not_rung,
+            modes=_MODES,
+            mode_refusal=self._why_not_mode,
             pause_acts_on=PauseActsOn.SAMPLING,
             general_info=info,
         )
@@ -226,7 +226,7 @@ class PassiveDriver(SampledDriver):
             description=ABOUT_MEMORY,
         )
         self._follow_level()
-        self._follow_rung()
+        self._follow_mode()
         for reading in self._target.generations(self._interpreters):
             self._before[reading.ident] = reading.generations
             self._survivors_of(reading.ident).look(reading.generations)
@@ -339,11 +339,11 @@ class PassiveDriver(SampledDriver):
         return self._survivors.setdefault(ident, Survivors())
 
     def _spent(self, _ident: int) -> CollectorTime | None:
-        """Return how long an interpreter's collections took, if anybody tells of them."""
+        """Return how long an interpreter's collections took, if anybody reports them."""
         return None
 
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:
-        """Say what the collector's lists themselves tell of a collection; only who stands beside it can."""
+        """Say what the collector's lists themselves show of a collection; only who stands beside it can."""
 
     def _fill_heaps(self, heaps: tuple[Heap, ...], request: GatherRequest) -> None:
         for heap in heaps:
@@ -376,7 +376,7 @@ class PassiveDriver(SampledDriver):
         if found and found != self._interpreters:
             self._change_interpreters(self.server, found)
         self._follow_level()
-        self._follow_rung()
+        self._follow_mode()
 
     def _change_interpreters(self, server: Server, found: tuple[Interpreter, ...]) -> None:
         self._interpreters = found
@@ -439,13 +439,13 @@ class PassiveDriver(SampledDriver):
                 references=self.level >= REFERENCES,
             )
 
-    def _follow_rung(self) -> None:
+    def _follow_mode(self) -> None:
         """Notice between events that the target shall be held while it is read, or not any more."""
-        self._stops = _RUNGS[self.server.take_setting(RUNG)] is Mode.STOPPED
+        self._stops = _MODES[self.server.take_setting(MODE)] is Mode.STOPPED
         if self._stops and self._held_reader is None:
             self._held_reader = HeldReader(self._target, self.server)
 
-    def _why_not_rung(self, mode: Mode) -> str:
+    def _why_not_mode(self, mode: Mode) -> str:
         """Why the target cannot be watched so from now on; empty: it can. Asked in the session's thread."""
         if mode is not Mode.STOPPED or self._stops:
             return ""

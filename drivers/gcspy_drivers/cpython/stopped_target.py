@@ -105,7 +105,7 @@ class HeldReader:
 
     Args:
         target: The process.
-        server: Where the space "Holds" is added, and told of each hold.
+        server: Where the space "Holds" is added; it is informed of each hold.
     """
 
     def __init__(self, target: Target, server: Server) -> None:

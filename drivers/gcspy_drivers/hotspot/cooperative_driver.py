@@ -1,4 +1,4 @@
-"""The driver for a JVM that has our agent: it tells of each collection at its safepoint, and waits while it is read.
+"""The driver for a JVM that has our agent: it reports each collection at its safepoint, and waits while it is read.
 
 At "GC start" and "GC end" all Java threads are stopped by the JVM itself and the thread that collects waits for us: bounds, regions, cards
 and objects are of one moment. One of each is told for each pause of the collector, and not for each collection: of Shenandoah and

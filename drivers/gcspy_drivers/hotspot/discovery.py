@@ -33,7 +33,7 @@ class Found:
         collector: Name of its collector.
         heap: How large its heap is, for people.
         why_not: Why it cannot be watched, with the remedy; empty when it can.
-        rungs: In which ways it can be watched.
+        modes: In which ways it can be watched.
     """
 
     runtime: str = ""
@@ -42,7 +42,7 @@ class Found:
     collector: str = ""
     heap: str = ""
     why_not: str = ""
-    rungs: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
 
 
 def look(pid: int) -> Found:
@@ -90,5 +90,5 @@ def _judge(jvm: Jvm) -> Found:
         collector=jvm.collector,
         heap=jvm.heap_text(),
         why_not=why_not,
-        rungs=() if why_not else ("passive",) if why_not_loaded(jvm) else ("passive", "agent"),
+        modes=() if why_not else ("passive",) if why_not_loaded(jvm) else ("passive", "agent"),
     )

@@ -62,7 +62,7 @@ class HotSpotDriver(PassiveDriver):
             Unsupported: A JVM cannot be held while it is read.
             TargetError: The process cannot be watched so.
         """
-        if options.rung == "stopped":
+        if options.mode == "stopped":
             raise Unsupported(
                 "a JVM cannot be held while it is read", found="stopped", known="passive"
             )

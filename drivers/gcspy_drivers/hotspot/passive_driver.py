@@ -76,7 +76,7 @@ class PassiveDriver(SampledDriver):
             version=found.version,
             detail=", ".join(fact for fact in facts if fact),
             program=found.program,
-            rungs=found.rungs,
+            modes=found.modes,
             supported=bool(found.runtime) and not found.why_not,
             why_not=found.why_not,
         )
@@ -136,7 +136,7 @@ class PassiveDriver(SampledDriver):
         self._objects.open(server, self.level)
 
     def changes(self) -> str:
-        """Return which collections the VM's counters tell of since the last tick."""
+        """Return which collections the VM's counters report since the last tick."""
         return "" if self._collections is None else self._collections.since()
 
     def close(self) -> None:

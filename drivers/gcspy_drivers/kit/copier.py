@@ -98,7 +98,7 @@ class RecordBuffers:
 
     Args:
         record_bytes: Bytes of a record.
-        buffer_bytes: About how many bytes a buffer has: what is copied in one go.
+        buffer_bytes: About how many bytes a buffer has: what is copied at a time.
     """
 
     def __init__(self, record_bytes: int, buffer_bytes: int) -> None:
@@ -116,7 +116,7 @@ class RecordBuffers:
             self._add()
 
     def take(self, records: int) -> U8:
-        """Return room for so many records, (records, record bytes), at most for what is copied in one go."""
+        """Return room for so many records, (records, record bytes), at most for what is copied at a time."""
         if self._used == len(self._buffers):
             self._add()
         self._used += 1

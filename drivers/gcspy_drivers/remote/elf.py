@@ -442,7 +442,7 @@ class _Limited(io.BufferedReader):
         return super().read(size)
 
     def table(self, section: Section) -> bytes:
-        """Read a section whole, in one go; `ELFError` when it is longer than any can be."""
+        """Read a whole section with one read; `ELFError` when it is longer than any can be."""
         size_bytes = section["sh_size"]
         if size_bytes > _MAX_TABLE_BYTES:
             raise ELFError(f"a section of {size_bytes} bytes (at most {_MAX_TABLE_BYTES})")

@@ -162,7 +162,7 @@ class Hold:
         except ChildProcessError:
             return True
         if not found:
-            # One that ended before it was attached to is never told of.
+            # One that ended before it was attached to is never reported.
             return self._has_ended(tid)
         if os.WIFSTOPPED(status):
             about_to_deliver = status >> 16 != _EVENT_STOP

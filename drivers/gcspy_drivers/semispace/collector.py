@@ -53,7 +53,7 @@ class SemispaceHeap:
 
     Attributes:
         roots: Addresses of objects that the program holds, or 0; updated when objects move.
-        listener: Told of every collection.
+        listener: Notified of every collection.
         allocated_bytes: In all, since the beginning.
     """
 

@@ -1,4 +1,4 @@
-"""What a collector can tell of itself besides objects: free lists, cards, remembered sets, regions; for drivers and for `verify`.
+"""What a collector can report about itself besides objects: free lists, cards, remembered sets, regions; for drivers and for `verify`.
 
 Copies, as of the moment when they were asked for. Addresses are numbers of words. Knows no plan.
 """

@@ -257,7 +257,7 @@ class Objects:
         return self.second >> LINK_SHIFT
 
     def having(self, flag: int) -> NDArray[np.bool_]:
-        """Tell of each whether it has this flag (FREE, FORWARDED, NOTED, PINNED)."""
+        """Report each whether it has this flag (FREE, FORWARDED, NOTED, PINNED)."""
         found: NDArray[np.bool_] = (self.status & flag) != 0
         return found
 

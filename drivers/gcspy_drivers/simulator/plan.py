@@ -169,7 +169,7 @@ class Plan(ABC):
     Attributes:
         heap: The memory, whose roots are the plan's to read and, at collections, to write.
         threads: How many threads allocate, numbered from 0.
-        listener: Told of collections.
+        listener: Notified of collections.
         stride: Units between two calls of the listener while a collection runs that nobody drives.
         collection: The one under way, or None.
         collections: How many there were.

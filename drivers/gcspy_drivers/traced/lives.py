@@ -30,7 +30,7 @@ _FATES: Final = {
 _MOST_FRAMES = 6
 
 Number = Callable[[int], int]
-"""From an event of the trace to the number that is told of the first event at which what it did is seen."""
+"""From an event of the trace to the number that is reported for the first event at which what it did is seen."""
 
 
 def describe(heap: Heap, life: Life) -> str:

@@ -60,7 +60,7 @@ def _cell(cell: Cell) -> int | str | None:
 
 
 class Whole:
-    """Tells of a whole trace. Not to be asked in two threads at once.
+    """Answers questions about a whole trace. Not to be asked in two threads at once.
 
     Args:
         heap: The heap of the trace.

@@ -134,7 +134,7 @@ def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
         elif there is not None:
             found = there
     except RecordingError as error:
-        wrong = str(error)  # the recording can be told of without it
+        wrong = str(error)  # the recording can be summarised without it
     return {
         "bookmarks": [
             {

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 MOST_CHANGES = 200
-"""Tiles of a space that the list of changes tells of."""
+"""Most tiles of a space in the list of changes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

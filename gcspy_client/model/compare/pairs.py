@@ -91,7 +91,7 @@ def same_process(left: Welcome | None, right: Welcome | None) -> bool:
         return False
     if left.session == right.session:
         return True
-    # A player has a session of its own, and tells of the recorded one's target; the offset of two clocks is as good as a name.
+    # A player has a session of its own, and reports the target of the recorded one; the offset of two clocks is as good as a name.
     return left.wall_offset_nanos == right.wall_offset_nanos and _target_of(left) == _target_of(
         right
     )

@@ -31,7 +31,7 @@ _NOTIFY_SECS = 0.05
 _LOOK_SECS = 0.15
 _MOST_REST_SECS = 1.0
 _SEGMENT = 256
-"""Events read in one go, before it is asked again what is looked at."""
+"""Events read at a time, before it is asked again what is looked at."""
 
 _TRIES = 5
 

@@ -1,6 +1,6 @@
 """Draws history graphs in a thread, so that a window never waits for a picture; of each graph the latest request counts.
 
-Knows graphs and what is wished of them; does not know who wishes, or Qt.
+Knows graphs and what is requested of them; does not know who requests it, or Qt.
 """
 
 from __future__ import annotations

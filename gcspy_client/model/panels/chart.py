@@ -73,7 +73,7 @@ class Curve:
     """One line.
 
     Attributes:
-        name: What it tells of.
+        name: What it reports.
         x: (n,) ascending places on the axis across.
         y: (n,) values.
         low: (n,) the lower end of what the value may be; None: it is known.

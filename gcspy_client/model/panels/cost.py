@@ -29,9 +29,9 @@ __all__ = [
     "level_setting",
     "looks_old",
     "old_spaces",
-    "rung_of",
-    "rung_rows",
-    "rung_setting",
+    "mode_of",
+    "mode_rows",
+    "mode_setting",
 ]
 
 BUDGETS = (10, 20, 50, 100, 250, 1000)
@@ -85,20 +85,20 @@ def budget_setting(session: ClientInterpreter) -> Setting | None:
     return next((one for one in session.settings.settings if one.id == budget.setting), None)
 
 
-def rung_setting(session: ClientInterpreter) -> Setting | None:
+def mode_setting(session: ClientInterpreter) -> Setting | None:
     """The setting that says in which mode the target is watched; None: that cannot be chosen."""
     return next((one for one in session.settings.settings if one.modes), None)
 
 
-def rung_of(session: ClientInterpreter) -> Mode | None:
+def mode_of(session: ClientInterpreter) -> Mode | None:
     """The mode that was chosen and applies; None: none was, or it cannot be chosen."""
-    setting = rung_setting(session)
+    setting = mode_setting(session)
     return None if setting is None or not setting.applies else setting.mode
 
 
-def rung_rows(session: ClientInterpreter) -> list[tuple[int, str]]:
+def mode_rows(session: ClientInterpreter) -> list[tuple[int, str]]:
     """Value and words of each mode that can be chosen; the one that is in use says what gathering took with it."""
-    setting = rung_setting(session)
+    setting = mode_setting(session)
     if setting is None:
         return []
     rows = []

@@ -34,7 +34,7 @@ class Question:
 
 
 class AskingOnce:
-    """Asks one question at a time; of what is wished meanwhile the latest.
+    """Asks one question at a time; of the requests made meanwhile only the latest is kept.
 
     Args:
         send: Sends a question.

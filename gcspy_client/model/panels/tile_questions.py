@@ -1,6 +1,6 @@
-"""What is asked about the contents of a tile, and what was told: one question under way at a time, of what is wished meanwhile the latest.
+"""What is asked about the contents of a tile, and what was told: one question under way at a time, of the requests made meanwhile only the latest is kept.
 
-Answers are kept for a while, by the event that they are of: so an event that is gone back to has what was told of it then.
+Answers are kept for a while, by the event that they are of: so an event that is visited again has the answers that it had then.
 
 Knows questions and answers; does not know sockets or widgets.
 """
@@ -56,7 +56,7 @@ class Asking:
         first: Of the numbers of its questions: who else asks over the same connection has others.
 
     Attributes:
-        subject: What is wished to be known; None: nothing.
+        subject: What to ask about; None: nothing.
     """
 
     def __init__(self, send: Callable[[Query], None], *, first: int = 0) -> None:
@@ -71,16 +71,16 @@ class Asking:
 
     @property
     def waits(self) -> bool:
-        """Whether a question about the subject is under way, and nothing was told of it yet."""
+        """Whether a question about the subject is under way, and none was answered yet."""
         return self._under_way is not None and self._latest_of != self.subject
 
     def wish(self, subject: Subject | None, newest: int, *, exact: bool = False) -> None:
-        """Say what is wished to be known.
+        """Say what to ask about.
 
         Args:
             subject: The latest wish; None: nothing.
-            newest: Sequence of the latest event: what was told of an earlier one is asked again.
-            exact: What was told of a later one, too: events may go backwards, as those of a playback do.
+            newest: Sequence of the latest event: an answer about an earlier one is asked for again.
+            exact: Also ask again for an answer about a later one: events may go backwards, as those of a playback do.
         """
         self.subject = subject
         if subject is None or self._under_way is not None:
@@ -123,11 +123,11 @@ class Asking:
         self._under_way = self._latest = self._latest_of = self._asked = None
 
     def answer(self, sequence: int, *, live: bool) -> Answer | None:
-        """What was told of the subject.
+        """The answer about the subject.
 
         Args:
             sequence: Of the event that is shown.
-            live: Whether the latest will do, where nothing was told of this very event.
+            live: Whether the latest will do, where there is no answer about this very event.
         """
         if self.subject is None:
             return None

@@ -147,7 +147,7 @@ class Bookmarks:
         self._change(lambda now: replace(now, bookmarks=_with(now, mark)))
 
     def add_all(self, marks: Iterable[Bookmark]) -> None:
-        """Add bookmarks in one go; an event that has one keeps it, and a title that is too long is cut.
+        """Add several bookmarks; an event that has one keeps it, and a title that is too long is cut.
 
         Raises:
             RecordingError: They cannot be written; nothing was changed.

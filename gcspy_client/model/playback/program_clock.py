@@ -67,7 +67,7 @@ class ProgramClock:
 
         Args:
             value: The value.
-            kind: Kind of event that is wished; None: any.
+            kind: Kind of event that is requested; None: any.
         """
         place = bisect_right(self._values, value) - 1
         if place < 0:

@@ -579,7 +579,7 @@ class TimeShift:
         return cursor.seek(number)
 
     def _reader(self, keeper: _Keeper, number: int) -> Cursor:
-        """The cursor, after it was told of what came since."""
+        """The cursor, after it has taken in what came since."""
         if self._recording is None:
             self._recording = keeper.store.recording()
         elif number > self._recording.last:

@@ -85,7 +85,7 @@ def flow_words(state: ControlState, acts_on: PauseActsOn, reason: str) -> str:
 
 
 def mode_words(mode: Mode) -> str:
-    """On which rung of the ladder the target is watched, in a sentence for a tooltip."""
+    """How the target is watched, in a sentence for a tooltip."""
     return {
         Mode.PASSIVE: "Passive: memory is read while the program runs; what moved meanwhile is shown as unknown.",
         Mode.STOPPED: "Stopped: all threads are held while memory is read.",

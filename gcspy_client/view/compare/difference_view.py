@@ -46,7 +46,7 @@ class DifferencePicture(Picture):
 
 
 def _tip_lines(told: list[tuple[str, str]]) -> str:
-    """A line for each thing that is told of a place; a name that has lines forges none."""
+    """A line for each fact about a place; a name that has lines forges none."""
     return Lines(*(": ".join(part for part in (name, text) if part) for name, text in told))
 
 
@@ -255,7 +255,7 @@ class DifferenceView(SpaceView):
         return tile if 0 <= tile < self.space.count else None
 
     def words(self, place: int | None) -> list[tuple[str, str]]:
-        """What is told of a place: name, A, B and the difference."""
+        """What is reported about a place: name, A, B and the difference."""
         if self.compared is None or place is None or not 0 <= place < self.compared.space.count:
             return []
         source = self.compared.source

@@ -1,7 +1,7 @@
 """Another session beside the one of the window: a recording that is read here, or a live one that is joined.
 
 It has no playback of its own: it is told which event to show, and shows it as soon as it is got at, which happens in a thread; of what
-is wished meanwhile the latest follows. So does a live one: what comes is kept, and shown when it is wished.
+is requested meanwhile the latest follows. So does a live one: what comes is kept, and shown when it is requested.
 
 Knows sessions, recordings and links; does not know widgets, nor which event belongs to which.
 """
@@ -143,7 +143,7 @@ class OtherRecording(Other):
         try:
             table = Timetable(recording)
             state = recording.seek(recording.first) if len(recording) else None
-            # Only where the first event tells of a clock: all events have to be read for it.
+            # Only where the first event reports a clock: all events have to be read for it.
             if (
                 state is not None
                 and state.last_event is not None

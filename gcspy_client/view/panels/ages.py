@@ -34,7 +34,7 @@ _TITLES = {
     "collections": "Each collection",
 }
 _NONE_HERE = Lines(
-    "How long objects live is told of traces of objects: gcspy replay TRACE.",
+    "How long objects live is known for object traces: gcspy replay TRACE.",
     "This session does not name single objects.",
 )
 
@@ -59,7 +59,7 @@ class AgePanel(ChartView):
         for name in CHART_KINDS:
             self.kind.add(_TITLES[name], name)
         self.kind.setMinimumContentsLength(24)
-        set_tip(self.kind, "What is told of how long objects live")
+        set_tip(self.kind, "What is reported about how long objects live")
         self.unit.addItems(["Bytes", "Objects"])
         set_tip(self.unit, "Count bytes or objects")
         self.type.setPlaceholderText("all types")
@@ -158,7 +158,8 @@ class Ages(Part):
             self.panel.show_words("Reading the lives of all objects…", title)
         elif answer.state is AnswerState.NOT_RECORDED:
             self.panel.show_words(
-                "Not recorded: this is told of the trace itself, with gcspy replay TRACE.", title
+                "Not recorded: open the trace itself with gcspy replay TRACE.",
+                title,
             )
         elif answer.state is not AnswerState.ANSWERED:
             self.panel.show_words(f"Unknown: {answer.reason}.", title)

@@ -69,7 +69,7 @@ class ContentsPanel(TablePanel):
     """What is in a tile.
 
     Signals:
-        whole_asked: Tell of the whole space (True), or of the selected tile.
+        whole_asked: Report the whole space (True), or of the selected tile.
         kind_asked: Tell something else of it.
 
     Args:
@@ -83,7 +83,7 @@ class ContentsPanel(TablePanel):
         super().__init__(theme, column=_BYTES, parent=parent)
         self.which = Chooser()
         self.which.addItems(["Selected tile", "Whole space"])
-        set_tip(self.which, "Tell of the selected tile, or of the whole space")
+        set_tip(self.which, "Report the selected tile, or of the whole space")
         self.which.currentIndexChanged.connect(lambda place: self.whole_asked.emit(place == 1))
         self.kind = Chooser()
         set_tip(

@@ -40,8 +40,8 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["CostPanel", "CostPart"]
 
-_LEVEL_MENU, _BUDGET_MENU, _RUNG_MENU = "&Session/&Level", "&Session/&Budget", "&Session/R&ung"
-_RUNGS = (
+_LEVEL_MENU, _BUDGET_MENU, _MODE_MENU = "&Session/&Level", "&Session/&Budget", "&Session/M&ode"
+_MODES = (
     (Mode.PASSIVE, "&Passive", "read the program while it runs"),
     (Mode.STOPPED, "&Stopped", "hold the program while it is read"),
 )
@@ -113,7 +113,7 @@ class CostPanel(QFrame):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", "true")
-        self._level_id = self._budget_id = self._rung_id = 0
+        self._level_id = self._budget_id = self._mode_id = 0
         self.nothing = PlainLabel(_NONE)
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
@@ -129,9 +129,9 @@ class CostPanel(QFrame):
         set_tip(self.budget, "What watching may take of the program's time")
         self.budget.activated.connect(self._budget_chosen)
         self._budget_caption = _caption("Budget")
-        self.rung = Chooser()
-        self.rung.activated.connect(self._rung_chosen)
-        self._rung_caption = _caption("Rung")
+        self.mode = Chooser()
+        self.mode.activated.connect(self._mode_chosen)
+        self._mode_caption = _caption("Mode")
         self.meter = _Meter(tokens(theme))
         self.spent, self.did, self.why, self.old = (
             PlainLabel(),
@@ -158,10 +158,10 @@ class CostPanel(QFrame):
         column.addWidget(self.nothing)
         column.addWidget(self._level_caption)
         column.addLayout(self._level_grid)
-        rung_row = QHBoxLayout()
-        rung_row.addWidget(self._rung_caption)
-        rung_row.addWidget(self.rung, 1)
-        column.addLayout(rung_row)
+        mode_row = QHBoxLayout()
+        mode_row.addWidget(self._mode_caption)
+        mode_row.addWidget(self.mode, 1)
+        column.addLayout(mode_row)
         column.addLayout(row)
         column.addWidget(self.meter)
         column.addWidget(self.spent)
@@ -185,7 +185,7 @@ class CostPanel(QFrame):
         level, budget = cost.level_setting(session), cost.budget_setting(session)
         self.nothing.setVisible(level is None and session.budget is None)
         self._show_levels(session, level, why_not)
-        self._show_rung(session, why_not)
+        self._show_mode(session, why_not)
         self._show_budget(session, budget, why_not)
         for label, text in (
             (self.spent, cost.budget_words(session)),
@@ -232,27 +232,27 @@ class CostPanel(QFrame):
                 )
                 label.setText(("now  " if between else "") + one.cost)
 
-    def _show_rung(self, session: ClientInterpreter, why_not: str) -> None:
-        rows, setting = cost.rung_rows(session), cost.rung_setting(session)
-        self._rung_id = 0 if setting is None else setting.id
-        for widget in (self._rung_caption, self.rung):
+    def _show_mode(self, session: ClientInterpreter, why_not: str) -> None:
+        rows, setting = cost.mode_rows(session), cost.mode_setting(session)
+        self._mode_id = 0 if setting is None else setting.id
+        for widget in (self._mode_caption, self.mode):
             widget.setVisible(bool(rows))
         if setting is None:
             return
-        while self.rung.count() > len(rows):
-            self.rung.removeItem(len(rows))
+        while self.mode.count() > len(rows):
+            self.mode.removeItem(len(rows))
         for place, (value, words) in enumerate(rows):
-            if place >= self.rung.count():
-                self.rung.add(words, value)
-            self.rung.setItemText(place, words)
-            self.rung.setItemData(place, value)
-        if not self.rung.view().isVisible():
-            self.rung.setCurrentIndex(setting.value - setting.minimum)
-        self.rung.setEnabled(not why_not)
-        set_tip(self.rung, why_not or setting.about)
+            if place >= self.mode.count():
+                self.mode.add(words, value)
+            self.mode.setItemText(place, words)
+            self.mode.setItemData(place, value)
+        if not self.mode.view().isVisible():
+            self.mode.setCurrentIndex(setting.value - setting.minimum)
+        self.mode.setEnabled(not why_not)
+        set_tip(self.mode, why_not or setting.about)
 
-    def _rung_chosen(self, place: int) -> None:
-        self.wished.emit(self._rung_id, self.rung.itemData(place))
+    def _mode_chosen(self, place: int) -> None:
+        self.wished.emit(self._mode_id, self.mode.itemData(place))
 
     def _show_budget(
         self, session: ClientInterpreter, setting: Setting | None, why_not: str
@@ -366,9 +366,9 @@ class CostPart(Part):
         """Draw for another ground."""
         self.panel.set_theme(theme)
 
-    def rung(self) -> Setting | None:
+    def mode(self) -> Setting | None:
         """The setting that says in which mode the target is watched."""
-        return cost.rung_setting(self._desk.session.live)
+        return cost.mode_setting(self._desk.session.live)
 
     def level(self) -> Setting | None:
         """The setting that says how much is gathered."""
@@ -407,20 +407,20 @@ class CostPart(Part):
             )
             for value in cost.BUDGETS
         ]
-        rungs = [
+        modes = [
             Action(
-                name=f"rung.{mode.value}",
-                menu=_RUNG_MENU,
+                name=f"mode.{mode.value}",
+                menu=_MODE_MENU,
                 text=text,
                 about=about,
-                run=partial(_set_rung, self, mode),
-                checked=partial(_is_rung, self, mode),
-                enabled=partial(_may_rung, self, mode),
+                run=partial(_set_mode, self, mode),
+                checked=partial(_is_mode, self, mode),
+                enabled=partial(_may_mode, self, mode),
                 why_not="this target cannot be watched so, or another client is in control",
             )
-            for mode, text, about in _RUNGS
+            for mode, text, about in _MODES
         ]
-        return (*levels, *rungs, *budgets)
+        return (*levels, *modes, *budgets)
 
 
 class _FooterWords(ElidedLabel):
@@ -452,19 +452,19 @@ class _FooterWords(ElidedLabel):
         self.clicked.emit()
 
 
-def _set_rung(part: CostPart, mode: Mode) -> None:
-    setting = part.rung()
+def _set_mode(part: CostPart, mode: Mode) -> None:
+    setting = part.mode()
     if setting is not None and mode in setting.modes:
         part.set(setting.id, setting.minimum + setting.modes.index(mode))
 
 
-def _is_rung(part: CostPart, mode: Mode) -> bool:
-    setting = part.rung()
+def _is_mode(part: CostPart, mode: Mode) -> bool:
+    setting = part.mode()
     return setting is not None and setting.mode is mode
 
 
-def _may_rung(part: CostPart, mode: Mode) -> bool:
-    setting = part.rung()
+def _may_mode(part: CostPart, mode: Mode) -> bool:
+    setting = part.mode()
     return setting is not None and mode in setting.modes and not part.why_not
 
 

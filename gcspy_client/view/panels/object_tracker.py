@@ -31,7 +31,7 @@ _FIRST_FOUND, _FIRST_NEAR, _FIRST_LIFE = 1 << 24, 2 << 24, 3 << 24
 """Each kind of question has numbers of its own: the answers come over one connection."""
 
 _NONE_HERE = Lines(
-    "This session does not tell of single objects.", "An object trace does: gcspy replay TRACE."
+    "This session does not report single objects.", "An object trace does: gcspy replay TRACE."
 )
 _FOLLOW_FIRST = Lines("No object is followed.", "Find objects, and press Enter on one.")
 
@@ -171,7 +171,7 @@ class ObjectTracker(Part):
             self._tell_neighbours(self.followed)
 
     def _space_of(self, kind: str) -> SpaceState | None:
-        """A space that tells of the whole heap: one of names, whose tiles are all objects of a type."""
+        """A space about the whole heap: one of names, whose tiles are all objects of a type."""
         spaces = [
             one
             for one in self._desk.session.interpreter.spaces.values()
@@ -199,7 +199,7 @@ class ObjectTracker(Part):
         space = self._space_of(_OBJECTS) if scope == 0 else session.active_space()
         if space is None or _OBJECTS not in space.space.details:
             self.panel.say(
-                "The active space does not tell of single objects: choose the whole heap, or another space (N)."
+                "The active space does not report single objects: choose the whole heap, or another space (N)."
             )
             return
         tile = session.selected(space.space.id) if scope == 2 else None

@@ -1,4 +1,4 @@
-"""What tells of types in a window: the panels "What is in this tile" and "What grew", joined to the rest of it.
+"""What shows types in a window: the panels "What is in this tile" and "What grew", joined to the rest of it.
 
 Knows which part of the window does what; what is asked and what grew is the model's.
 """
@@ -91,7 +91,7 @@ class TypePanels(Part):
         self.refresh()
 
     def ask_whole(self) -> None:
-        """Open the panel and tell of the whole space."""
+        """Open the panel and show the whole space."""
         self._desk.docks.show("contents")
         self.contents.which.setCurrentIndex(1)
         self.refresh()
@@ -174,7 +174,7 @@ class TypePanels(Part):
             self.contents.say(_WHY[answer.state].format(reason=answer.reason), title)
 
     def _wish(self, subject: Subject) -> None:
-        """Ask, unless the past is shown: the server tells of now."""
+        """Ask, unless the past is shown: the server knows the present only."""
         session, live = self._desk.session, self._desk.session.live.last_event
         if not session.is_live or live is None:
             self.asking.subject = subject
@@ -260,7 +260,7 @@ class TypePanels(Part):
         self.growth.tell(rows, measures_of(space), f"{space.space.name}: what grew {called}", took)
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with what is told of types."""
+        """What can be done with what is reported about types."""
         return (
             Action(
                 name="contents.whole",

@@ -14,7 +14,7 @@ from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from gcspy_client.model.panels.cost import rung_of
+from gcspy_client.model.panels.cost import mode_of
 from gcspy_client.model.session import Session
 from gcspy_client.model.shell.link_status import mode_words
 from gcspy_client.model.text import duration
@@ -117,7 +117,7 @@ class EventBar(QWidget):
         """How it was watched when it was recorded, and what was left out then."""
         if not self._session.is_playback:
             return
-        then = recorded_words(welcome, self._session.live.playback, rung_of(self._session.live))
+        then = recorded_words(welcome, self._session.live.playback, mode_of(self._session.live))
         self._recorded.setText(then[0])
         set_tip(self._recorded, Lines(*then[1:]))
         hidden = len(then) > 2
@@ -179,16 +179,16 @@ class EventBar(QWidget):
 
 
 def recorded_words(
-    welcome: Welcome, playback: Playback | None, rung: Mode | None = None
+    welcome: Welcome, playback: Playback | None, shown_mode: Mode | None = None
 ) -> list[str]:
     """What is said of the session when it was recorded: for the chip, how it was watched, then what filters hid.
 
     Args:
         welcome: What the player said.
         playback: How it plays.
-        rung: How it was watched at the event that is shown, where that was something to choose.
+        shown_mode: How it was watched at the event that is shown, where that was something to choose.
     """
-    mode = welcome.target.get("recorded mode", "") if rung is None else rung.value
+    mode = welcome.target.get("recorded mode", "") if shown_mode is None else shown_mode.value
     pause = welcome.target.get("recorded pause", "")
     names = {kind.id: kind.name for kind in welcome.events}
     hidden = []

@@ -1,4 +1,4 @@
-"""Copying what is known of a tile: Ctrl+C, and the menu of the right mouse button over tiles and over the panel that tells of them.
+"""Copying what is known of a tile: Ctrl+C, and the menu of the right mouse button over tiles and over the panel that describes them.
 
 Knows which tile is meant; what is said of it is the model's.
 """

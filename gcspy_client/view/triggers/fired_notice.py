@@ -30,7 +30,7 @@ class FiredNotice(QFrame):
         resume_asked: Let go what a trigger holds.
 
     Attributes:
-        firing: What it tells of; None: nothing.
+        firing: What it shows; None: nothing.
     """
 
     event_asked = Signal(int)
@@ -69,7 +69,7 @@ class FiredNotice(QFrame):
         self.hide()
 
     def tell(self, firings: Sequence[Firing], *, event: str, paused: str) -> None:
-        """Tell of what fired.
+        """Show what fired.
 
         Args:
             firings: The earliest first. One that holds the target is told before those that do not.

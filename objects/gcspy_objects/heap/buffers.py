@@ -40,7 +40,7 @@ class Buffers:
     offset: NDArray[np.int32]
 
     def where(self, row: int) -> EventPlace:
-        """Say where the trace told of a buffer."""
+        """Say where the trace mentioned a buffer."""
         return EventPlace(
             int(self.event[row]),
             self.file,

@@ -36,7 +36,7 @@ _WORTH_COMPILING: Final = 16 << 20
 
 
 class Heap:
-    """The heap that a trace tells of.
+    """The heap that a trace describes.
 
     What is asked for first reads the whole trace once, unless `index` did. A trace that ends in the midst of something, is damaged, or
     contradicts itself too often is rebuilt as far as it goes: look at `ended` and `findings` before you believe what you show.

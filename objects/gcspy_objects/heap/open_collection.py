@@ -337,7 +337,7 @@ class OpenCollection:
         self._to[source] = target
 
     def _add(self, batch: RecordBatch, rows: Longs, address: Longs) -> None:
-        """Add objects that are allocated in the midst of the collection, and those that only a snapshot tells of."""
+        """Add objects that are allocated in the midst of the collection, and those that only a snapshot lists."""
         if not len(rows):
             return
         told = _IS_SNAPSHOT[batch.kind[rows]]

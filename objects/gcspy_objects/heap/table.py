@@ -40,7 +40,7 @@ class Table:
         objects: How many of them are the program's.
         bytes: Bytes of all.
         program_bytes: Bytes of the program's.
-        tiled: So many of the first rows were found to follow each other without a hole.
+        tiled: This many of the first rows were found to follow each other without a hole.
     """
 
     __slots__ = ("_columns", "_sorted", "bytes", "count", "objects", "program_bytes", "tiled")

@@ -50,7 +50,7 @@ class ObjectFlag(IntFlag):
     REMNANT = 4
     """What an evacuation that failed left behind: the object itself lies elsewhere, with the same `birth`."""
     SNAPSHOT = 8
-    """The trace begins after its birth: `birth`, `birth_bytes`, `moves`, `age` and `thread` count from the snapshot that told of it."""
+    """The trace begins after its birth: `birth`, `birth_bytes`, `moves`, `age` and `thread` count from the snapshot that listed it."""
 
 
 class Fate(IntEnum):

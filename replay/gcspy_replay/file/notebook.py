@@ -356,9 +356,7 @@ class SavedSession:
         if not isinstance(number, slice):
             return self.at(self._number(number))
         if number.step not in (None, 1):
-            raise RecordingError(
-                "a slice of events has no step: take every so many of them in the loop"
-            )
+            raise RecordingError("a slice of events has no step: take every n-th one in the loop")
         numbers = self.events["number"]
         start = (
             0

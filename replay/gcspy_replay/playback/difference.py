@@ -212,7 +212,7 @@ def _position(number: int) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Telling:
-    """What is told of each space after a move.
+    """What is reported about each space after a move.
 
     Attributes:
         move: The move.

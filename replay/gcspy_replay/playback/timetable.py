@@ -86,7 +86,7 @@ class Timetable:
         added = sum([self._append(first, table, last) for first, table in reversed(new)])
         if not dropped and not added:
             return False
-        # Replaced in one go: other threads may be reading.
+        # Replaced by one assignment: other threads may be reading.
         self.rows = self._buffer[self._start : self._end]
         return True
 

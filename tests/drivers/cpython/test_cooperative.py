@@ -86,7 +86,7 @@ def test_every_collection_is_told_in_order_with_what_the_program_itself_counts(p
         assert watching.server.counts()[GC_END] == sum(delta[0] for delta in deltas)
 
 
-def test_it_says_which_rung_it_is(own_python: str) -> None:
+def test_it_says_which_mode_it_is(own_python: str) -> None:
     with (
         StubbedTarget(own_python, "begin(); sys.stdin.readline()") as target,
         Watching(target) as watching,
@@ -468,7 +468,7 @@ def test_a_silent_sidecar_holds_nobody_for_long_and_then_nobody_at_all(version: 
         assert number_of(target.connection.recv(100)) == (0, 1), "one event, which nobody answered"
         with pytest.raises(BlockingIOError):
             target.connection.recv(100)
-        assert list(page[:2]) == [2, 2], "those that nobody could be told of were counted"
+        assert list(page[:2]) == [2, 2], "those that could be reported to nobody were counted"
         target.connection.setblocking(True)
         target.connection.send(b"g")
         target.say("answered late")

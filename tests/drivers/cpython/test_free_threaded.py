@@ -1,4 +1,4 @@
-"""A program without a lock: its stub tells of collections, with the collector's own numbers, and the program waits for nobody.
+"""A program without a lock: its stub reports collections, with the collector's own numbers, and the program waits for nobody.
 
 No build without a lock was to be had: the program says that it has none, and has one. So what is tested is what we do with
 what it tells, and not that such a build tells it.

@@ -1,4 +1,4 @@
-"""The stopped rung: what is read of a program that never rests is of one moment, and how long it was held is told."""
+"""The stopped mode: what is read of a program that never rests is of one moment, and how long it was held is told."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gcspy_protocol.errors import NotPermitted
 from gcspy_protocol.messages import ErrorCode
 
 from gcspy.connection.link import connect
-from gcspy_server.api import RUNG, AttachOptions, Event, Mode, Setting
+from gcspy_server.api import MODE, AttachOptions, Event, Mode, Setting
 from tests.drivers.conftest import Start
 from tests.server.viewer import Viewer
 
@@ -87,7 +87,7 @@ def test_headers_and_objects_of_a_busy_program_are_of_one_moment(churning: int) 
 
 def test_a_session_says_that_it_holds_and_for_how_long(churning: int) -> None:
     events: list[Event] = []
-    driver = CPythonDriver.attach(churning, AttachOptions(level=3, rung="stopped"))
+    driver = CPythonDriver.attach(churning, AttachOptions(level=3, mode="stopped"))
     try:
         described = driver.describe()
         assert described.mode is Mode.STOPPED
@@ -110,7 +110,7 @@ def test_a_session_says_that_it_holds_and_for_how_long(churning: int) -> None:
         driver.close()
 
 
-def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(
+def test_the_mode_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(
     churning: int, tmp_path: Path
 ) -> None:
     driver = CPythonDriver.attach(churning, AttachOptions(level=2))
@@ -125,13 +125,13 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(
                 return viewer.state.mode
 
             def chosen() -> Setting:
-                (setting,) = (one for one in viewer.state.settings.settings if one.id == RUNG)
+                (setting,) = (one for one in viewer.state.settings.settings if one.id == MODE)
                 return setting
 
-            def choose(rung: Mode) -> Setting:
-                viewer.send(m.SetSetting(id=RUNG, value=chosen().modes.index(rung)))
+            def choose(mode: Mode) -> Setting:
+                viewer.send(m.SetSetting(id=MODE, value=chosen().modes.index(mode)))
                 viewer.until(
-                    lambda: chosen().mode is rung
+                    lambda: chosen().mode is mode
                 )  # settings are told for their costs, too
                 return chosen()
 
@@ -159,14 +159,14 @@ def test_the_rung_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(
             assert late.link.welcome.mode is Mode.STOPPED, (
                 "who comes now is told how it is watched now"
             )
-            late.send(m.SetSetting(id=RUNG, value=0))
+            late.send(m.SetSetting(id=MODE, value=0))
             assert late.next(m.Error).code is ErrorCode.NOT_CONTROLLER
 
             choose(Mode.PASSIVE)
             assert gather().stopped_nanos == 0
             assert mode() is Mode.PASSIVE
             with Target(churning) as target, held(target.process, longest_secs=60):
-                viewer.send(m.SetSetting(id=RUNG, value=1))
+                viewer.send(m.SetSetting(id=MODE, value=1))
                 error = viewer.next(m.Error)
             assert "attached to it as a debugger" in error.message
             assert gather().stopped_nanos == 0
@@ -181,13 +181,13 @@ def test_a_program_that_a_debugger_has_is_refused(churning: int) -> None:
         held(target.process, longest_secs=60),
         pytest.raises(NotPermitted, match="attached to it as a debugger"),
     ):
-        CPythonDriver.attach(churning, AttachOptions(rung="stopped"))
+        CPythonDriver.attach(churning, AttachOptions(mode="stopped"))
 
 
 def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran(
     churning: int,
 ) -> None:
-    driver = CPythonDriver.attach(churning, AttachOptions(level=2, rung="stopped"))
+    driver = CPythonDriver.attach(churning, AttachOptions(level=2, mode="stopped"))
     try:
         server = driver.describe().server(budget=1000)
         driver.open(server)
@@ -202,7 +202,7 @@ def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran
         driver.close()
 
 
-def test_what_is_read_of_a_still_program_is_the_same_on_both_rungs(
+def test_what_is_read_of_a_still_program_is_the_same_on_both_modes(
     own_python: str, start: Start
 ) -> None:
     from tests.drivers.cpython.test_machine_code import assert_same

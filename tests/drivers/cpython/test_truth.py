@@ -66,7 +66,7 @@ def test_blocks_and_generations_equal_what_the_target_says(
 ) -> None:
     child = start(python, BUSY, {"PYTHONMALLOC": setting} if setting else {})
     truth = child.wait_still()
-    assert truth.classes, "the target tells of no pools, so that nothing would be compared"
+    assert truth.classes, "the target reports no pools, so that nothing would be compared"
     with Target(child.pid) as target:
         for step in range(2):
             interpreters = target.interpreters()

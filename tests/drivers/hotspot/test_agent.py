@@ -86,7 +86,7 @@ def test_a_start_and_an_end_are_told_of_each_collection_that_the_jvm_counts(
         assert all("; " in cause for cause in causes), causes
 
 
-def test_it_says_which_rung_it_is_and_what_a_pause_stops(jvm: Jvm) -> None:
+def test_it_says_which_mode_it_is_and_what_a_pause_stops(jvm: Jvm) -> None:
     with Told(jvm.pid) as told:
         assert told.server.mode is Mode.COOPERATIVE
         assert told.server.pause_acts_on is PauseActsOn.PROGRAM
@@ -351,7 +351,7 @@ def test_one_that_may_not_be_attached_to_is_refused_without_a_thread_dump_and_is
     java: str, classes: Path
 ) -> None:
     with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC", "-XX:+DisableAttachMechanism") as jvm:
-        assert "agent" not in HotSpotDriver.recognise(jvm.pid).rungs
+        assert "agent" not in HotSpotDriver.recognise(jvm.pid).modes
         with pytest.raises(Unsupported, match=r"started with -XX:\+DisableAttachMechanism"):
             HotSpotDriver.attach(jvm.pid, AGENT)
         with_auto = HotSpotDriver.attach(jvm.pid, AttachOptions(inject="auto"))
@@ -470,7 +470,7 @@ def test_one_that_may_not_be_attached_to_can_be_started_so_that_it_comes_to_us(
         at_start(f"at:{tmp_path}/%p"),
     ) as jvm:
         place = tmp_path / str(jvm.pid)
-        assert "agent" in HotSpotDriver.recognise(jvm.pid).rungs
+        assert "agent" in HotSpotDriver.recognise(jvm.pid).modes
         jvm.tell("churn", 4)
         for _ in range(2):
             with Told(jvm.pid) as told:

@@ -27,7 +27,7 @@ while True:
     signal.sigwait([signal.SIGQUIT])
     print('quit', flush=True)
 """
-"""Handles the signal by waiting for it: none comes between two instructions and is told of never."""
+"""Handles the signal by waiting for it: none comes unreported between two instructions."""
 
 PLAIN = "import sys; print('ready', flush=True); sys.stdin.read()"
 

@@ -61,7 +61,7 @@ for line in sys.stdin:
 
 
 def look_of(path: Path) -> tuple[int, ...]:
-    """All of a file that could have been changed; its ctime tells of any change of mode or owner, also one that was taken back."""
+    """All of a file that could have been changed; its ctime shows any change of mode or owner, also one that was taken back."""
     found = path.lstat()
     return (
         found.st_mode,

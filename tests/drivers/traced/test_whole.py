@@ -1,4 +1,4 @@
-"""What is told of a whole trace is what the analyses find, in numbers that the wire has."""
+"""What is reported about a whole trace is what the analyses find, in numbers that the wire has."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ class World:
         *,
         snapshot: bool,
     ) -> int:
-        """Tell of one object that is copied; returns where to."""
+        """Report one object that is copied; returns where to."""
         told = {"size": one.size, "type": one.type, "length": one.length} if snapshot else {}
         if one.size > 200:
             to = self._take(space, one.size)

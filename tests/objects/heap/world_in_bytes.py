@@ -101,7 +101,7 @@ def _collection(event: Event, one: Row, world: World) -> bytes:
 
 
 def _move_next(one: Row, world: World) -> bytes:
-    """Tell of a move in one of the three widths."""
+    """Report a move in one of the three widths."""
     kind = (2 if one["detail"] == SpaceKind.OLD else 1) << 24
     words = (one["address"] - world.bounds[EDEN][0]) // 8
     return [
@@ -112,7 +112,7 @@ def _move_next(one: Row, world: World) -> bytes:
 
 
 def _event(one: Row, world: World) -> bytes:
-    """Tell of one row."""
+    """Report one row."""
     address, length = one["address"], one["length"]
     match one["kind"]:
         case Kind.SPACE_DEFINE:
@@ -144,7 +144,7 @@ def _event(one: Row, world: World) -> bytes:
 
 
 def _naming_event(one: Row, world: World) -> bytes:
-    """Tell of a row that names objects in a collection."""
+    """Report a row that names objects in a collection."""
     address, to, length = one["address"], one["to"], one["length"]
     match one["kind"]:
         case Kind.MOVE:

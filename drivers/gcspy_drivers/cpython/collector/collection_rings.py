@@ -124,7 +124,7 @@ def _parse(found: bytes, *, whole: bool) -> Rings:
 
 
 class ToldTime:
-    """What a collector told of the time of its collections, as streams have it.
+    """What a collector reported about the time of its collections, as streams have it.
 
     Args:
         times: What it wrote down.

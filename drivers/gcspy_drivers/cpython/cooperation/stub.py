@@ -1,4 +1,4 @@
-"""The stub: what runs inside a program that cooperates; it tells of each collection and stands still while it is read.
+"""The stub: what runs inside a program that cooperates; it reports each collection and stands still while it is read.
 
 One file of plain Python, 3.9 to 3.15, that imports nothing but the standard library: it is loaded into other people's
 programs. It knows a socket and the collector's callbacks; what the news means, and who looks, it does not know.

@@ -1,4 +1,4 @@
-"""What a stub tells of collections, as events of the session: their numbers and their words.
+"""What a stub reports about collections, as events of the session: their numbers and their words.
 
 Knows the stub's events; does not know whether the program stands still meanwhile.
 """

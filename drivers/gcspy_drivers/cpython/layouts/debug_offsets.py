@@ -43,7 +43,7 @@ def with_gil(version: tuple[int, ...]) -> str:
     """What can be watched instead of a free-threaded build, and how to come to it."""
     number = ".".join(map(str, version))
     return (
-        f"builds with a GIL: start the program with python{number}, not python{number}t; or let it tell of its "
+        f"builds with a GIL: start the program with python{number}, not python{number}t; or let it report its "
         "collections: start it by `gcspy run`, or let it call gcspy.listen()"
     )
 

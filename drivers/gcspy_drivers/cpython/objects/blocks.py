@@ -51,7 +51,7 @@ class PoolCopies:
         return len(self.address)
 
     def first(self, count: int) -> PoolCopies:
-        """Return so many of them; not copied."""
+        """Return the first `count` of them; not copied."""
         return PoolCopies(
             self.address[:count],
             self.words[:count],

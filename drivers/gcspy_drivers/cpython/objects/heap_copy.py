@@ -24,7 +24,7 @@ from gcspy_drivers.remote.memory import Gather, Memory
 __all__ = ["COPY_BYTES", "HeapCopy"]
 
 COPY_BYTES: Final = 32 << 20
-"""How much is copied and looked at in one go: what is looked at several times stays in the cache, and memory is bounded."""
+"""How much is copied and examined at a time: what is looked at several times stays in the cache, and memory is bounded."""
 
 
 class HeapCopy:

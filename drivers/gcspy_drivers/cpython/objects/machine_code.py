@@ -1,4 +1,4 @@
-"""The kernels as machine code: what `gcspy_compiled.machine_code` has to be told of them.
+"""The kernels as machine code: what `gcspy_compiled.machine_code` needs to know about them.
 
 Nobody waits for the compiler, so the first reading of a session may take longer than the later ones.
 

@@ -22,7 +22,7 @@ __all__ = ["ArenaPinningSpace"]
 
 _NAMED_TYPES = 3
 _EASY_BLOCKS = 64
-"""An arena that so few blocks keep is told of by name."""
+"""An arena that so few blocks keep is reported by name."""
 
 
 class ArenaPinningSpace:

@@ -35,7 +35,7 @@ class GenerationSpace:
             names=StringNames(_NAMES),
             driver="cpython",
             tile_title="Generation ",
-            description="The collector's generations, as gc.get_count(), gc.get_threshold() and gc.get_stats() tell of them",
+            description="The collector's generations, as gc.get_count(), gc.get_threshold() and gc.get_stats() report them",
         )
         self.threshold = self._stream(
             "Threshold", 1, "The count above which the generation is collected", dtype="i4"

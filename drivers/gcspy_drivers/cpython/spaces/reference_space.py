@@ -28,7 +28,7 @@ _STREAMS: Final = (
     ("Into", "References found in other pools to objects of this one"),
     (
         "Old to young",
-        "Those in the tile from an object of an older generation to one of a younger: what a young collection has to be told of",
+        "Those in the tile from an object of an older generation to one of a younger: what a young collection needs to know",
     ),
     ("Young to old", "Those in the tile from an object of a younger generation to one of an older"),
 )

@@ -259,7 +259,7 @@ class Walker:
 
         Args:
             layout: What is to be copied.
-            key: What `walk` was told of moved objects, now: what is kept of old spans is not copied again. None: everything is copied.
+            key: What `walk` was told about moved objects, now: what is kept of old spans is not copied again. None: everything is copied.
 
         Raises:
             TargetGone: The target has ended.

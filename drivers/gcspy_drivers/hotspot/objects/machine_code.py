@@ -1,4 +1,4 @@
-"""The walk as machine code: what `gcspy_compiled.machine_code` has to be told of it.
+"""The walk as machine code: what `gcspy_compiled.machine_code` needs to know about it.
 
 Knows names and types of the kernels, and nothing of what they are for.
 """

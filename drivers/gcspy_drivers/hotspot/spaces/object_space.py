@@ -165,7 +165,7 @@ class ReferenceSpace:
             (
                 REFERENCE.OLD_TO_YOUNG,
                 "Old to young",
-                "References in the tile, where it is old, to young objects: what a young collection has to be told of",
+                "References in the tile, where it is old, to young objects: what a young collection needs to know",
             ),
             (
                 REFERENCE.YOUNG_TO_OLD,

@@ -74,7 +74,7 @@ class Counters:
         return self.numbers(name)[0]
 
     def numbers(self, *names: str) -> tuple[int | None, ...]:
-        """Return several numbers, read in one go; None for each that is not there."""
+        """Return several numbers with one read; None for each that is not there."""
         there = tuple(
             name for name in names if name in self._places and not self._places[name].text_bytes
         )

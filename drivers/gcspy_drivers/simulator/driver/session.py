@@ -42,7 +42,7 @@ class SimulatorSession(EmbeddedSession, Listener):
 
     Args:
         options: What to simulate.
-        longest_hold_secs: The program is held no longer in one go; None: as long as a client likes.
+        longest_hold_secs: Longest single stop of the program; None: unlimited.
         clock: Of the times of events, and of the wait between them.
         lockstep: What binds it to another simulation of the same program; None: it is alone.
         leads: Whether it is the other that follows.
@@ -106,7 +106,7 @@ class SimulatorSession(EmbeddedSession, Listener):
         self.plan.listener = self
 
     def _facts(self) -> dict[str, str]:
-        """What clients are told of it; a lesson's name, so that whoever plays a recording of it finds the lesson."""
+        """What clients are told about it; a lesson's name, so that whoever plays a recording of it finds the lesson."""
         options = self.options
         facts = {
             "runtime": "simulator",

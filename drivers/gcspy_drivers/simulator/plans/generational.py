@@ -325,7 +325,7 @@ class Generational(Plan):
         return self._cells.end if self._cells else self._bump.end
 
     def _resize(self) -> None:
-        """Let the old generation end where it is wished for: not before its last object. The free cells there are others then."""
+        """Let the old generation end where it is requested: not before its last object. The free cells there are others then."""
         wanted = self._old_start + self._share(self.heap.end - self._old_start)
         if self._cells is None:
             self._bump.end = max(wanted, self._bump.top)

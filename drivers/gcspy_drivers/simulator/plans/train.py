@@ -6,7 +6,7 @@ The rest is garbage. So structures end in one train, whatever their size, and wh
 
 Source: R. L. Hudson and J. E. B. Moss, Incremental collection of mature objects, IWMM 1992. It is the GCspy paper's case study (sections 5.6 and 6.3); that
 objects to which many references are remembered (*popular* ones) get a car of their own, which is then appended to another train without being copied, is what
-the paper tells of RJVM's. *Futile* collections, in which no object leaves the train because the program keeps moving its only root, are ended as J. Seligmann
+the paper describes RJVM's. *Futile* collections, in which no object leaves the train because the program keeps moving its only root, are ended as J. Seligmann
 and S. Grarup did (ECOOP 1995): an object that a root referred to then is taken for referred to until it has left.
 
 Different here: remembered sets are exact (`policies/slotsets.py`). The nursery has no ages: all that survives is promoted, to the train that refers to it, or

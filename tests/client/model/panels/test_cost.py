@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gcspy_protocol.interpreter import ClientInterpreter
 
-from gcspy_client.model.panels.cost import level_rows, rung_of, rung_rows
+from gcspy_client.model.panels.cost import level_rows, mode_of, mode_rows
 
 
 def test_a_session_without_settings_has_no_rows() -> None:
     session = ClientInterpreter()
-    assert rung_rows(session) == []
+    assert mode_rows(session) == []
     assert level_rows(session) == []
-    assert rung_of(session) is None
+    assert mode_of(session) is None

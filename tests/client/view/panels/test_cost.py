@@ -14,7 +14,7 @@ from gcspy_client.model.panels import cost
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import (
     LEVEL,
-    RUNG,
+    MODE,
     PauseActsOn,
     Server,
     ServerDescription,
@@ -40,8 +40,8 @@ class Costly:
             levels=("1: counters", "2: objects"),
             level=2,
             pause_acts_on=PauseActsOn.PROGRAM,
-            rungs=(Mode.PASSIVE, Mode.STOPPED),
-            rung_refusal=lambda mode: self.refusal if mode is Mode.STOPPED else "",
+            modes=(Mode.PASSIVE, Mode.STOPPED),
+            mode_refusal=lambda mode: self.refusal if mode is Mode.STOPPED else "",
         )
         self.refusal = ""
         self.server: Server = described.server(lambda: self.now, budget=50)
@@ -58,7 +58,7 @@ class Costly:
         for _ in range(number):
             self.now += apart
             chosen = self.server.take_setting(LEVEL)
-            self.server.take_setting(RUNG)
+            self.server.take_setting(MODE)
             request = self.server.should_transmit(0)
             if request is not None:
                 level = min(chosen, request.level)
@@ -98,8 +98,8 @@ def told(window: MainWindow) -> m.Budget:
     return budget
 
 
-def rung_of(window: MainWindow) -> Mode | None:
-    setting = cost.rung_setting(window.session.live)
+def mode_of(window: MainWindow) -> Mode | None:
+    setting = cost.mode_setting(window.session.live)
     assert setting is not None
     return setting.mode
 
@@ -150,7 +150,7 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         wait(
             lambda: (
                 {one.id: one.value for one in window.session.live.settings.settings}
-                == {LEVEL: 2, RUNG: 0, BUDGET: 1000}
+                == {LEVEL: 2, MODE: 0, BUDGET: 1000}
             )
         )
         assert costly.events(10, apart=SEC) == [2] * 10
@@ -171,7 +171,7 @@ def test_levels_and_budget_in_the_window(costly: Costly, window: MainWindow, wai
         costly.server.close()
 
 
-def test_the_rung_is_chosen_in_the_window_which_says_it_once_it_applies(
+def test_the_mode_is_chosen_in_the_window_which_says_it_once_it_applies(
     costly: Costly, window: MainWindow, wait: Wait
 ) -> None:
     try:
@@ -181,25 +181,25 @@ def test_the_rung_is_chosen_in_the_window_which_says_it_once_it_applies(
         wait(lambda: window.docks["cost"].in_sight)
         window.settle()
         panel, chip = window.cost.panel, window.session_part.event_bar._mode
-        assert panel.rung.itemText(0).startswith("passive: read while it runs")
-        assert panel.rung.currentIndex() == 0
-        window.actions_table.run("rung.stopped")
-        wait(lambda: panel.rung.currentIndex() == 1)
+        assert panel.mode.itemText(0).startswith("passive: read while it runs")
+        assert panel.mode.currentIndex() == 0
+        window.actions_table.run("mode.stopped")
+        wait(lambda: panel.mode.currentIndex() == 1)
         assert chip.text() == "passive", "it is chosen, and no event was read so"
         costly.events(1, apart=60 * SEC)
         wait(lambda: chip.text() == "stopped")
         assert "held while memory is read" in chip.toolTip()
-        assert panel.rung.itemText(1).startswith("stopped: held while it is read, took ")
+        assert panel.mode.itemText(1).startswith("stopped: held while it is read, took ")
         # by hand, and back
-        panel.rung.activated.emit(0)
-        wait(lambda: rung_of(window) is Mode.PASSIVE)
+        panel.mode.activated.emit(0)
+        wait(lambda: mode_of(window) is Mode.PASSIVE)
         costly.events(1, apart=60 * SEC)
         wait(lambda: chip.text() == "passive")
         # what cannot be had now is refused with the reason, and nothing is changed
         costly.refusal = "gdb is attached to it"
-        window.actions_table.run("rung.stopped")
+        window.actions_table.run("mode.stopped")
         wait(lambda: "gdb is attached to it" in window.announcer.text)
-        assert rung_of(window) is Mode.PASSIVE
+        assert mode_of(window) is Mode.PASSIVE
     finally:
         costly.server.close()
 

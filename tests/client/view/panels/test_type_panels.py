@@ -1,4 +1,4 @@
-"""What is in a tile and what grew, in the window: a real server that tells of types by name, and a real window that asks."""
+"""What is in a tile and what grew, in the window: a real server that reports types by name, and a real window that asks."""
 
 from __future__ import annotations
 
@@ -201,5 +201,5 @@ def test_one_question_is_under_way_and_the_latest_wish_follows() -> None:
     found = asking.answer(5, live=True)
     assert found is not None
     assert found.sequence == 4
-    assert asking.answer(5, live=False) is None, "of the past only what was told of that very event"
+    assert asking.answer(5, live=False) is None, "of the past only the answer about that very event"
     assert asking.answer(4, live=False) is found
