@@ -114,12 +114,8 @@ def command(
             inject=inject or "",
             drivers=drivers,
             share_events=share_events,
-<<<<<<< HEAD
             values=driver_values,
-            rung=mode,
-=======
             mode=mode,
->>>>>>> f489594 (Say mode for rung, rewrite idioms that read like a translation, and refuse new ones)
             longest_hold_secs=LONGEST_HOLD_SECS
             if no_window and inject
             else None,  # sampling may be held as long as one likes

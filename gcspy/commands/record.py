@@ -130,12 +130,8 @@ def command(
         inject=inject or "",
         drivers=drivers,
         share_events=share_events,
-<<<<<<< HEAD
         values=driver_values,
-        rung=mode,
-=======
         mode=mode,
->>>>>>> f489594 (Say mode for rung, rewrite idioms that read like a translation, and refuse new ones)
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap

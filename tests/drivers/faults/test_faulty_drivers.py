@@ -214,7 +214,7 @@ def test_a_faulty_driver_is_told_of_everywhere_and_no_session_is_lost(
         )
 
     in_ps = [line for line in listed.splitlines() if label in line]
-    assert len(in_ps) <= 1, "a driver is told of once"
+    assert len(in_ps) <= 1, "a driver is reported once"
     code, text = checked[name]
     if fault.told and name != "close_raises":
         assert fault.told in text
@@ -260,7 +260,7 @@ def test_a_faulty_driver_is_told_of_everywhere_and_no_session_is_lost(
 
 
 def _told_in_session(name: str) -> bool:
-    """Whether clients of a session are told of the mistake; what was only recognised, or is closed, is no matter of theirs."""
+    """Whether clients of a session are informed of the mistake; what was only recognised, or is closed, is no matter of theirs."""
     early = ("recognise_", "close_", "not_a_number")
     return not name.startswith(early)
 
