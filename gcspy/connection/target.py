@@ -231,7 +231,7 @@ def _attach(
             options,
             values=values,
             inject=str(values["inject"]) if "inject" in _taken_names(taken) else options.inject,
-            rung=str(values["mode"]) if "mode" in _taken_names(taken) else options.mode,
+            mode=str(values["mode"]) if "mode" in _taken_names(taken) else options.mode,
         )
         return chosen, bench.attach(chosen, pid, told), taken
     try:
