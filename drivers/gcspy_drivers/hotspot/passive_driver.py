@@ -22,7 +22,7 @@ from gcspy_drivers.hotspot.heaps.heap_view import (
 )
 from gcspy_drivers.hotspot.heaps.view_choice import open_view
 from gcspy_drivers.hotspot.spaces.non_heap import NonHeap
-from gcspy_drivers.hotspot.spaces.object_view import ObjectView
+from gcspy_drivers.hotspot.spaces.object_view import COMING, ObjectView
 from gcspy_drivers.hotspot.spaces.pool_space import PoolSpace
 from gcspy_drivers.hotspot.vm.collection_counts import Collections
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
@@ -180,6 +180,7 @@ class PassiveDriver(SampledDriver):
         if level >= OBJECTS and objects is not None and not self._walks(objects):
             level = OBJECTS - 1
             self.server.lighten(level)
+            objects.tell_coming()
             objects = None
         if objects is not None and not objects.wanted(request, level):
             objects = None
@@ -193,6 +194,8 @@ class PassiveDriver(SampledDriver):
             beside, note = self._beside.pools()
             if self._objects is not None and self._objects.why_not:
                 note += f"; objects: not available, {self._objects.why_not}"
+            elif self._objects is not None and self._objects.coming:
+                note += f"; objects: {COMING}"
             self._pools.fill([*pools, *beside], note)
         if objects is not None and (copy is not None or not held):
             objects.gather(request, level, copy, settled=settled)

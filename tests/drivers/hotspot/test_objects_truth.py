@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
+from gcspy_drivers.hotspot.objects import machine_code
 from gcspy_drivers.hotspot.objects.heap_objects import HeapObjects
 from gcspy_drivers.hotspot.objects.heap_walk import Walker
-from gcspy_drivers.hotspot.spaces.object_view import ObjectView
+from gcspy_drivers.hotspot.spaces.object_view import COMING, ObjectView
 from gcspy_protocol.details import AnswerState, Query
 from gcspy_protocol.messages import Event
 
@@ -497,3 +498,22 @@ def churn_until(told: Told, jvm: Jvm, looks: list[tuple[int, str]], count: int) 
     while len(looks) < count:
         told.holder.wait(1.0)
     jvm.tell("churn", 0)
+
+
+def test_while_the_loops_are_being_compiled_it_is_said_that_objects_wait_for_them(
+    java: str, classes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_agent()
+    options = AttachOptions(inject="agent", level=3)
+    with Jvm(java, classes, "-XX:+UseSerialGC", *_SMALL) as jvm, Told(jvm.pid, options) as told:
+        monkeypatch.setattr(machine_code, "coming", lambda: True)
+        told.during(lambda: jvm.tell("collect"))
+        assert COMING in told.space("Memory pools").info
+        assert told.space("Objects").info == COMING
+        assert not told.values("Objects", "Objects").any(), "nothing was walked"
+        monkeypatch.setattr(machine_code, "coming", lambda: False)
+        told.during(lambda: jvm.tell("collect"))
+        assert COMING not in told.space("Memory pools").info
+        assert "objects" in told.space("Objects").info
+        assert COMING not in told.space("Objects").info
+        assert told.values("Objects", "Objects").any()

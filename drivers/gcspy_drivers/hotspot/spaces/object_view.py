@@ -25,7 +25,13 @@ from gcspy_drivers.hotspot.vm.klasses import Klasses
 from gcspy_drivers.kit.copier import Copier
 from gcspy_server.api import GatherRequest, Server, ServerSpace
 
-__all__ = ["ObjectView"]
+__all__ = ["COMING", "ObjectView"]
+
+COMING: Final = (
+    "the loops that read objects are being compiled, which takes some seconds, once after an installation; "
+    "until then they are read slowly, or not at all where the program would have to wait"
+)
+"""What is told while that is so."""
 
 _YOUNG_AND_FULL: Final = 2
 """So many collectors have Serial and Parallel, in this order."""
@@ -107,6 +113,12 @@ class ObjectView:
             self._ages = AgeSpace(server)
         if self._references is None and level >= REFERENCES:
             self._references = ReferenceSpace(server, layout.tiling)
+
+    def tell_coming(self) -> None:
+        """Say in the spaces why objects are not walked, while the loops for that are being compiled."""
+        if self.coming:
+            for space in self.spaces:
+                space.info = COMING
 
     def wanted(self, request: GatherRequest, level: int) -> bool:
         """Whether anybody wants what there is at a level."""
