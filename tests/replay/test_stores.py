@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -412,3 +413,9 @@ def test_any_session_is_kept_by_a_time_shift_of_tiny_parts(
                 assert_equal(session, seen.truths[i])
     finally:
         store.discard()
+
+
+def test_a_part_of_a_ring_is_full_at_an_eighth_of_what_is_kept(tmp_path: Path) -> None:
+    with closing(RingStore(tmp_path / "ring.gcspy", keep_bytes=8_000)) as store:
+        assert not store.is_full(part_bytes=999)
+        assert store.is_full(part_bytes=1_000)
