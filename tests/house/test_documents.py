@@ -73,3 +73,44 @@ def test_a_path_that_is_not_there_is_noticed() -> None:
     named = paths_in(text)
     assert named == {"docs/none.md", "gcspy_server/none.py", "none.py"}
     assert not any(exists(name, ROOT / "README.md") for name in named)
+
+
+WRAPPED = [
+    path
+    for path in DOCUMENTS
+    if path.parent in (ROOT, ROOT / "docs", ROOT / "benchmarks", ROOT / "replay")
+    and path.name not in {"CHANGELOG.md", "FORMAT.md", "guide.md", "recordings-table.md"}
+]
+"""The change log is a record, `guide.md` is written by a program, and tables have long lines."""
+
+
+_NO_PROSE = ("|", "![", "[![", ">", "    ")
+"""Beginnings of lines that cannot be wrapped: tables, images, quotes, code."""
+
+
+def long_lines(text: str, most: int = 100) -> list[int]:
+    """Return the numbers of the lines of prose that are too long; not tables, code, images, quotes."""
+    numbers, fenced = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif len(line) > most and not fenced and not line.startswith(_NO_PROSE):
+            numbers.append(number)
+    return numbers
+
+
+@pytest.mark.parametrize("document", WRAPPED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_is_at_most_100_columns_wide(document: Path) -> None:
+    assert long_lines(document.read_text()) == []
+
+
+def test_a_long_line_of_prose_is_noticed() -> None:
+    word = "x" * 101
+    assert long_lines(f"short\n{word}\n| {word} |\n    {word}\n```\n{word}\n```\n* {word}") == [
+        2,
+        8,
+    ]
+
+
+def test_the_readme_is_read_in_three_minutes() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
