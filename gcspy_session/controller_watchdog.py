@@ -80,7 +80,7 @@ class Controlled(Protocol):
         """Say who inherits."""
 
 
-async def watch_controllers(vigils: Callable[[], Iterable[ControllerWatchdog]]) -> None:
+async def watch_controllers(watchdogs: Callable[[], Iterable[ControllerWatchdog]]) -> None:
     """Look after the controllers that there are, until cancelled."""
     looked = trio.current_time()
     while True:
@@ -88,7 +88,7 @@ async def watch_controllers(vigils: Callable[[], Iterable[ControllerWatchdog]]) 
         now = trio.current_time()
         late = now - looked > _LOOK_SECS + _LATE_SECS
         looked = now
-        for watchdog in list(vigils()):
+        for watchdog in list(watchdogs()):
             if late:
                 watchdog.excuse(now)
             watchdog.look(now)

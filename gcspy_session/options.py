@@ -53,7 +53,7 @@ class SessionOptions:
 
     Attributes:
         max_clients: A classroom is 100; each costs a socket and a queue.
-        max_ungreeted: Connections that have not greeted yet; for one more the oldest is closed. A class that joins at one word has room.
+        max_pending: Connections that have not greeted yet; for one more the oldest is closed. A class that joins at one word has room.
         handshake_secs: From connecting to HELLO, and to the client's proof where it has to give one; half-open peers go away after it.
         silence_secs: While the target is held, a controller that says nothing so long has lost control.
         succession_secs: A controller that has named a successor, and says nothing so long, gives way to it. It is asked twice a second, so that control
@@ -68,7 +68,7 @@ class SessionOptions:
     """
 
     max_clients: int = 256
-    max_ungreeted: int = 128
+    max_pending: int = 128
     handshake_secs: float = 5.0
     silence_secs: float = 5.0
     succession_secs: float = 1.5

@@ -48,7 +48,7 @@ class Reception:
         self._options, self._token = options, token
         self._admit, self._handle, self._drained, self._remove = admit, handle, drained, remove
         self._next_number = 1
-        self._pending = PendingConnections(options.max_ungreeted)
+        self._pending = PendingConnections(options.max_pending)
         self._shared = shared_bucket(options.requests)
 
     async def serve(self, transport: Transport) -> None:

@@ -117,7 +117,7 @@ class Session:
         self._state = core.flow.state
         self._gone = trio.Event()
         token_of_loop = trio.lowlevel.current_trio_token()
-        opened = core.open_outbox(partial(_wake, token_of_loop, self._wake))
+        opened = core.open_queue(partial(_wake, token_of_loop, self._wake))
         self.schema = opened.schema
         self.names = {space: (opened.sequence, one) for space, one in opened.names.items()}
         self._any_snapshot = opened.sequence > 0

@@ -296,7 +296,7 @@ class Core:
     def _schema(self) -> tuple[Space, ...]:
         return tuple(sender.space.schema for sender in self._senders.values())
 
-    def open_outbox(self, wake: Callable[[], None]) -> Opened:
+    def open_queue(self, wake: Callable[[], None]) -> Opened:
         """Begin to hand over; what comes out of the handoff_queue begins after what is returned."""
         with self._encoding:
             self.handoff_queue.open(wake)

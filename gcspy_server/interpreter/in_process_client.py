@@ -41,7 +41,7 @@ class InProcessClient:
     def __init__(self, core: Core, welcome: Welcome, take: Callable[[bytes], None]) -> None:
         self._core, self._take = core, take
         core.publish()
-        opened = core.open_outbox(_nobody_sleeps)
+        opened = core.open_queue(_nobody_sleeps)
         core.add_observer(self._after)
         bootstrap: list[Message] = [welcome]
         bootstrap += [SpaceDefined(space=space) for space in opened.schema.spaces]

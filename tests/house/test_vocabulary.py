@@ -105,3 +105,29 @@ def test_no_text_reads_like_a_translation() -> None:
 def test_an_idiom_is_noticed_across_lines() -> None:
     assert IDIOMS.search("what the trace tells" + "\n" + "of objects")
     assert not IDIOMS.search("what the trace says about objects, and a rounding error")
+
+
+def refused() -> dict[str, str]:
+    """Return the words that the glossary refuses, each with the term that stands for it."""
+    section = (ROOT / "GLOSSARY.md").read_text().partition("## Words that are not used")[2]
+    rows = re.findall(r"^\| ([\w -]+) \| ([\w -]+) \|$", section, re.MULTILINE)
+    return dict(rows[1:])
+
+
+def refused_in(text: str) -> set[str]:
+    """Return the refused words of a text, written apart, joined or in capitals."""
+    low = re.sub(r"[\s_]+", " ", text.lower())
+    return {
+        word for word in refused() if re.search(rf"\b{word.replace(' ', ' ?')}\b", low) is not None
+    }
+
+
+def test_refused_words_are_not_used() -> None:
+    found = {name: refused_in(text) for name, text in texts().items() if name != "GLOSSARY.md"}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+def test_a_refused_word_is_noticed() -> None:
+    assert len(refused()) >= 7
+    assert refused_in("class Lasting" + "Link:") == {"lasting" + " link"}
+    assert refused_in("the controller watchdog, the hand-off queue") == set()

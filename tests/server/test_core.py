@@ -341,7 +341,7 @@ def test_what_stands_nearer_to_the_events_learns_which_of_them_anybody_wants() -
     assert target.server.outlook(START) == EventForecast()
 
 
-def test_what_is_left_out_for_a_full_outbox_is_lost_and_what_a_filter_or_a_rate_leaves_out_is_not() -> (
+def test_what_is_left_out_for_a_full_queue_is_lost_and_what_a_filter_or_a_rate_leaves_out_is_not() -> (
     None
 ):
     clock = Clock()

@@ -32,7 +32,7 @@ Join = Callable[..., Viewer]
 async def test_of_too_many_that_do_not_greet_the_oldest_goes(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, ended: EndLog
 ) -> None:
-    session = await started(nursery, Target(), SessionOptions(max_ungreeted=3))
+    session = await started(nursery, Target(), SessionOptions(max_pending=3))
     member = Peer(session, nursery)
     await member.greet()  # counts no more
     silent = []
@@ -61,7 +61,7 @@ async def test_a_thousand_that_do_not_greet_keep_nobody_out(
     session = await started(nursery, Target())
     crowd = [Peer(session, nursery) for _ in range(1000)]
     await trio.testing.wait_all_tasks_blocked()
-    assert sum(not one.gone.is_set() for one in crowd) == SessionOptions().max_ungreeted == 128
+    assert sum(not one.gone.is_set() for one in crowd) == SessionOptions().max_pending == 128
     newcomer = Peer(session, nursery)
     before = trio.current_time()
     await newcomer.greet()

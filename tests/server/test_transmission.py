@@ -45,7 +45,7 @@ def test_two_threads_that_encode_a_keyframe_at_the_same_time_get_the_same(
     space.add_stream("plain", dtype="i8", default=0)
     core = server._core
     core.publish()
-    core.open_outbox(lambda: None)
+    core.open_queue(lambda: None)
     core.set_audience(Audience(clients=2, wants=EVERYTHING))
     assert server.should_transmit(0)
     space.reset(*space.streams)
@@ -119,7 +119,7 @@ class DriverMachine(RuleBasedStateMachine):
         self.add("uniform", [0, 1, 2])
         core = self.core = self.server._core
         core.publish()
-        self.schema = core.open_outbox(lambda: None).schema
+        self.schema = core.open_queue(lambda: None).schema
         core.set_audience(Audience(clients=1, wants=EVERYTHING))
         self.early = Follower(self.server, self.schema)
 

@@ -163,11 +163,11 @@ class Heap:
 
     def lives(self, progress: Progress | None = None) -> Iterator[Lives]:
         """Yield the lives of all objects: those that died, by collection, then those that are there at the end."""
-        burials = DeathRecorder()
-        for state, done in self._read(burials, progress):
-            yield from burials.take()
+        deaths = DeathRecorder()
+        for state, done in self._read(deaths, progress):
+            yield from deaths.take()
             if done:
-                yield burials.survivors(state)
+                yield deaths.survivors(state)
 
     def follow(self, birth: int) -> Life:
         """Return the life of the object that was allocated by event `birth`.

@@ -13,10 +13,10 @@ from gcspy_session.options import SessionOptions
 if TYPE_CHECKING:
     from gcspy_replay.player.playback_session import PlaybackSession
 
-__all__ = ["ScreeningHost"]
+__all__ = ["PlaybackHost"]
 
 
-class ScreeningHost(Protocol):
+class PlaybackHost(Protocol):
     """Keeps the viewers of all playbacks."""
 
     @property

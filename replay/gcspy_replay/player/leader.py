@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gcspy_session.client import Client
 
 if TYPE_CHECKING:
-    from gcspy_replay.player.host import ScreeningHost
+    from gcspy_replay.player.host import PlaybackHost
     from gcspy_replay.player.playback_session import PlaybackSession
 
 __all__ = ["LeaderOf"]
@@ -30,7 +30,7 @@ class LeaderOf:
     held = False
     """A program that stands still for somebody: there is none."""
 
-    def __init__(self, player: ScreeningHost, playback_session: PlaybackSession) -> None:
+    def __init__(self, player: PlaybackHost, playback_session: PlaybackSession) -> None:
         self._player, self._playback_session = player, playback_session
 
     @property

@@ -31,7 +31,7 @@ from gcspy_session.controller_watchdog import ControllerWatchdog
 from gcspy_session.interest import Interest
 
 if TYPE_CHECKING:
-    from gcspy_replay.player.host import ScreeningHost
+    from gcspy_replay.player.host import PlaybackHost
 
 __all__ = ["Begin", "PlaybackSession", "Work", "nanos_now"]
 
@@ -90,7 +90,7 @@ class PlaybackSession:
         watchdog: Whether the leader lives.
     """
 
-    def __init__(self, player: ScreeningHost, leader: Client, begin: Begin) -> None:
+    def __init__(self, player: PlaybackHost, leader: Client, begin: Begin) -> None:
         self.leader: Client | None = leader
         self.ready = False
         self.successor: int | None = None

@@ -147,7 +147,7 @@ class Player:
                 nursery.start_soon(self._look_loop)
                 nursery.start_soon(self.attendance.run)
                 nursery.start_soon(self.questions.run)
-                nursery.start_soon(watch_controllers, self._vigils)
+                nursery.start_soon(watch_controllers, self._watchdogs)
                 task_status.started()
         finally:
             self._nursery = None
@@ -194,7 +194,7 @@ class Player:
 
     # ------------------------------------------------------------------ clients
 
-    def _vigils(self) -> list[ControllerWatchdog]:
+    def _watchdogs(self) -> list[ControllerWatchdog]:
         """One for each playback that can be seen."""
         return [
             playback_session.watchdog
