@@ -33,8 +33,8 @@ _REFUSED = (*_LOST, ExitCode.FAILED)
 _MOST_BYTES = 40_000
 """Of what a server says, in which it is cut or changed; greeting and first keyframe are the most of it."""
 
-_MOST_ASKED = 120
-"""Of what a client says."""
+_MOST_ASKED = 60
+"""Of what a client says; its greeting is longer."""
 
 _JUMPS_SECS = (-86_400 * 365, -3600, -5, 5, 3600, 86_400 * 365)
 

@@ -184,6 +184,7 @@ class Ground:
                 if "ended" in said:
                     self._ended[said["ended"]] = said["status"]
                 elif "pid" in said:
+                    self._ended.pop(said["pid"], None)  # of an earlier process of this number
                     self._answers.append(said["pid"])
                 else:
                     self._ready = True
