@@ -147,7 +147,7 @@ def test_what_fired_is_one_line_with_the_numbers_that_its_condition_was_made_of(
     )
     assert fired_as_line(fired) == wanted
     noted = replace(fired, trigger=replace(trigger, note="too\n\x1b[31mmuch"), operands=())
-    assert fired_as_line(noted) == "  trigger 2 (note): too  [31mmuch"
+    assert fired_as_line(noted) == "  trigger 2 (note): too\\n\\x1b[31mmuch"
 
 
 def test_with_values_come_the_texts_that_tiles_are_called_by() -> None:
