@@ -24,8 +24,8 @@ __all__ = ["Candidate", "DriverBench", "package_of"]
 _LOAD_SECS = 10.0
 """How long a driver's package may take to be imported."""
 
-_RECOGNISE_SECS = 2.0
-"""How long a driver may look at one process before it is not waited for any more."""
+_RECOGNISE_SECS = 8.0
+"""How long a driver may look at one process before it is not waited for any more; a busy machine is no reason."""
 
 T = TypeVar("T")
 

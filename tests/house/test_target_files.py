@@ -25,6 +25,7 @@ NEVER = {"os.chmod", "os.chown", "os.lchown", "os.system", "os.umask", "chmod", 
 
 REASONS = {
     "cooperative/line.py": "a sealed page of memory",
+    "cpython/driver.py": "the script that the user names to gcspy run, with the user's own rights",
     "cpython/cooperation/bootstrap.py": "runs in the target",
     "cpython/cooperation/stub.py": "runs in the target",
     "cpython/cooperation/injection.py": "its own stub, and gdb, which is told to open nothing of the target's",
