@@ -110,7 +110,7 @@ FAULTS = {
     ),
     "recognise_exits": Fault("recognise exits", _recognise("raise SystemExit(3)"), "SystemExit: 3"),
     "recognise_hangs": Fault(
-        "recognise hangs", _recognise("cls.hang(cls)"), "recognise takes longer than 2 s"
+        "recognise hangs", _recognise("cls.hang(cls)"), "recognise takes longer than 8 s"
     ),
     "recognise_none": Fault(
         "recognise returns nothing", _recognise("return None"), "recognise returned None"
