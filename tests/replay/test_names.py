@@ -7,18 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gcspy_protocol import messages as m
 from gcspy_protocol.errors import ExpressionError
 from gcspy_protocol.expression import bind, parse
 from gcspy_protocol.interpreter import ClientInterpreter
-from gcspy_protocol.model import Stream
+from gcspy_protocol.model import Naming, Space, Stream
 from gcspy_protocol.streams.named_stream import MOST_FREQUENT, NamedStream, steady, tally
-from gcspy_replay.file import FileStore, Recording, RecordingWriter
+from gcspy_replay.file import FileStore, Recording, RecordingWriter, name_pages, new_names
 from gcspy_replay.file.export.csv_file import write as write_csv
 from gcspy_replay.file.export.tables import Wanted
 
 from gcspy.connection.link import connect
 from gcspy.output.session_text import event_as_dict, event_as_lines
 from gcspy_server.api import Control, PaintStyle, Server, StringNames, UniformNames
+from tests.replay.recorded import WELCOME
 
 KINDS = ["(none)", "dict", "list", "tuple", "Leak", "set"]
 EVENTS = 4
@@ -114,6 +116,36 @@ def test_text_and_tables_tell_names_and_no_sum_of_them(
         write_csv(recording, table, Wanted(first=EVENTS, last=EVENTS, space="Heap", tiles=True))
         rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
         assert [rows[i]["name"] for i in (4, 5, 7, 8)] == ["Leak", "set", "", ""]
+
+
+@pytest.mark.parametrize(("tiles", "in_keyframe"), [(4096, True), (4097, False)])
+def test_names_of_at_most_4096_tiles_are_in_the_keyframe(tiles: int, in_keyframe: bool) -> None:
+    names = tuple(f"name {i}" for i in range(4096))
+    none = np.empty(0, dtype="<u4")
+    session = ClientInterpreter()
+    event = m.Event(
+        sequence=1, time_nanos=5, event=0, occurrence=1, epoch=1, gather_nanos=1, held_nanos=0
+    )
+    for message in (
+        WELCOME,
+        m.SpaceDefined(space=Space(id=1, name="Kinds", naming=Naming.STRINGS, streams=())),
+        m.EpochEnd(epoch=1),
+        m.Tiles(
+            space=1,
+            count=tiles,
+            naming=Naming.STRINGS,
+            old_starts=none,
+            new_starts=none,
+            lengths=none,
+        ),
+        m.NewNames(space=1, sequence=1, time_nanos=5, first=0, names=names),
+        event,
+    ):
+        session.apply(message)
+    state = session.spaces[1]
+    told = [(one.first, one.names) for one in new_names(state, session.last_event)]
+    pages = [(one.first, one.names) for one in name_pages(session, large_only=True)]
+    assert (told, pages) == (([(0, names)], []) if in_keyframe else ([], [(0, names)]))
 
 
 def test_places_are_kept_until_another_name_has_far_more_tiles() -> None:

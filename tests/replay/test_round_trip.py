@@ -298,6 +298,10 @@ def test_a_recording_of_nothing_is_one_of_no_events() -> None:
     assert list(recording.steps()) == []
     assert len(recording.events) == 0
     assert recording.welcome.server == "small"
+    (chunk,) = recording.chunks
+    scan = PartScan(Window(MemorySource(store.data)), chunk.place.offset, CLIENT_LIMITS)
+    scan.advance()
+    assert [found.place for found in scan.chunks] == [chunk.place], "of no time either"
     with pytest.raises(RecordingError, match="holds no event"):
         recording.seek(1)
     with pytest.raises(RecordingError, match="holds no event"):

@@ -269,6 +269,15 @@ def test_a_kind_that_does_not_happen_any_more_is_not_waited_for() -> None:
     assert 45 <= len(run.go(SEC, MS // 10, {0: MS})) <= 51
 
 
+def test_after_a_hold_a_kind_that_does_not_happen_any_more_is_not_waited_for() -> None:
+    run = Run(50, kinds=2)
+    run.keeper.pass_over(60 * SEC)
+    run.now += 60 * SEC
+    run.go(2 * SEC, MS, {0: MS}, kinds=2)
+    run.now += 3 * SEC
+    assert 45 <= len(run.go(SEC, MS // 10, {0: MS})) <= 51
+
+
 @pytest.mark.parametrize("kind", [0, 1])
 def test_before_it_says_an_event_may_come_none_is_taken_and_then_one_is(kind: int) -> None:
     run = Run(50, kinds=2)

@@ -121,9 +121,8 @@ class Handover:
         if self._place_fd >= 0:
             with suppress(NotPermitted):
                 as_user(self._user, self._remove)
-        for fd in (self._fd, self._place_fd):
-            if fd >= 0:
-                os.close(fd)
+        for fd in {self._fd, self._place_fd} - {-1}:
+            os.close(fd)
         self._fd = self._place_fd = -1
 
     def __enter__(self) -> Handover:

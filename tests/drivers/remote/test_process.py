@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,27 @@ def test_a_running_process_is_itself(other: subprocess.Popen[bytes]) -> None:
         assert b"cat" in process.read_file("cmdline")
         with Process(other.pid, start_ticks=process.start_ticks) as again:
             again.check()
+
+
+def test_without_a_standard_input_its_number_is_that_of_a_file_like_any_other() -> None:
+    program = (
+        "import os\n"
+        "from gcspy_drivers.remote.process import Process\n"
+        "os.close(0)\n"
+        "with Process(os.getpid()) as process:\n"
+        "    assert process.thread_ids() == [os.getpid()]\n"
+        "    assert process.read_link('exe')\n"
+        "    assert process.stat().state == 'R'\n"
+        "    os.fstat(0)\n"
+        "try:\n"
+        "    os.fstat(0)\n"
+        "except OSError:\n"
+        "    print('closed')\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (found.stdout, found.stderr) == ("closed\n", "")
 
 
 def test_a_name_with_blanks_and_parentheses_is_read_whole(tmp_path: Path) -> None:

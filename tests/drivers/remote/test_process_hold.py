@@ -200,6 +200,30 @@ def test_a_target_that_has_ended_is_gone_and_one_that_ends_meanwhile_is_no_troub
         child.communicate()
 
 
+def test_the_others_are_held_where_the_first_thread_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "counters"
+    path.write_bytes(bytes(4096))
+    counters: Counters = np.memmap(path, dtype=np.int64, mode="r+")[:9]
+    ending = COUNTING + "import ctypes; ctypes.CDLL(None).pthread_exit(None)"
+    with subprocess.Popen(
+        [sys.executable, "-c", ending, str(path)], stdin=subprocess.PIPE
+    ) as child:
+        try:
+            assert child.stdin is not None
+            with Process(child.pid) as process:
+                advances(counters)
+                child.stdin.close()
+                until(lambda: process.read_file("stat").split()[2] == b"Z", "that the first ends")
+                with held(process, longest_secs=60) as hold:
+                    assert hold.threads >= 9
+                    before = counters.copy()
+                    time.sleep(0.01)
+                    assert np.array_equal(before, counters)
+                advances(counters)
+        finally:
+            child.kill()
+
+
 def test_threads_that_do_not_stand_still_are_let_go(
     counting: tuple[int, Counters], monkeypatch: pytest.MonkeyPatch
 ) -> None:

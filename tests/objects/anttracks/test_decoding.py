@@ -202,6 +202,14 @@ def test_threads_have_rows_and_names(tmp_path: Path) -> None:
         assert batch.type.tolist() == [0, 0, 0, 1]
 
 
+@pytest.mark.parametrize("length", range(48))
+def test_a_name_ends_with_the_first_word_that_has_a_nul(length: int) -> None:
+    for letter in ("x", "\x01"):
+        found = both(chunk_of(thread(MAIN, letter * length), head(Event.NOP)))
+        assert not found.problem
+        assert found.columns.kind.tolist() == [Kind.THREAD_BEGIN, Kind.BARRIER]
+
+
 @pytest.mark.parametrize(
     "event",
     [

@@ -15,6 +15,7 @@ from benchmarks.targets.made_trace import MadeTrace
 from gcspy_compiled import machine_code
 from tests.objects.anttracks.samples import FOLDER
 from tests.objects.heap.copying_world import Told, World
+from tests.objects.heap.test_rules import BROKEN, small
 
 
 @pytest.fixture(params=["written", "machine"], name="loops")
@@ -59,6 +60,14 @@ def test_loops_and_numpy_rebuild_the_same_from_good_records_and_from_damaged_one
     world = World(seed, collections=6, failing=(2,), full=(4,), snapshots=(5,))
     for trace in (Told(world.rows), damaged(world, seed), damaged(world, seed + 100)):
         compare(trace, loops)
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_the_loop_of_a_collection_leaves_what_breaks_a_rule_to_numpy(what: str) -> None:
+    _, _, change = BROKEN[what]
+    rows = small()
+    change(rows)
+    compare(Told(rows), "written")
 
 
 def test_machine_code_and_numpy_rebuild_the_same_from_a_real_trace_and_a_made_one() -> None:

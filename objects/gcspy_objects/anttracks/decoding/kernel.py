@@ -159,7 +159,6 @@ def decode(
                             problem = 2
                             break
                         le = words[at] & low
-                        at += 1
                 if tk == 3 and has_type and event != 29:
                     need += 1
                     if i + need > end:

@@ -409,6 +409,34 @@ def test_what_is_looked_at_stays_finest() -> None:
     assert graph.draw(graph.whole(400, 10), PALETTE).coarse.any()
 
 
+def test_what_was_read_again_is_exact_where_each_tile_has_its_own_bin() -> None:
+    changing = Changing(Naming.UNIFORM)
+    for event in range(400):
+        changing.event(dict.fromkeys(range(10), event % 250), delta=event > 0)
+    graph = graph_of(changing, most=10, budget=9000)
+    view = HistoryView(40, 10, 100, 140, 0, 10)
+    before = graph.draw(view, PALETTE).under(0, 0)
+    assert before is not None
+    assert not before.exact
+    asked = graph.wanted_detail(view)
+    assert asked is not None
+    assert asked.most == len(graph.keys)
+    graph.begin_detail(asked)
+    maker = RowMaker(StreamSource(STREAM), most=asked.most, window=asked.window)
+
+    def read(now: Changing) -> None:
+        row = maker.follow(now.space, now.changes[-1])
+        if row is not None and asked.first <= row.event.sequence <= asked.last:
+            graph.take_detail(row)
+
+    replay(changing, read)
+    drawn = graph.draw(view, PALETTE)
+    assert (drawn.codes == np.arange(100, 140)[:, None] + LOW).all()
+    found = drawn.under(0, 0)
+    assert found is not None
+    assert found.exact
+
+
 def test_blocks_that_are_joined_keep_what_changed() -> None:
     """Where tiles come and go at each event, each row would be a block; joined, a hidden change is still marked."""
     changing = Changing()
