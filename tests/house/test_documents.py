@@ -114,3 +114,14 @@ def test_a_long_line_of_prose_is_noticed() -> None:
 
 def test_the_readme_is_read_in_three_minutes() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_the_architecture_names_every_folder_of_a_room() -> None:
+    told = (ROOT / "ARCHITECTURE.md").read_text()
+    folders = [
+        f"{name}/{path.parent.name}/"
+        for name, room in PACKAGES.items()
+        for path in room.glob("*/__init__.py")
+    ]
+    assert len(folders) > 30
+    assert not [folder for folder in folders if f"`{folder}`" not in told]
