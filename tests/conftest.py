@@ -43,6 +43,7 @@ os.environ.setdefault(_CACHE, _OWN_CACHE or "")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+@pytest.hookimpl(trylast=True)  # the terminal is made in the same step
 def pytest_configure(config: pytest.Config) -> None:
     """Name tests that take long as they end, where there is a terminal to name them on."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")

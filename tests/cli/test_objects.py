@@ -131,7 +131,7 @@ def test_what_cannot_be_told_is_one_line_with_a_remedy(
         "gcspy: the trace has no type called 'Nobody': gcspy objects types lists them; * stands for anything\n"
     )
     assert "no collection 9: it has 1 to 8" in asked("types", "--gc", "9", code=1)
-    assert "which?" in asked("types", "--gc", "1", "--each-gc", code=2)
+    assert "choose one" in asked("types", "--gc", "1", "--each-gc", code=2)
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert (
         asked("types", code=8)

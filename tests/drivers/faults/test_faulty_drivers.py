@@ -33,23 +33,22 @@ USUAL = (
     "no_module",
     "recognise_raises",
     "attach_raises",
-    "attach_hangs",
     "gather_raises",
-    "gather_hangs",
     "never_finished",
     "close_raises",
 )
-"""One of each sort; the others take minutes, and are run by `make soak`."""
+"""One of each sort that does not hang; the others take minutes, and are run by `make soak`."""
 HEAD = """# What is said of faulty drivers
 
-Each row is a driver with one mistake. `tests/drivers/faults` runs it against `gcspy ps`, `gcspy check-driver`,
-`gcspy tail --driver NAME --events 8`, and a window on a session that it shares with another driver. Every message
-begins with the name of the driver and of its package.
+Each row is a driver with one mistake. `tests/drivers/faults` runs it against `gcspy ps`,
+`gcspy check-driver`, `gcspy tail --driver NAME --events 8`, and a window on a session that it
+shares with another driver. Every message begins with the name of the driver and of its package.
 
 * *ps*: whether the mistake is told on standard error; the process is listed in any case.
-* *check-driver* and *tail*: the exit code. 10 is a faulty driver; at 0 what was asked for came. *hangs*: the mistake
-  is told within seconds, and Ctrl-C ends the command.
-* *window*: where it is told. The *start page* can try something else; in a *session* the other driver goes on.
+* *check-driver* and *tail*: the exit code. 10 is a faulty driver; at 0 what was asked for came.
+  *hangs*: the mistake is told within seconds, and Ctrl-C ends the command.
+* *window*: where it is told. The *start page* can try something else; in a *session* the other
+  driver goes on.
 
 | mistake | ps | check-driver | tail | window | message |
 |---|---|---|---|---|---|
