@@ -14,7 +14,7 @@ DECODER ?= all
 KILLS ?= 2500
 DISTURBANCES ?= 500
 # How many tests run at the same time.
-WORKERS ?= 2
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench programs soak fuzz mutants screenshots constraints audit clean qt-libraries
@@ -46,7 +46,7 @@ test bench programs soak fuzz mutants screenshots: export QT_QPA_PLATFORM := off
 demo: qt-libraries
 	$(BIN)/gcspy demo
 
-# Two at a time: most of the tests wait for processes.
+# Three at a time on two cores: most of the tests wait for processes.
 test: qt-libraries
 	$(BIN)/python -m pytest -n $(WORKERS)
 
