@@ -1,0 +1,77 @@
+"""The target may end at any read: the error is ours, nothing of that event is shown, and the session ends in words."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from gcspy_drivers.kit.sampled_driver import SampledDriver
+from gcspy_protocol.errors import TargetGone
+from gcspy_protocol.model import ControlState
+
+from gcspy_server.api import AttachOptions, GatherRequest
+from tests.drivers.behaviour.conftest import Classes, Join
+from tests.drivers.behaviour.faulty_reads import FaultyReads
+from tests.drivers.behaviour.subjects import AttachedSubject, Behaviour, having
+from tests.drivers.behaviour.target_programs import TargetProgram
+
+
+@pytest.mark.parametrize("when", [0.0, 0.5, 1.0], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("subject", having(Behaviour.GONE))
+def test_a_target_that_ends_at_a_read_ends_the_session_in_words(
+    subject: AttachedSubject,
+    when: float,
+    classes: Classes,
+    reads: FaultyReads,
+    join: Join,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with subject.target(classes) as target, subject.watch(target) as case:
+        case.server.add_observer(lambda event: None)
+        viewer = join(case.server)
+        case.happen()
+        reads.reset()
+        case.happen()
+        viewer.until_events(2)
+        at = 1 + round(when * (reads.count - 1))
+        reads.reset()
+        if subject.reads_memory:
+            assert at >= 1
+            reads.before = lambda number: target.kill() if number == at else None
+        else:
+            _kill_before_gathering(case.driver, target, monkeypatch)
+        reason = case.run(threading.Event())
+        assert reason is not None
+        assert f"process {target.pid}" in reason
+        assert "has ended" in reason
+        viewer.wait_state(ControlState.ENDED)
+        assert viewer.state.state_reason == reason
+        # The event that was begun is finished without its data.
+        assert len(viewer.changes) - 2 in (0, 1)
+        for change in viewer.changes[2:]:
+            assert not change.changed, "something was read from a process that is gone"
+            assert not change.resized
+        assert not case.group.given_up, "that the target ended is no mistake of the driver"
+
+
+def _kill_before_gathering(
+    driver: SampledDriver, target: TargetProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gather = driver.gather
+
+    def killed(request: GatherRequest) -> None:
+        target.kill()
+        gather(request)
+
+    monkeypatch.setattr(driver, "gather", killed)
+
+
+@pytest.mark.parametrize("subject", having(Behaviour.GONE))
+def test_a_target_that_has_ended_cannot_be_attached_to(
+    subject: AttachedSubject, classes: Classes
+) -> None:
+    with subject.target(classes) as target:
+        target.kill()
+        with pytest.raises(TargetGone):
+            subject.load().attach(target.pid, AttachOptions())
+        assert not subject.load().recognise(target.pid).supported

@@ -1,0 +1,53 @@
+"""SIGKILL of the server process leaves the target as it was: running, at work, and traced by nobody."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gcspy.connection.link import connect
+from tests.drivers.behaviour.conftest import Classes
+from tests.drivers.behaviour.subjects import AttachedSubject, Behaviour, having, install_sqlite
+from tests.server.viewer import Viewer
+
+
+@pytest.mark.parametrize("subject", having(Behaviour.KILLED))
+def test_the_target_goes_on_when_the_server_is_killed(
+    subject: AttachedSubject, classes: Classes, tmp_path: Path
+) -> None:
+    install_sqlite(tmp_path)
+    environment = {
+        **os.environ,
+        "XDG_RUNTIME_DIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    }
+    with subject.target(classes) as target:
+        before = target.ask()
+        command = [sys.executable, "-m", "gcspy", "attach", str(target.pid), "--no-window"]
+        with subprocess.Popen(
+            [*command, "--driver", subject.name, "--clock", "200"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
+            try:
+                assert server.stdout is not None
+                while "join with" not in (line := server.stdout.readline()):
+                    assert line, "the server ended before it was ready"
+                with connect(line.split()[-1], client="t") as link:
+                    viewer = Viewer(link)
+                    viewer.until_events(3)  # so it dies at work
+                    assert subject.name in {
+                        one.space.driver for one in viewer.state.spaces.values()
+                    }
+                    os.kill(server.pid, signal.SIGKILL)
+                    assert server.wait() == -signal.SIGKILL
+            finally:
+                server.kill()
+        assert target.tracer() == 0
+        assert before < target.ask() < target.ask(), "it does its work"

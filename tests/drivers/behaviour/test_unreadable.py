@@ -1,0 +1,141 @@
+"""What cannot be read is unknown: no value is made up, and none is zero for lack of a better one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from operator import eq
+from typing import Any
+
+import pytest
+from gcspy_protocol.errors import TargetError, TargetGone
+
+from gcspy_server.api import Event
+from tests.drivers.behaviour.conftest import Classes, Join
+from tests.drivers.behaviour.faulty_reads import FaultyReads
+from tests.drivers.behaviour.subjects import Attached, AttachedSubject, Behaviour, having
+from tests.drivers.behaviour.target_programs import PythonProgram, TargetProgram
+from tests.server.viewer import Viewer
+
+Shown = dict[tuple[str, Any, str], int | None]
+"""Values by space, tile and stream, as a client has them; None: unknown."""
+
+
+def shown(viewer: Viewer) -> Shown:
+    """Return what a client knows."""
+    found: Shown = {}
+    for space in viewer.state.spaces.values():
+        keys = [space.names.key(tile) for tile in range(space.count)]
+        for stream in space.streams.values():
+            known = stream.known
+            for tile, key in enumerate(keys):
+                sure = known is None or bool(known[tile])
+                value = int(stream.values[tile]) if sure else None
+                found[space.space.name, key, stream.defined.name] = value
+    return found
+
+
+def texts(viewer: Viewer) -> dict[str, str]:
+    """Return what is said of each space."""
+    return {space.space.name: space.info for space in viewer.state.spaces.values()}
+
+
+@contextmanager
+def damaged(subject: AttachedSubject, target: TargetProgram) -> Iterator[None]:
+    """Damage what a driver reads that reads no memory: the head of the database, with its change counter."""
+    assert isinstance(target, PythonProgram)
+    assert not subject.reads_memory
+    with target.database.open("r+b") as file:
+        head = file.read(100)
+        file.seek(0)
+        file.write(b"\xa5" * 100)
+        file.flush()
+        try:
+            yield
+        finally:
+            file.seek(0)
+            file.write(head)
+            file.flush()
+
+
+class Look:
+    """Lets events happen, and follows them as a client.
+
+    Args:
+        case: The driver.
+        viewer: A client of its session.
+    """
+
+    def __init__(self, case: Attached, viewer: Viewer) -> None:
+        self.viewer = viewer
+        self._case = case
+        self._events: list[Event] = []
+        case.server.add_observer(self._events.append)
+
+    def __call__(self) -> bool:
+        """Let an event happen; return whether the driver refused it with an error of ours."""
+        refused = False
+        try:
+            self._case.happen()
+        except TargetGone:
+            raise
+        except TargetError as error:
+            refused = str(self._case.target.pid) in str(error)
+        self.viewer.until_events(len(self._events))
+        return refused
+
+
+@pytest.mark.parametrize("subject", having(Behaviour.UNREADABLE))
+def test_what_cannot_be_read_is_unknown_and_never_zero(
+    subject: AttachedSubject, classes: Classes, reads: FaultyReads, join: Join
+) -> None:
+    with subject.target(classes) as target:
+        target.hold()
+        with subject.watch(target) as case:
+            viewer = join(case.server)
+            look = Look(case, viewer)
+            assert not look()
+            truth = shown(viewer)
+            assert any(truth.values())
+            unknown = 0
+            if subject.reads_memory:
+                reads.reset()
+                assert not look()
+                assert shown(viewer) == truth, "it holds still"
+                for fails in _faults(reads.count):
+                    reads.reset()
+                    reads.fails = fails
+                    look()
+                    unknown += _compare(subject, truth, viewer)
+                reads.reset()
+            else:
+                with damaged(subject, target):
+                    assert not look()
+                    assert shown(viewer) == truth, "what was read before stays"
+                    assert "file is not a database" in viewer.changes[-1].event.cause
+                    unknown += 1
+            assert unknown, "nothing was hidden: no fault had an effect"
+
+
+def _faults(count: int) -> list[Callable[[int], bool]]:
+    """Return which reads fail at each event: one of some, every third, each with a probability, all."""
+    dice = random.Random(count)
+    single = sorted({1, 2, count // 2, count, *(dice.randrange(1, count + 1) for _ in range(12))})
+    faults: list[Callable[[int], bool]] = [partial(eq, at) for at in single]
+    return [*faults, lambda number: number % 3 == 0, lambda number: dice.random() < 0.5, bool]
+
+
+def _compare(subject: AttachedSubject, truth: Shown, viewer: Viewer) -> int:
+    """Check that every known value is the true one; return how many are unknown."""
+    found, said = shown(viewer), texts(viewer)
+    for where, value in found.items():
+        if value is None or value == truth.get(where):
+            continue
+        assert where[0] in subject.partial, (
+            f"{where}: {value}, and it is {truth.get(where)}: {said[where[0]]}"
+        )
+        assert value <= (truth[where] or 0), where
+        assert "unknown" in said[where[0]], where
+    return sum(value is None for where, value in found.items() if truth.get(where) is not None)
