@@ -363,6 +363,10 @@ class PassiveDriver(SampledDriver):
             if heaps
             else self._target.arenas(self._interpreters)
         )
+        if self._heap_spaces and not arenas:
+            return (
+                None  # pymalloc is not found just now: which memory is its own is unknown, not none
+            )
         try:
             return self._target.memory_map(arenas)
         except (TargetGone, NotPermitted):

@@ -166,7 +166,7 @@ class _Simulation(Case):
 
 class _Trace(Case):
     def __init__(self) -> None:
-        self._trace = open_trace(path_of("promote"))
+        self._trace = open_trace(path_of("list"))
         self._heap = Heap(self._trace)
         self.session = TracedSession(self._heap)
         self.server = self.session.server
@@ -310,8 +310,7 @@ def _sqlite() -> type[SampledDriver]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    kind = module.SqliteDriver
-    assert issubclass(kind, SampledDriver)
+    kind: type[SampledDriver] = module.SqliteDriver
     return kind
 
 
