@@ -1,0 +1,69 @@
+"""Pages of arenas are counted where they are, and the stack of a thread is known at each reading."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMapper, resident_of
+from gcspy_drivers.remote.maps import read_smaps
+from gcspy_drivers.remote.process import Process
+
+PAGE = mmap.PAGESIZE
+NO_ARENAS = np.zeros(0, dtype=np.uint64)
+
+THREADS = """
+import sys, threading
+for _ in range(3):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_pages_of_arenas_are_those_of_the_mapping_that_they_are_in() -> None:
+    area = mmap.mmap(-1, 8 * PAGE)
+    area.write(b"x" * (8 * PAGE))
+    held = np.frombuffer(area, dtype=np.uint8)
+    base = held.ctypes.data
+    with Process(os.getpid()) as process:
+        resident = read_smaps(process)
+        # Two arenas of three pages each, apart, and one where nothing is mapped.
+        arenas = np.array([PAGE, base, base + 4 * PAGE], dtype=np.uint64)
+        found = resident_of(process, resident, arenas, 3 * PAGE)
+        nothing = resident_of(process, resident, NO_ARENAS, 3 * PAGE)
+    row = resident.maps.row_of(base)
+    there = found.virtual_bytes.nonzero()[0].tolist()
+    assert there == [row]
+    assert found.virtual_bytes[row] == 6 * PAGE
+    assert found.rss_bytes[row] + found.swapped_bytes[row] == 6 * PAGE
+    assert found.exact
+    assert nothing.exact
+    assert not nothing.virtual_bytes.any()
+
+
+def test_stacks_of_threads_are_known_at_each_reading() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"ready\n"
+            with Process(child.pid) as process:
+                mapper = MemoryMapper(process)
+
+                def stacks() -> int:
+                    found = mapper.read(NO_ARENAS, PAGE)
+                    return int(found.mappings[MemoryKind.STACKS])
+
+                give_up = time.monotonic() + 60
+                while stacks() < 4:  # that of a thread is seen when it waits
+                    assert time.monotonic() < give_up
+                    time.sleep(0.01)
+                assert [stacks(), stacks()] == [4, 4]
+        finally:
+            child.kill()
