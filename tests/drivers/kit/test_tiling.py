@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gcspy_drivers.kit.grouped_tiling import GroupedTiles, GroupedTiling
 from gcspy_drivers.kit.tiling import UniformTiling, choose_tile_bytes
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 addresses = st.integers(0, 120)
@@ -15,6 +15,9 @@ addresses = st.integers(0, 120)
 @given(
     base=st.integers(0, 40), shift=st.integers(0, 4), count=st.integers(0, 8), low=addresses, high=addresses
 )  # fmt: skip
+@example(base=40, shift=4, count=4, low=43, high=99)  # begins and ends within a tile
+@example(base=40, shift=4, count=4, low=56, high=88)  # whole tiles
+@example(base=40, shift=4, count=2, low=0, high=120)
 def test_each_tile_holds_as_many_bytes_of_a_range_as_lie_in_it(
     base: int, shift: int, count: int, low: int, high: int
 ) -> None:
