@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from tests.house.rooms import ROOT
 from tests.objects.samples import path_of
 
 __all__ = [
+    "HOTSPOT_G1",
     "SQLITE",
     "SUBJECTS",
     "Attached",
@@ -333,11 +335,13 @@ def _start_python(folder: Path, _classes: Callable[[], Path]) -> TargetProgram:
     return PythonProgram(folder)
 
 
-def _start_java(_folder: Path, classes: Callable[[], Path]) -> TargetProgram:
+def _start_java(
+    _folder: Path, classes: Callable[[], Path], collector: str = "Serial"
+) -> TargetProgram:
     javas = find_javas()
     if not javas:
         pytest.skip(f"no java on PATH or in {HOMES}: the behaviour of JVMs is not tested here")
-    return JavaProgram(javas[0], classes())
+    return JavaProgram(javas[0], classes(), collector)
 
 
 _NO_PROCESS = "it shows a heap of its own process: there is no other one that could end or be read"
@@ -394,6 +398,12 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
         },
     ),
 )
+
+
+HOTSPOT_G1 = AttachedSubject(
+    name="hotspot", load=_installed("hotspot"), start=partial(_start_java, collector="G1")
+)
+"""The same driver, for a collector whose heap is read by other modules."""
 
 
 def having(behaviour: Behaviour) -> list[Any]:

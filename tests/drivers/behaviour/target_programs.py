@@ -108,10 +108,11 @@ class JavaProgram(TargetProgram):
     Args:
         java: The launcher.
         classes: Folder of the compiled program.
+        collector: Name of its collector, as flags have it.
     """
 
-    def __init__(self, java: str, classes: Path) -> None:
-        self._jvm = Jvm(java, classes, "-XX:+UseSerialGC", "-Xmx32m")
+    def __init__(self, java: str, classes: Path, collector: str = "Serial") -> None:
+        self._jvm = Jvm(java, classes, f"-XX:+Use{collector}GC", "-Xmx32m")
         self.pid = self._jvm.pid
         self._asked = 0
         self._jvm.tell("keep", 2)

@@ -15,9 +15,18 @@ from gcspy_protocol.errors import TargetError, TargetGone
 from gcspy_server.api import Event
 from tests.drivers.behaviour.conftest import Classes, Join
 from tests.drivers.behaviour.faulty_reads import FaultyReads
-from tests.drivers.behaviour.subjects import Attached, AttachedSubject, Behaviour, having
+from tests.drivers.behaviour.subjects import (
+    HOTSPOT_G1,
+    Attached,
+    AttachedSubject,
+    Behaviour,
+    having,
+)
 from tests.drivers.behaviour.target_programs import PythonProgram, TargetProgram
 from tests.server.viewer import Viewer
+
+MOST_LOOKS = 300
+"""Events after which everything that can be read again is known again."""
 
 Shown = dict[tuple[str, Any, str], int | None]
 """Values by space, tile and stream, as a client has them; None: unknown."""
@@ -87,7 +96,10 @@ class Look:
         return refused
 
 
-@pytest.mark.parametrize("subject", having(Behaviour.UNREADABLE))
+@pytest.mark.parametrize(
+    "subject",
+    [*having(Behaviour.UNREADABLE), pytest.param(HOTSPOT_G1, id="hotspot-g1")],
+)
 def test_what_cannot_be_read_is_unknown_and_never_zero(
     subject: AttachedSubject, classes: Classes, reads: FaultyReads, join: Join
 ) -> None:
@@ -117,6 +129,13 @@ def test_what_cannot_be_read_is_unknown_and_never_zero(
                     assert "file is not a database" in viewer.changes[-1].event.cause
                     unknown += 1
             assert unknown, "nothing was hidden: no fault had an effect"
+            looks = 0
+            while (
+                shown(viewer) != truth
+            ):  # what was given up is looked for again, not at every event
+                assert looks < MOST_LOOKS, "it is not read again"
+                look()
+                looks += 1
 
 
 def _faults(count: int) -> list[Callable[[int], bool]]:

@@ -117,18 +117,21 @@ class G1Space:
             self._tiles = tiles
             self.space.resize(tiles.tiling.names)
 
-    def fill(self, reading: G1Reading | None, committed: Bool) -> None:
+    def fill(self, reading: G1Reading | None, committed: Bool, *, cards: bool = False) -> None:
         """Give the space what a reading says; None: all is unknown.
 
         Args:
             reading: The regions.
             committed: (regions,) which have memory; those that are in use are taken as such anyway.
+            cards: Whether `fill_cards` follows; what was unknown of the cards is forgotten then.
         """
         streams = [self.committed, self.used, self.kind]
         streams += [
             one for one in (self.live, self.remembered, self.state, self.pinned) if one is not None
         ]
         self.space.reset(*streams)
+        if cards and self.cards is not None:
+            self.space.reset(self.cards.all, self.cards.dirty, self.cards.other)
         tiles = self._tiles
         if reading is None:
             for stream in streams:

@@ -108,7 +108,7 @@ class G1View:
         reading = self._reading
         committed = self._which_committed(reading)
         if request.wants(self._space.space):
-            self._space.fill(reading, committed)
+            self._space.fill(reading, committed, cards=self._found is not None)
             if self._cards is not None and self._found is not None:
                 self._space.fill_cards(*self._found, self._cards.card_bytes)
         kind = (

@@ -80,10 +80,17 @@ class GenerationalSpace:
             self._tiling = tiling
             self.space.resize(tiling.names)
 
-    def fill(self, reading: GenerationalReading | None) -> None:
-        """Give the space what a reading says; None: all is unknown."""
+    def fill(self, reading: GenerationalReading | None, *, cards: bool = False) -> None:
+        """Give the space what a reading says.
+
+        Args:
+            reading: The reading; None: all is unknown.
+            cards: Whether `fill_cards` follows; what was unknown of the cards is forgotten then.
+        """
         streams = (self.committed, self.used, self.part, self.free)
         self.space.reset(*streams)
+        if cards and self.cards is not None:
+            self.space.reset(self.cards.all, self.cards.dirty, self.cards.other)
         if reading is None:
             for stream in streams:
                 stream.set_unknown(np.ones(self._tiling.count, dtype=np.bool_))

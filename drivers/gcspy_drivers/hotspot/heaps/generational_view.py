@@ -94,7 +94,7 @@ class GenerationalView:
         """Fill the space, and return the pools."""
         reading = self._reading
         if request.wants(self._space.space):
-            self._space.fill(reading)
+            self._space.fill(reading, cards=self._read_cards)
             if self._cards is not None and self._read_cards and reading is not None:
                 old = reading.generations[-1]
                 self._space.fill_cards(
