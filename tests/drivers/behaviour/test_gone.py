@@ -27,6 +27,7 @@ def test_a_target_that_ends_at_a_read_ends_the_session_in_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with subject.target(classes) as target, subject.watch(target) as case:
+        target.hold()  # so that each event takes as many reads as the one before
         case.server.add_observer(lambda event: None)
         viewer = join(case.server)
         case.happen()
