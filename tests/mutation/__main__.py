@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,18 +24,19 @@ import click
 
 from tests.mutation.coverage_plugin import function
 from tests.mutation.faults import Fault, faults
+from tests.mutation.judged import judged
 from tests.mutation.reach import Reach, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = {
     "protocol": ("protocol/gcspy_protocol", "tests/protocol"),
     "server": ("gcspy_server", "tests/server"),
+    "session": ("gcspy_session", "tests/server"),
     "drivers": ("drivers/gcspy_drivers", "tests/drivers"),
     "replay": ("replay/gcspy_replay", "tests/replay"),
     "objects": ("objects/gcspy_objects", "tests/objects"),
     "model": ("gcspy_client/model", "tests/client/model"),
 }
-JUDGED = Path(__file__).with_name("judged.toml")
 _PATHS = (".", "protocol", "drivers", "replay", "objects")
 _MOST_SECS = 600
 _MOST_TESTS = 300
@@ -170,9 +170,7 @@ def judge(
 )
 def main(rooms: tuple[str, ...], count: int, part: str, seed: int, output: Path | None) -> None:
     """Plant COUNT faults in each room, and name those that survive its tests."""
-    reasons = {
-        entry["change"]: entry["reason"] for entry in tomllib.loads(JUDGED.read_text())["judged"]
-    }
+    reasons = judged()
     verdicts: list[dict[str, object]] = []
     for room in rooms or ROOMS:
         package, folder = (str(Path(one, part)) for one in ROOMS[room])
@@ -185,7 +183,7 @@ def main(rooms: tuple[str, ...], count: int, part: str, seed: int, output: Path 
             reach = measure(copy, environment, package, folder)
             for number, planted in enumerate(drawn(copy, package, count, seed)):
                 result = {"room": room, **judge(copy, environment, reach, planted, number)}
-                reason = reasons.get(str(result["change"]), "")
+                reason = reasons.get((str(result["path"]), str(result["change"])), "")
                 verdicts.append({**result, "reason": reason})
                 click.echo(
                     f"{result['end']:9} {result['path']}:{result['line']} {result['change']} "

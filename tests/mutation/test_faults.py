@@ -6,7 +6,9 @@ import ast
 
 import pytest
 
+from tests.mutation.__main__ import ROOT
 from tests.mutation.faults import faults
+from tests.mutation.judged import judged
 
 SOURCE = b'''"""A module; 1 < 2."""
 LIMIT = 4096
@@ -54,3 +56,9 @@ def test_faults_of_this_kind_are_planted(before: str, after: str) -> None:
 
 def test_texts_annotations_and_limits_of_modules_are_left_alone() -> None:
     assert {fault.line for fault in faults(SOURCE)} == {7, 9, 10}
+
+
+@pytest.mark.parametrize(("path", "change"), judged(), ids=str)
+def test_a_fault_that_was_judged_is_one_that_can_still_be_planted(path: str, change: str) -> None:
+    source = (ROOT / path).read_bytes()
+    assert change in {fault.shown(source) for fault in faults(source)}
