@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -152,12 +152,16 @@ class Loop:
             )
 
 
-def compile_all() -> bool:
-    """Compile every loop of every module that was imported, or load what was compiled before; False where it cannot be. Takes seconds."""
+def compile_all(loops: Iterable[Loop] | None = None) -> bool:
+    """Compile loops, or load what was compiled before; False where it cannot be. Takes seconds.
+
+    Args:
+        loops: Which ones; None: every one of every module that was imported.
+    """
     compiler = find_compiler()
     if compiler is None:
         return False
-    for each in _loops:
+    for each in _loops if loops is None else loops:
         each.compile(compiler.njit, keep=compiler.keep)
     return True
 
