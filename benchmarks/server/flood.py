@@ -37,6 +37,7 @@ _LONGEST_SECS = 10.0
 """Who has no event after so long is counted with this."""
 
 _BETWEEN_SECS = 0.1
+_START_SECS = 60.0
 
 
 def _greeted(address: str) -> tuple[socket.socket, Connection]:
@@ -49,22 +50,33 @@ def _greeted(address: str) -> tuple[socket.socket, Connection]:
     return sock, connection
 
 
+def _await_event(sock: socket.socket, connection: Connection, most_secs: float) -> None:
+    """Read until an event has come.
+
+    Raises:
+        OSError: The connection ended, or none came within that time.
+    """
+    until = time.monotonic() + most_secs
+    while True:
+        sock.settimeout(max(0.001, until - time.monotonic()))
+        data = sock.recv(1 << 18)
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        connection.receive_data(data)
+        if any(isinstance(message, m.Event) for message in connection.messages()):
+            return
+
+
 def _first_event_secs(address: str) -> float:
     """Join, wait for one event, leave; how long that took."""
     began = time.monotonic()
     try:
         sock, connection = _greeted(address)
         with sock:
-            while True:
-                sock.settimeout(max(0.001, began + _LONGEST_SECS - time.monotonic()))
-                data = sock.recv(1 << 18)
-                if not data:
-                    return _LONGEST_SECS
-                connection.receive_data(data)
-                if any(isinstance(message, m.Event) for message in connection.messages()):
-                    return time.monotonic() - began
+            _await_event(sock, connection, _LONGEST_SECS)
     except OSError:
         return _LONGEST_SECS
+    return time.monotonic() - began
 
 
 # ------------------------------------------------------------------ floods, each in a process of its own
@@ -89,7 +101,6 @@ def _send(address: str, kind: str) -> None:
                     if not (data := sock.recv(1 << 16)):
                         raise OSError("ended")
                     connection.receive_data(data)
-                sock.settimeout(None)
                 threading.Thread(target=_drain, args=(sock,), daemon=True).start()
                 frames = b"".join(connection.send(one) for one in _requests(kind))
                 batch = frames * max(1, 8000 // len(frames))
@@ -102,6 +113,7 @@ def _send(address: str, kind: str) -> None:
 
 
 def _drain(sock: socket.socket) -> None:
+    sock.settimeout(None)
     with suppress(OSError):
         while sock.recv(1 << 18):
             pass
@@ -166,8 +178,10 @@ def measure(flood: str, *, tiles: int, seconds: float) -> dict[str, float]:
         )
         facts = server.line()
         address, pid = facts["address"], facts["pid"]
-        witness, _ = _greeted(address)
+        witness, connection = _greeted(address)
         stack.enter_context(witness)
+        # The target makes its changes before its first event: before that there is nothing that a newcomer could get.
+        _await_event(witness, connection, _START_SECS)
         threading.Thread(target=_drain, args=(witness,), daemon=True).start()
         time.sleep(1)
         if flood:

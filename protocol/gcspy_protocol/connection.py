@@ -548,7 +548,8 @@ class Connection:
     def _hold(self, header: Header, payload: bytes, *, known: bool) -> None:
         """Count a frame of an event, before it is decompressed."""
         size = raw_size(header, payload, self._limits, self._offset) if known else len(payload)
-        self._held_bytes += size
+        # With the header: for each frame a CRC is held, also of one that is empty.
+        self._held_bytes += HEADER.size + size
         if self._held_bytes > self._limits.event_bytes:
             raise RemoteProtocolError(f"an event of more than {self._limits.event_bytes} bytes")
 

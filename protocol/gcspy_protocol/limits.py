@@ -19,7 +19,7 @@ class Limits:
     Attributes:
         payload_bytes: Largest payload of a frame, as sent.
         raw_bytes: Largest payload after decompression.
-        event_bytes: Most bytes of frames, after decompression, held back while an event is incomplete.
+        event_bytes: Most bytes of frames with their headers, after decompression, held back while an event is incomplete.
         map_bytes: Largest msgpack map; one byte of it may become an object of 64.
         map_ratio: A compressed map may unpack to so many bytes for each byte that was sent,
         map_free_bytes: and to so many more.

@@ -332,6 +332,17 @@ def test_an_event_is_counted_as_large_as_it_unpacks() -> None:
         assert len(list(client.messages())) == 3
 
 
+@pytest.mark.parametrize("role", Role)
+def test_frames_of_an_event_that_are_empty_and_unknown_are_counted_too(role: Role) -> None:
+    receiver = opened(role, SMALL)
+    empty = HEADER.pack(0, 0x2E, 0, 0, 0, 0, 0, 0)
+    receiver.receive_data(empty * (SMALL.event_bytes // HEADER.size))
+    assert list(receiver.messages()) == []
+    receiver.receive_data(empty)
+    with pytest.raises(RemoteProtocolError, match="an event of more than 131072 bytes"):
+        list(receiver.messages())
+
+
 def test_an_unknown_frame_is_skipped_without_unpacking_it() -> None:
     client = opened(Role.CLIENT)
     client.receive_data(HEADER.pack(9, 0x7F, 1, 0, 0, 0, 0, 0) + b"not zstd!")
