@@ -401,7 +401,12 @@ class Client:
             if not await self._receive():
                 self.end("closed", normal=True)
                 return
-            self._allowance.received(self._connection.unread_bytes)
+            self._allowance.received(self._backlog)
+
+    @property
+    def _backlog(self) -> int:
+        """Bytes that the client has sent and that were not looked at yet."""
+        return self._connection.unread_bytes + self.transport.unread_bytes
 
     async def _pay(self, message: Message | None) -> None:
         """Wait until the next request may be served; whoever asks for too much all the while is ended."""
@@ -414,7 +419,7 @@ class Client:
         wait = allowance.charge(message, frames, size, now)
         if wait < 0:
             return
-        excess = allowance.excess_secs(self._connection.unread_bytes, now)
+        excess = allowance.excess_secs(self._backlog, now)
         if excess is not None:
             what = f"this client asks for more than {allowance.exceeded} a second"
             if excess >= limits.patience_secs:

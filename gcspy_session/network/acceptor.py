@@ -14,6 +14,7 @@ import trio
 from gcspy_protocol.handshake.credentials import Channel
 
 from gcspy_session.network.listeners import Listener
+from gcspy_session.network.short_reads import ShortReads
 from gcspy_session.network.spare_descriptor import SpareDescriptor
 from gcspy_session.network.transport import Transport, peer_of
 
@@ -63,7 +64,9 @@ async def _serve(stream: trio.SocketStream, listener: Listener, host: Host) -> N
 def _transport(stream: trio.SocketStream, listener: Listener) -> Transport:
     who, uid = peer_of(stream)
     if listener.tls is not None:
-        encrypted = trio.SSLStream(stream, listener.tls, server_side=True, https_compatible=True)
+        encrypted = trio.SSLStream(
+            ShortReads(stream), listener.tls, server_side=True, https_compatible=True
+        )
         return Transport(encrypted, f"tls {who.removeprefix('tcp ')}", channel=Channel.TLS)
     if uid is None:
         return Transport(stream, who, channel=Channel.PLAIN_TCP)

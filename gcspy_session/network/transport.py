@@ -12,6 +12,8 @@ import struct
 import trio
 from gcspy_protocol.handshake.credentials import Channel
 
+from gcspy_session.network.short_reads import ShortReads
+
 __all__ = ["Transport", "peer_of"]
 
 _UCRED = struct.Struct("3i")
@@ -40,6 +42,12 @@ class Transport:
     def trusted(self) -> bool:
         """Whether the way it came proves who it is, so that no token is needed."""
         return self.channel is Channel.LOCAL
+
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes that have come over TLS and were not read yet; 0 where a read takes all that is there."""
+        under = self._stream.transport_stream if isinstance(self._stream, trio.SSLStream) else None
+        return under.waiting_bytes() if isinstance(under, ShortReads) else 0
 
     def send_now(self, data: bytes | memoryview) -> int:
         """Give the socket what it takes without waiting; how many bytes it took.

@@ -19,7 +19,8 @@ from gcspy_server.api import Listening, SessionOptions
 from gcspy_session.options import RequestLimits
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
-from tests.server.test_hostile import greeted, raw, read_to_end
+from tests.server.test_hostile import greeted, over_tls, raw, read_to_end
+from tests.server.test_listeners import TOKEN
 from tests.server.test_session_clock import Peer, started
 from tests.server.viewer import Viewer
 
@@ -201,10 +202,23 @@ async def test_what_is_asked_again_or_is_so_already_is_told_to_nobody(
 
 
 def told_while_flooding(
-    sock: socket.socket, connection: Connection, kind: str, meanwhile: Callable[[], None]
+    sock: socket.socket,
+    connection: Connection,
+    kind: str,
+    meanwhile: Callable[[], None],
+    *,
+    times: int = 200,
 ) -> list[m.Error]:
-    """Flood until the connection ends, reading all the while; what is reported about too many requests."""
-    flood = b"".join(connection.send(one) for one in FLOODS[kind]) * 200
+    """Flood until the connection ends, reading all the while; what is reported about too many requests.
+
+    Args:
+        sock: On which the greeting is over.
+        connection: Its frames.
+        kind: The flood.
+        meanwhile: What others do.
+        times: So many requests are sent at once, in one record where there is TLS.
+    """
+    flood = b"".join(connection.send(one) for one in FLOODS[kind]) * times
     sock.settimeout(60)
     told: list[Message] = []
 
@@ -248,6 +262,30 @@ def test_over_a_socket_a_flooder_is_ended_and_a_viewer_misses_nothing(
 
     with raw(address) as sock:
         found = told_while_flooding(sock, greeted(sock), kind, watch)
+    assert [one.fatal for one in found] == [False, True]
+    (line,) = ended.abnormal()
+    assert "too much: this client asks for more than" in line
+    watch()
+    assert witness.state.missed_total == 0
+
+
+def test_over_tls_a_flooder_that_sends_a_record_for_each_request_is_ended_too(
+    serve: Serve, join: Join, ended: EndLog
+) -> None:
+    target = Target()
+    limits = RequestLimits(patience_secs=0.5)
+    options = SessionOptions(requests=limits, queued_messages=100_000)
+    address = serve(target, "tls:127.0.0.1:0", token=TOKEN, options=options).addresses[0]
+    witness = join(address, token=TOKEN)
+
+    def watch() -> None:
+        for _ in range(20):
+            target.event(START)
+            witness.event()
+
+    with over_tls(address) as sock:
+        connection = greeted(sock, token=TOKEN)
+        found = told_while_flooding(sock, connection, "ping", watch, times=1)
     assert [one.fatal for one in found] == [False, True]
     (line,) = ended.abnormal()
     assert "too much: this client asks for more than" in line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
-from gcspy_protocol.address import UnixAddress, parse_address
+from gcspy_protocol.address import TcpAddress, UnixAddress, parse_address
 from gcspy_protocol.errors import VersionMismatch
 from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, FrameType
@@ -40,6 +41,20 @@ def raw(address: str) -> Iterator[socket.socket]:
         yield sock
 
 
+@contextmanager
+def over_tls(address: str) -> Iterator[socket.socket]:
+    """A socket to the server's TLS port, with nothing said yet."""
+    place = parse_address(address)
+    assert isinstance(place, TcpAddress)
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection((place.host, place.port), 10) as bare,
+        trusting.wrap_socket(bare) as sock,
+    ):
+        yield sock
+
+
 def read_to_end(sock: socket.socket, connection: Connection) -> list[m.Message]:
     """Everything that the server still says before it closes."""
     try:
@@ -50,10 +65,10 @@ def read_to_end(sock: socket.socket, connection: Connection) -> list[m.Message]:
     return list(connection.messages())
 
 
-def greeted(sock: socket.socket) -> Connection:
+def greeted(sock: socket.socket, *, token: str = "") -> Connection:
     """Greet properly, so that what follows comes from a client that was let in."""
     connection = Connection(Role.CLIENT)
-    sock.sendall(connection.preamble() + connection.send(m.Hello(client="stranger")))
+    sock.sendall(connection.preamble() + connection.send(m.Hello(client="stranger", token=token)))
     while not any(isinstance(message, m.Counters) for message in connection.messages()):
         connection.receive_data(sock.recv(65536))
     return connection
