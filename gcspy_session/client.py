@@ -33,6 +33,7 @@ from gcspy_session.lossless import Grant
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
 from gcspy_session.queue import ClientQueue, Entry, Kind, TooSlow
+from gcspy_session.queued_bytes import QueuedBytes
 
 __all__ = ["Behind", "Client", "Presence", "Shared", "log"]
 
@@ -108,6 +109,7 @@ class Client:
         transport: Its byte stream.
         options: Limits and deadlines.
         shared: How much all clients together may ask for.
+        memory: What waits for all clients together.
         token: The session's; None: there is none.
 
     Attributes:
@@ -133,6 +135,7 @@ class Client:
         options: SessionOptions,
         shared: Bucket,
         *,
+        memory: QueuedBytes,
         token: str | None,
     ) -> None:
         self.number = number
@@ -160,7 +163,9 @@ class Client:
             events=options.queued_events,
             event_bytes=options.queued_bytes,
             messages=options.queued_messages,
+            memory=memory,
         )
+        self._memory = memory
         self._more = trio.Event()
         self._idle = False
         self._cut = False
@@ -197,6 +202,8 @@ class Client:
             handle: Called with every message after that.
             on_drained: Called when everything is sent.
         """
+        self.last_taken = trio.current_time()
+        self._memory.join(self)
         with self._scope:
             if await self._read(lambda: self._greet(admit)):
                 async with trio.open_nursery() as nursery:
@@ -205,6 +212,8 @@ class Client:
 
     async def close(self) -> None:
         """Tell the client why it was ended, and close its transport, also when cancelled."""
+        self._queue.clear()
+        self._memory.leave(self)
         with trio.CancelScope(shield=True):
             await self._last_words()
             await self.transport.close()
@@ -227,6 +236,7 @@ class Client:
         if self._ending is not None:
             return
         self._ending = _Ending(reason, normal, last_words)
+        self._queue.clear()
         if last_words is None:
             self._scope.cancel()
             return
@@ -239,6 +249,19 @@ class Client:
             f"too slow: {error}",
             last_words=Error(code=ErrorCode.TOO_SLOW, message=str(error), fatal=True),
         )
+
+    def end_for_memory(self, waiting: int, most: int) -> None:
+        """End it, as more waits for all clients together than may."""
+        waits = f"{waiting:,} bytes wait for all clients, of at most {most:,}"
+        self._end_too_slow(TooSlow(f"{waits}, and this one has read nothing for the longest time"))
+
+    def lose_events(self) -> None:
+        """Drop the events that wait, where they may be dropped: they are missed."""
+        if self.grant is None:
+            sequence = self._queue.last_event
+            dropped = self._queue.drop_events()
+            if dropped:
+                self.miss(sequence, dropped, Behind.SLOW)
 
     def close_when_sent(self) -> None:
         """End the connection after what is queued."""
@@ -499,6 +522,7 @@ class Client:
             self._queue.add_message(data)
         except TooSlow as error:
             self._end_too_slow(error)
+        self._memory.relieve()
         self._more.set()
 
     def _form(self, data: bytes) -> bytes:
@@ -517,12 +541,15 @@ class Client:
         if not self._idle or len(self._queue):
             return False
         sent = self.transport.send_now(data)
+        if sent:
+            self.last_taken = trio.current_time()
         if sent == len(data):
             return True
         if sent == 0:
             return False
         self._cut = True
         self._queue.add_rest(kind, memoryview(data)[sent:], sequence)
+        self._memory.relieve()
         self._more.set()
         return True
 
@@ -550,6 +577,7 @@ class Client:
         if dropped:
             self.refused_event = self.grant is not None
             self.miss(sequence, dropped, Behind.SLOW)
+        self._memory.relieve()
         self._more.set()
 
     def capacity(self) -> Capacity | None:
@@ -599,6 +627,16 @@ class Client:
     def waiting_bytes(self) -> int:
         """Bytes of those."""
         return self._queue.event_bytes
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes that wait for it, or are being sent to it, and for no other client."""
+        return self._queue.own_bytes
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether anything waits for it, or is being sent to it."""
+        return self._queue.holds_any
 
     @property
     def crowded(self) -> bool:
@@ -654,9 +692,10 @@ class Client:
 
     def fill(self, entry: Entry, data: bytes) -> None:
         """The keyframe is made."""
-        if entry.dropped:
+        if entry.dropped or self._ending is not None:
             return
         self._queue.fill(entry, data)
+        self._memory.relieve()
         self._more.set()
 
     def nothing_yet(self) -> None:

@@ -63,6 +63,9 @@ class SessionOptions:
             10,000,000 tiles takes nearly one for its first picture, and need not start over then.
         queued_bytes: Bytes of events that wait for one client; then it misses some. The first waiting
             event is always allowed, however large.
+        queued_bytes_all: Bytes that wait for all clients together, each counted once however many share it; then the largest queues lose their
+            events, and where that is not enough those that have taken nothing for the longest time are disconnected. 256 clients with 64 MiB each
+            would take 16 GiB. What waits for one client alone may be more.
         queued_messages: State, schema and errors that wait for one client; then it is disconnected.
         requests: How much a client may ask for.
     """
@@ -75,5 +78,6 @@ class SessionOptions:
     stall_secs: float = 30.0
     queued_events: int = 64
     queued_bytes: int = 64 << 20
+    queued_bytes_all: int = 1 << 30
     queued_messages: int = 512
     requests: RequestLimits = field(default_factory=RequestLimits)

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import deque
 from enum import Enum
 
+from gcspy_session.queued_bytes import QueuedBytes
+
 __all__ = ["ClientQueue", "Entry", "Kind", "TooSlow"]
 
 
@@ -51,10 +53,15 @@ class ClientQueue:
         events: Most events that wait.
         event_bytes: Most bytes of events that wait; the first waiting event is always allowed.
         messages: Most messages that wait.
+        memory: What waits for all clients together; None: of no others.
     """
 
-    def __init__(self, *, events: int, event_bytes: int, messages: int) -> None:
+    def __init__(
+        self, *, events: int, event_bytes: int, messages: int, memory: QueuedBytes | None = None
+    ) -> None:
         self._limits = (events, event_bytes, messages)
+        self._memory = QueuedBytes() if memory is None else memory
+        self._sending: bytes | memoryview | None = None
         self._entries: deque[Entry] = deque()
         self._events = 0
         self._event_bytes = 0
@@ -92,7 +99,7 @@ class ClientQueue:
         if self._messages >= self._limits[2]:
             raise TooSlow(self.waiting)
         self._messages += 1
-        self._entries.append(Entry(Kind.MESSAGE, data))
+        self._keep(Entry(Kind.MESSAGE, data))
 
     def room(self) -> tuple[int, int]:
         """Events and bytes of events that may be added for a reader that wants to lose none."""
@@ -143,7 +150,7 @@ class ClientQueue:
         entry = Entry(Kind.MESSAGE if kind is Kind.MESSAGE else Kind.MUST, data, sequence)
         if entry.kind is Kind.MESSAGE:
             self._messages += 1
-            self._entries.append(entry)
+            self._keep(entry)
         else:
             self._append(entry)
 
@@ -151,6 +158,7 @@ class ClientQueue:
         """Put the event into the place that was kept for it."""
         if not entry.dropped:
             entry.data = data
+            self._memory.add(data)
             self._event_bytes += len(data)
 
     def drop_events(self, *, keyframes: bool = False) -> int:
@@ -164,6 +172,8 @@ class ClientQueue:
         for entry in self._entries:
             if entry.kind is Kind.EVENT or (keyframes and entry.kind is Kind.KEYFRAME):
                 self._forget(entry)
+                if entry.data is not None:
+                    self._memory.remove(entry.data)
                 entry.dropped = True
                 dropped += 1
             else:
@@ -172,20 +182,59 @@ class ClientQueue:
         return dropped
 
     def pop(self) -> Entry | None:
-        """Take the first entry; None when there is none, or it is still being made."""
+        """Take the first entry, when what was taken before is sent; None when there is none, or it is still being made."""
+        self._sent()
         if not self._entries or self._entries[0].data is None:
             return None
         entry = self._entries.popleft()
+        self._sending = entry.data
         if entry.kind is Kind.MESSAGE:
             self._messages -= 1
         else:
             self._forget(entry)
         return entry
 
+    def clear(self) -> None:
+        """Forget everything, also what is being sent: the client is ended."""
+        self._sent()
+        for entry in self._entries:
+            entry.dropped = True
+            if entry.data is not None:
+                self._memory.remove(entry.data)
+        self._entries.clear()
+        self._events = self._event_bytes = self._messages = 0
+
+    @property
+    def last_event(self) -> int:
+        """Number of the latest event that waits and may be dropped; 0: none does."""
+        return max((one.sequence for one in self._entries if one.kind is Kind.EVENT), default=0)
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether anything is here, or is being sent."""
+        return bool(self._entries) or self._sending is not None
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes of what is here, or is being sent, and waits for no other client."""
+        here = [one.data for one in self._entries if one.data is not None]
+        here += [] if self._sending is None else [self._sending]
+        return sum(self._memory.only_once(data) for data in here)
+
+    def _sent(self) -> None:
+        if self._sending is not None:
+            self._memory.remove(self._sending)
+            self._sending = None
+
+    def _keep(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        if entry.data is not None:
+            self._memory.add(entry.data)
+
     def _append(self, entry: Entry) -> None:
         self._events += 1
         self._event_bytes += 0 if entry.data is None else len(entry.data)
-        self._entries.append(entry)
+        self._keep(entry)
 
     def _forget(self, entry: Entry) -> None:
         self._events -= 1

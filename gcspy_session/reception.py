@@ -15,6 +15,7 @@ from gcspy_session.client import Client
 from gcspy_session.network.pending_connections import PendingConnections
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
+from gcspy_session.queued_bytes import QueuedBytes
 
 __all__ = ["Reception"]
 
@@ -50,11 +51,17 @@ class Reception:
         self._next_number = 1
         self._pending = PendingConnections(options.max_pending)
         self._shared = shared_bucket(options.requests)
+        self._memory = QueuedBytes(options.queued_bytes_all)
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
         client = Client(
-            self._next_number, transport, self._options, self._shared, token=self._token
+            self._next_number,
+            transport,
+            self._options,
+            self._shared,
+            memory=self._memory,
+            token=self._token,
         )
         self._next_number += 1
         self._pending.add(client)

@@ -15,6 +15,7 @@ from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance
 from gcspy_session.client import Client
 from gcspy_session.network.transport import Transport
+from gcspy_session.queued_bytes import QueuedBytes
 from tests.server.target import Target
 from tests.server.test_session_clock import Peer, started
 
@@ -101,6 +102,7 @@ class Room:
                 Transport(trio.testing.memory_stream_pair()[0], "memory", channel=Channel.LOCAL),
                 options,
                 shared_bucket(options.requests),
+                memory=QueuedBytes(),
                 token=None,
             )
             for number in (1, 2, 3)
