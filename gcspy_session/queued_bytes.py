@@ -90,21 +90,20 @@ class QueuedBytes:
 
     def relieve(self) -> None:
         """Keep to the bound: take events from the largest, then end the slowest."""
-        if not self._over:
+        if not self._over():
             return
         for holder in sorted(self._holders, key=lambda one: one.waiting_bytes, reverse=True):
             holder.lose_events()
-            if not self._over:
+            if not self._over():
                 return
         by_silence = sorted(self._holders, key=lambda one: one.last_taken)
         for useful in (True, False):
             for holder in by_silence:
-                if not self._over or sum(one.holds_any for one in self._holders) <= 1:
+                if not self._over() or sum(one.holds_any for one in self._holders) <= 1:
                     return
                 if holder.holds_any and (not useful or holder.own_bytes):
                     holder.end_for_memory(self._total, self._most or 0)
 
-    @property
     def _over(self) -> bool:
         return self._most is not None and self._total > self._most
 
