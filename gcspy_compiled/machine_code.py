@@ -14,7 +14,9 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -26,6 +28,7 @@ __all__ = [
     "CompilingThread",
     "Loop",
     "cache_folder",
+    "compile_after",
     "compile_all",
     "find_compiler",
     "forget",
@@ -91,6 +94,19 @@ def find_compiler() -> Compiler | None:
     return Compiler(numba.njit, keep=folder is not None)
 
 
+_patience = SimpleNamespace(secs=0.0)
+
+
+@contextmanager
+def compile_after(secs: float) -> Iterator[None]:
+    """Have threads that are started within compile only after so long: for who looks once, and has mostly ended before that."""
+    before, _patience.secs = _patience.secs, secs
+    try:
+        yield
+    finally:
+        _patience.secs = before
+
+
 class CompilingThread:
     """A thread that compiles, started at most once; whoever leaves meanwhile does not wait for it.
 
@@ -101,6 +117,7 @@ class CompilingThread:
 
     def __init__(self, target: Callable[[], object], name: str) -> None:
         self._target, self._name = target, name
+        self._patience_secs = 0.0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -108,19 +125,25 @@ class CompilingThread:
         """Start it if it was not, and machine code is wanted; return it, None if there is none."""
         with self._lock:
             if self._thread is None and wanted():
-                self._thread = threading.Thread(target=self._target, name=self._name, daemon=True)
+                self._patience_secs = _patience.secs
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
             return self._thread
 
     @property
     def running(self) -> bool:
-        """Whether it was started and has not ended."""
-        return self._thread is not None and self._thread.is_alive()
+        """Whether it was started, has begun to compile, and has not ended."""
+        return self._thread is not None and self._thread.is_alive() and not self._patience_secs
 
     def join(self, secs: float) -> None:
         """Wait so long for its end, if it was started."""
         if self._thread is not None:
             self._thread.join(secs)
+
+    def _run(self) -> None:
+        time.sleep(self._patience_secs)
+        self._patience_secs = 0.0
+        self._target()
 
 
 _state = SimpleNamespace(thread=None, asked=0)

@@ -303,6 +303,13 @@ class Driver(ABC):
         """
         return True
 
+    def why_slow(self) -> str:
+        """Return why its ticks take long now, in words for clients; empty: no reason is known. May be called in any thread.
+
+        Clients are told when a tick takes longer than a second. The default returns nothing.
+        """
+        return ""
+
     def close(self) -> None:  # noqa: B027  # a driver that holds nothing has nothing to release
         """Release the target, which goes on running. The default does nothing."""
 

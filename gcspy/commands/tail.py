@@ -90,7 +90,8 @@ def command(
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.connection.link import Link, connect
         from gcspy.connection.reconnecting_link import ReconnectingLink
-        from gcspy.output.event_printer import Printer, print_session, say_aside
+        from gcspy.output.event_printer import Printer, print_session
+        from gcspy.output.terminal import say_aside
 
         printer = Printer(events, until, as_json=as_json, values=values)
 

@@ -14,12 +14,20 @@ from gcspy_protocol.messages import Event
 
 from gcspy.connection.target import attach_group
 from gcspy.output.detail_text import print_table, rows_as_json
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_aside
+from gcspy_compiled.machine_code import compile_after
 from gcspy_server.api import AttachOptions, Server, ServerSpace
+from gcspy_server.hosting.slow_watch import told_when_slow
 
 __all__ = ["OneShot", "look_once", "print_as_json", "print_as_text"]
 
 _OBJECTS = 3
+_SOON_SECS = 1.0
+"""Who waits for longer is told so."""
+
+_PATIENCE_SECS = 3.0
+"""A look that takes longer is worth compiling loops for it; a shorter one would be slowed down by that, and have ended before."""
+
 _MOST_LOOKS = 3
 """So often a look is repeated that found too much in motion."""
 
@@ -55,6 +63,12 @@ def look_once(pid: int, kind: str, *, most: int, drivers: tuple[str, ...] = ()) 
     Raises:
         TargetError: It cannot be attached to, or it cannot be told.
     """
+    slow = told_when_slow(f"looking into process {pid}", say_aside, secs=_SOON_SECS)
+    with slow, compile_after(_PATIENCE_SECS):
+        return _look(pid, kind, most=most, drivers=drivers)
+
+
+def _look(pid: int, kind: str, *, most: int, drivers: tuple[str, ...]) -> OneShot:
     driver = attach_group(pid, AttachOptions(level=_OBJECTS), drivers)
     try:
         described = driver.describe()

@@ -29,11 +29,11 @@ from gcspy_protocol.model import ControlState, Naming
 from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.connection.stop_condition import Until
 from gcspy.exit_codes import ExitCode
-from gcspy.output.session_text import event_as_dict, event_as_lines, fired_as_line
-from gcspy.output.terminal import say
+from gcspy.output.session_text import event_as_dict, event_as_lines, fired_as_line, info_lines
+from gcspy.output.terminal import say, say_aside
 from gcspy.recorder.named_recordings import opened
 
-__all__ = ["Printer", "print_recording", "print_session", "say_aside"]
+__all__ = ["Printer", "print_recording", "print_session"]
 
 
 class Printer:
@@ -46,6 +46,7 @@ class Printer:
         self._held = False
         self.values = values
         self._as_json = as_json
+        self._told_infos: dict[int, str] = {}
 
     @property
     def done(self) -> bool:
@@ -65,7 +66,7 @@ class Printer:
         if self._as_json:
             say(json.dumps(event_as_dict(session, event, values=self.values)))
         else:
-            say("\n".join(event_as_lines(session, event)))
+            say("\n".join(event_as_lines(session, event) + info_lines(session, self._told_infos)))
         self.shown += 1
         self._held = self.until is not None and self.until.holds(session)
 
@@ -73,11 +74,6 @@ class Printer:
         """Print that a trigger fired at the event that was shown; as text only: a line of JSON is an event."""
         if not self._as_json:
             say(fired_as_line(fired))
-
-
-def say_aside(text: str) -> None:
-    """Say something that is no event, where it is in nobody's way."""
-    say(f"gcspy: {text}", err=True)
 
 
 def _say_end(session: ClientInterpreter) -> None:

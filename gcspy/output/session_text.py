@@ -5,6 +5,7 @@ Knows the client interpreter's state; does not know where it came from.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from gcspy_protocol.model import Naming, PaintStyle, Presentation, Stream
 from gcspy_protocol.streams.named_stream import NamedStream
 from gcspy_protocol.text.visible import visible
 
-__all__ = ["event_as_dict", "event_as_lines", "fired_as_line", "unit_of"]
+__all__ = ["event_as_dict", "event_as_lines", "fired_as_line", "info_lines", "unit_of"]
 
 
 def unit_of(stream: Stream) -> str:
@@ -131,6 +132,25 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
             f"  {space.space.name:<{width}}  {space.count:>7,} tiles  "
             + ", ".join(filter(None, parts))
         )
+    return [visible(line) for line in lines]
+
+
+_NUMBER = re.compile(r"\d[\d,.]*")
+
+
+def info_lines(session: ClientInterpreter, told: dict[int, str]) -> list[str]:
+    """What spaces say of themselves, as a line for each that says something else than before; other numbers alone are nothing else.
+
+    Args:
+        session: The state.
+        told: What each space said, by its number, without numbers. Changed.
+    """
+    lines = []
+    for number, space in session.spaces.items():
+        words = _NUMBER.sub("", space.info)
+        if words != told.get(number, ""):
+            lines.append(f"  {space.space.name}: {space.info or 'nothing more to say'}")
+        told[number] = words
     return [visible(line) for line in lines]
 
 

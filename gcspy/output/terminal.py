@@ -11,7 +11,7 @@ import re
 import click
 from gcspy_protocol.text.visible import visible
 
-__all__ = ["say"]
+__all__ = ["say", "say_aside"]
 
 _KEPT = re.compile(r"[^\n\t]+")
 
@@ -25,3 +25,8 @@ def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
         nl: End with a new line.
     """
     click.echo(_KEPT.sub(lambda part: visible(part[0]), text), err=err, nl=nl)
+
+
+def say_aside(text: str) -> None:
+    """Say something that is no result, where it is in nobody's way."""
+    say(f"gcspy: {text}", err=True)

@@ -30,6 +30,9 @@ __all__ = ["MOST_FAULTS", "DriverGroup", "fault_text", "label_of"]
 MOST_FAULTS = 5
 """A driver that failed so often in a row is given up."""
 
+_SOON_SECS = 1.0
+"""A step that takes longer is reported if the driver knows why."""
+
 _WAIT_SECS = 0.02
 """How long one of several drivers that wait for their targets waits, before it is another's turn."""
 
@@ -256,7 +259,10 @@ class DriverGroup:
         if server.holding:  # a pause is no work
             self._running = member, self._time_secs()
             return ""
-        if self._time_secs() - since < SLOW_SECS:
+        elapsed = self._time_secs() - since
+        if elapsed >= _SOON_SECS and (reason := _reason(member.driver)):
+            return f"{member.label}: {reason}"
+        if elapsed < SLOW_SECS:
             return ""
         event = member.server.open_event if member.server is not None else None
         doing = "has begun no event"
@@ -371,6 +377,14 @@ def _place(error: BaseException) -> str:
             place = f"{code.co_filename.rpartition('/')[2]}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return place
+
+
+def _reason(driver: Driver) -> str:
+    """Why a driver's ticks take long, as it says; asked beside its own thread, which deals with what it does wrong."""
+    try:
+        return str(driver.why_slow())
+    except Exception:  # noqa: BLE001  # somebody else's code
+        return ""
 
 
 def _kind_of(found: object) -> str:

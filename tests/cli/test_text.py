@@ -25,7 +25,13 @@ from gcspy_protocol.model import (
 )
 from gcspy_protocol.triggers import TriggerAction
 
-from gcspy.output.session_text import event_as_dict, event_as_lines, fired_as_line, unit_of
+from gcspy.output.session_text import (
+    event_as_dict,
+    event_as_lines,
+    fired_as_line,
+    info_lines,
+    unit_of,
+)
 from gcspy_server.api import Server, StringNames, UniformNames
 from tests.cli.conftest import Run
 
@@ -125,6 +131,25 @@ def test_lines_name_event_space_and_share() -> None:
     assert "because" in text
     assert "Used 6 of 300 bytes (2.0 %)" in text
     assert "Kind: 2 × large / 1 × small (stale)" in text
+
+
+def test_what_a_space_says_is_a_line_when_it_says_something_else_than_other_numbers() -> None:
+    session, _ = _session(None, 3)
+    told: dict[int, str] = {}
+
+    def said(text: str) -> list[str]:
+        session.apply(m.SpaceInfo(space=3, sequence=7, time_nanos=5, text=text))
+        return info_lines(session, told)
+
+    assert info_lines(session, told) == []
+    assert said("1,204 objects") == ["  Arenas: 1,204 objects"]
+    assert said("1,300 objects") == []
+    assert said("7 objects; loops are being compiled\x1b[2J") == [
+        "  Arenas: 7 objects; loops are being compiled\\x1b[2J"
+    ]
+    assert said("8 objects") == ["  Arenas: 8 objects"]
+    assert said("") == ["  Arenas: nothing more to say"]
+    assert said("") == []
 
 
 def test_the_unit_is_the_suffix_then_the_prefix() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -28,6 +29,25 @@ def only_one(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     loop = Loop(total, "int64(int64[::1])")
     yield loop
     machine_code.forget()
+
+
+def test_who_looks_once_compiles_only_if_that_takes_long(
+    only_one: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(machine_code.VARIABLE)
+    begun = threading.Event()
+    with machine_code.compile_after(0.05):
+        thread = machine_code.CompilingThread(begun.set, "patient")
+        late = machine_code.CompilingThread(begun.clear, "not started within")
+        thread.start()
+        assert not thread.running, "nothing is compiled yet"
+    assert begun.wait(60), "the look took longer"
+    thread.join(60)
+    with machine_code.compile_after(3600):
+        pass
+    assert late.start() is not None
+    late.join(60)
+    assert not begun.is_set(), "who does not look once waits for nothing"
 
 
 def test_a_loop_is_machine_code_once_it_was_wanted(

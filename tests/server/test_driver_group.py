@@ -361,6 +361,32 @@ def test_a_driver_that_does_not_return_is_reported_to_clients_and_so_is_its_retu
     assert server._core.flow.state.reason == ""
 
 
+def test_a_driver_that_knows_why_its_ticks_take_long_is_told_of_after_a_second() -> None:
+    now, said = [0.0], []
+
+    class Slow(Made):
+        reason = "loops are being compiled"
+
+        def why_slow(self) -> str:
+            return self.reason
+
+        def tick(self) -> None:
+            for now[0] in (0.9, 1.1, 4.9, 5.1):
+                said.append(group.slow_text())
+            super().tick()
+
+    driver = Slow(fill)
+    group = DriverGroup([("d0", "package 1", driver)], time_secs=lambda: now[0])
+    group.open(group.describe().server())
+    group.tick()
+    assert said == ["", *["driver d0 (package 1): loops are being compiled"] * 3]
+    said.clear()
+    driver.reason, now[0] = "", 0.0
+    group.tick()
+    assert said[:3] == [""] * 3
+    assert said[3].startswith("driver d0 (package 1): busy for more than 5 s")
+
+
 def test_a_driver_whose_ticks_make_no_event_is_reported() -> None:
     now = [0.0]
     driver = Made(fill)

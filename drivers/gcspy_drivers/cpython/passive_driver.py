@@ -22,6 +22,7 @@ from gcspy_drivers.cpython.collector.generations import Generations
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
+from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.spaces.arena_occupancy_space import ArenaOccupancySpace
 from gcspy_drivers.cpython.spaces.arena_space import ArenaSpace
@@ -238,6 +239,10 @@ class PassiveDriver(SampledDriver):
     def close(self) -> None:
         """Release the target, which goes on running."""
         self._target.close()
+
+    def loops_coming(self) -> bool:
+        """Return whether objects are looked for slowly until loops are compiled."""
+        return self.level >= OBJECTS and machine_code.coming()
 
     def changes(self) -> str:
         """Return which collections happened since the last tick; empty when none did."""

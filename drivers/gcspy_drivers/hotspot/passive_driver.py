@@ -22,10 +22,11 @@ from gcspy_drivers.hotspot.heaps.heap_view import (
 )
 from gcspy_drivers.hotspot.heaps.view_choice import open_view
 from gcspy_drivers.hotspot.spaces.non_heap import NonHeap
-from gcspy_drivers.hotspot.spaces.object_view import COMING, ObjectView
+from gcspy_drivers.hotspot.spaces.object_view import ObjectView
 from gcspy_drivers.hotspot.spaces.pool_space import PoolSpace
 from gcspy_drivers.hotspot.vm.collection_counts import Collections
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
+from gcspy_drivers.kit.loop_notice import COMING
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_server.api import AttachOptions, GatherRequest, Recognition, Specificity
 
@@ -134,6 +135,11 @@ class PassiveDriver(SampledDriver):
         self._collections = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
         self._objects = ObjectView(jvm, self._view, self._collections)
         self._objects.open(server, self.level)
+
+    def loops_coming(self) -> bool:
+        """Return whether objects are walked slowly until loops are compiled."""
+        objects = self._objects
+        return self.level >= OBJECTS and objects is not None and objects.coming
 
     def changes(self) -> str:
         """Return which collections the VM's counters report since the last tick."""

@@ -20,6 +20,7 @@ from typing import ClassVar, Final, Unpack
 
 from gcspy_protocol.errors import TargetError
 
+from gcspy_drivers.kit.loop_notice import COMING
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.run_delay import waited_nanos
 from gcspy_server.api import (
@@ -134,6 +135,10 @@ class SampledDriver(SteppedDriver):
     def changes(self) -> str:
         """Return what happened since the last tick, as the cause of the event `noticed`; empty: nothing did."""
         return ""
+
+    def loops_coming(self) -> bool:
+        """Return whether what is gathered now is read slowly, until the loops for that are compiled. May be called in any thread."""
+        return False
 
     def check(self) -> None:
         """Confirm that what was read is of the process.
@@ -258,6 +263,10 @@ class SampledDriver(SteppedDriver):
     def alive(self) -> bool:
         """Return whether it is still the same process, running the same program; about 10 µs."""
         return self.process.alive()
+
+    def why_slow(self) -> str:
+        """Say why its ticks take long now; see `Driver.why_slow`."""
+        return COMING if self.loops_coming() else ""
 
     def close(self) -> None:
         """Release the target, which goes on running."""

@@ -192,6 +192,45 @@ def test_a_heap_in_order_is_walked_to_its_end(compiled: Walk) -> None:
     assert (np.array(references).sum(axis=0)[:4] > 0).all()
 
 
+def test_a_class_that_is_new_costs_a_small_block_and_not_a_large_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at = 0
+    follow = arrays._Block.follow
+
+    def counted(block: arrays._Block, at: int, last: int) -> arrays._Chain:
+        nonlocal looked_at
+        looked_at += last - at
+        return follow(block, at, last)
+
+    monkeypatch.setattr(arrays._Block, "follow", counted)
+    whole = case()
+    repeat, objects = 200, _WORDS - 30
+    large = Case(**{**vars(whole), "words": np.zeros(2 * objects * repeat, dtype=np.int64)})
+    # Instances of two words; the classes of the first are met one by one.
+    large.words[0::2], large.words[1::2] = 1, 0x100
+    large.words[1 : 2 * objects : 2] = 8 * np.arange(1000, 1000 + objects)
+    large.place[[PLACE.STOP, PLACE.ALONE]] = _BASE + 8 * len(large.words)
+    large.place[PLACE.REFERS] = 0
+    large.place[PLACE.SHIFT] = 30
+    state = np.zeros(len(STATE), dtype=np.int64)
+    sums, entries = np.zeros((1, len(SUM)), dtype=np.int64), np.zeros((1 << 17, 4), dtype=np.int64)
+    unknown = 0
+    for _ in range(objects + 1):
+        why = arrays.walk(
+            large.words, len(large.words), state, large.place, large.form, large.keys, large.numbers, large.classes, large.maps,
+            large.gaps[:0], large.marks, sums[:0], sums[:0, 0], sums, entries, np.zeros((AGES, 2), dtype=np.int64),
+            np.zeros((1, len(REFERENCE)), dtype=np.int64), large.generations,
+        )  # fmt: skip
+        if why != Stop.UNKNOWN:
+            break
+        unknown += 1
+        state[STATE.AT] += 2
+    assert (why, unknown) == (Stop.DONE, objects)
+    assert sums[0, SUM.OBJECTS] == objects * (repeat - 1)
+    assert looked_at < 4 * len(large.words), f"{len(large.words)} words, {unknown} new classes"
+
+
 damages = st.lists(
     st.tuples(
         st.integers(0, _WORDS - 1),

@@ -14,7 +14,10 @@ from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
 from gcspy_drivers.hotspot.objects import machine_code
 from gcspy_drivers.hotspot.objects.heap_objects import HeapObjects
 from gcspy_drivers.hotspot.objects.heap_walk import Walker
-from gcspy_drivers.hotspot.spaces.object_view import COMING, ObjectView
+from gcspy_drivers.hotspot.objects.layout import SpanKind
+from gcspy_drivers.hotspot.spaces.object_view import ObjectView
+from gcspy_drivers.kit.loop_notice import COMING
+from gcspy_drivers.remote.maps import parse_maps
 from gcspy_protocol.details import AnswerState, Query
 from gcspy_protocol.messages import Event
 
@@ -285,6 +288,31 @@ def test_objects_of_other_forms_are_counted_as_well(
             jvm.tell("store", 500)
             walked(watched)
             assert 500 <= watched.values("References", "Old to young").sum() - before < 500 + _FEW
+
+
+def test_what_fills_the_region_before_the_archive_is_no_array_of_the_program(
+    java: str, classes: Path
+) -> None:
+    with Jvm(java, classes, "-XX:+UseG1GC", "-XX:G1HeapRegionSize=8m", "-Xmx128m") as jvm:
+        fill(jvm)
+        with watch(jvm) as watched:
+            mine, text = agreed(lambda: walked(watched), lambda: jvm.ask("GC.class_histogram -all"))
+            theirs = told(_LINE.findall(text))
+            assert_same(mine, theirs, free_bytes(watched), regions=True)
+            layout = view(watched)[1]._heap.look()
+            assert layout is not None
+            filled = int((layout.fillers[:, 1] - layout.fillers[:, 0]).sum())
+            assert mine[_ARRAYS][1] < 2 << 20, "the program has no large one"
+            spans = [span for span in layout.spans if span.kind is SpanKind.ARCHIVE]
+            if spans and "[Ljdk.internal.vm.FillerElement;" not in theirs:
+                maps = parse_maps(Path(f"/proc/{jvm.pid}/maps").read_bytes())
+                archived = sum(
+                    min(end, span.top) - max(start, span.bottom)
+                    for start, end, inode in zip(maps.start.tolist(), maps.end.tolist(), maps.inode.tolist(), strict=True)
+                    for span in spans
+                    if inode and start < span.top and end > span.bottom
+                )  # fmt: skip
+                assert filled == sum(span.top - span.bottom for span in spans) - archived
 
 
 def test_stacks_of_virtual_threads_have_the_size_that_the_jvm_says(

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from gcspy_compiled.machine_code import VARIABLE, Compiled, cache_folder
 from gcspy_drivers.cpython.objects import kernels
 
-__all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "compiled", "load", "want"]
+__all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "coming", "compiled", "load", "want"]
 
 _I64, _I32, _U16, _I8, _FLAGS = (
     "int64[::1]",
@@ -72,3 +72,8 @@ class Kernels(NamedTuple):
 
 _compiled: Final = Compiled(kernels, Kernels, _HELPERS, _KERNELS)
 want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _compiled.build
+
+
+def coming() -> bool:
+    """Whether the loops were wanted, and are still being compiled."""
+    return _compiled.coming

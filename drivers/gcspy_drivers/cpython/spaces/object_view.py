@@ -20,6 +20,7 @@ from gcspy_drivers.cpython.spaces.reference_space import ReferenceSpace
 from gcspy_drivers.cpython.spaces.type_space import TypeSpace
 from gcspy_drivers.cpython.spaces.type_tables import TypeTables
 from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
+from gcspy_drivers.kit.loop_notice import tell_coming
 from gcspy_server.api import Server, ServerSpace
 
 __all__ = ["ObjectView", "title_of"]
@@ -169,6 +170,7 @@ class ObjectView:
             tracked.fill(found, ident)
         if self._large is not None:
             self._large.fill(found)
+        tell_coming(self.spaces[:1], coming=machine_code.coming())
         return tables
 
     def lengths(self, ident: int) -> npt.NDArray[np.int64] | None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
+from gcspy_drivers.hotspot.heaps.archive_fillers import archive_fillers
 from gcspy_drivers.hotspot.heaps.cards import Cards, find_cards
 from gcspy_drivers.hotspot.heaps.g1 import G1Reader, G1Reading, RegionKind
 from gcspy_drivers.hotspot.heaps.g1_space import G1_POOLS, G1Space, pools_of, with_uncommitted
@@ -54,6 +55,9 @@ class G1View:
         self._reader = G1Reader(jvm.memory, jvm.tables, heap, marked=self._marked)
         self._cards = find_cards(jvm.memory, jvm.tables, jvm.flags, heap)
         self._committed = Committed(jvm.maps)
+        self._maps = jvm.maps
+        self._archived: tuple[tuple[int, int], ...] = ()
+        self._fillers = archive_fillers(jvm.maps.maps, ())
         self._found: _FoundCards | None = None
         first = self._reader.read()
         if first is None:
@@ -118,9 +122,10 @@ class G1View:
 
     def layout(self) -> HeapLayout | None:
         """Return what of the heap can be walked, as of the latest reading."""
-        return (
-            None if self._reading is None else of_regions(self._reading, self._space.tiles.tiling)
-        )
+        reading = self._reading
+        if reading is None:
+            return None
+        return of_regions(reading, self._space.tiles.tiling, self._archive_fillers(reading))
 
     def look(self) -> HeapLayout | None:
         """As `layout`, read now."""
@@ -140,6 +145,16 @@ class G1View:
         """Tell whether the VM has spent any time on full collections, or on the pauses of concurrent cycles; None: it does not say that."""
         ticks = self._counters.numbers(*_MARKING_TICKS)
         return None if None in ticks else any(ticks)
+
+    def _archive_fillers(self, reading: G1Reading) -> _Numbers:
+        """Return where archived regions have fillers only; what is mapped there never changes."""
+        rows = np.flatnonzero(reading.known & (reading.kind == RegionKind.ARCHIVE))
+        lows = (reading.base + rows * reading.grain).tolist()
+        highs = (reading.base + rows * reading.grain + reading.used[rows]).tolist()
+        archived = tuple(zip(lows, highs, strict=True))
+        if archived != self._archived:
+            self._archived, self._fillers = archived, archive_fillers(self._maps.maps, archived)
+        return self._fillers
 
     def _cut_to(self, tile_bytes: int) -> RegionTiles:
         low, _ = self._reader.reserved

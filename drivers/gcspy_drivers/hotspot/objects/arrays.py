@@ -24,7 +24,10 @@ I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
 Bool = npt.NDArray[np.bool_]
 
+_FIRST_BLOCK_WORDS = 1 << 8
 _BLOCK_WORDS = 1 << 16
+"""A walk begins with a small block, and each is twice as large as the one before: at a class that is met for the first time it ends, and begins
+again behind it, so that what was worked out of the rest of the block was in vain."""
 # As in `kernels`.
 _DONE, _UNKNOWN, _BAD, _MORE, _ROOM = range(5)
 _AT, _FILLED, _WORD = 0, 1, 2
@@ -62,8 +65,10 @@ def walk(
     last = min(end, (block.place[_STOP] - block.place[_ADDRESS]) >> 3)
     at = int(state[_AT])
     filled, why = int(state[_FILLED]), _DONE
+    most = _FIRST_BLOCK_WORDS
     while at < last and why == _DONE:
-        found = block.follow(at, last)
+        found = block.follow(at, min(last, at + most))
+        most = min(2 * most, _BLOCK_WORDS)
         if filled + len(found.at) > len(entries):
             why = _ROOM
             break
@@ -115,8 +120,8 @@ class _Block:
         self._displaced[own[(keys != 0) & (own != np.arange(len(keys)))]] = True
 
     def follow(self, at: int, last: int) -> _Chain:
-        """Follow the objects from a word on, through one block."""
-        index = np.arange(at, min(last, at + _BLOCK_WORDS), dtype=np.int64)
+        """Follow the objects from a word on, through one block, which ends before another."""
+        index = np.arange(at, last, dtype=np.int64)
         steps = np.zeros(len(index), dtype=np.int64)
         dead = self._skip_dead(index, steps)
         skipped = self._skip_gaps(index, steps, dead)
@@ -185,13 +190,11 @@ class _Block:
         told = int(np.searchsorted(here, min(place[_MARKED_TOP], place[_ALONE])))
         if not told:
             return dead
-        bits = np.unpackbits(self._marks.view(np.uint8), bitorder="little")
         shift, base = place[_MARK_SHIFT], place[_MARKS]
-        last = min(len(bits), (place[_MARKED_TOP] - base) >> shift)
-        first = (int(here[0]) - base) >> shift
-        marked = np.flatnonzero(bits[first:last]) + first
+        last = min(len(self._marks) << 6, (place[_MARKED_TOP] - base) >> shift)
         bit = (here[:told] - base) >> shift
-        following = base + (np.append(marked, last)[np.searchsorted(marked, bit)] << shift)
+        marked = self._marked(int(bit[0]), min(int(bit[-1]) + 1, last), last)
+        following = base + (marked[np.searchsorted(marked, bit)] << shift)
         skipped = following > here[:told]
         dead[:told] = skipped
         if place[_ALONE] < place[_STOP]:
@@ -199,6 +202,18 @@ class _Block:
         size = np.minimum(following, place[_STOP]) - here[:told]
         steps[:told] = np.where(skipped, size >> 3, steps[:told])
         return dead
+
+    def _marked(self, first: int, behind: int, last: int) -> I64:
+        """Return the marked bits of a range, and the first marked one behind it: its number, or `last` where there is none before that."""
+        low, high = first >> 6, -(-behind >> 6)
+        bits = np.unpackbits(self._marks[low:high].view(np.uint8), bitorder="little")
+        marked: I64 = np.flatnonzero(bits) + (low << 6)
+        rest = self._marks[high:]
+        word = int((rest != 0).argmax()) if len(rest) else 0
+        if len(rest) and rest[word]:
+            next_bits = np.unpackbits(rest[word : word + 1].view(np.uint8), bitorder="little")
+            marked = np.append(marked, ((high + word) << 6) + int(next_bits.argmax()))
+        return np.append(marked[(marked >= first) & (marked < last)], last)
 
     def _judge(self, index: I64) -> tuple[I64, I64, I64, I64]:
         """Say of each word, as if an object began there, its class's number, the word that tells it, its bytes, and why it is none."""

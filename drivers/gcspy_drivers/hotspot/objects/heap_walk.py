@@ -477,10 +477,11 @@ class _Step:
             dtype=np.int64,
         )
         self._marks = marks.words if marks is not None else np.zeros(0, dtype=np.int64)
-        gaps = run.buffers.gaps
+        gaps = layout.fillers if span.kind is SpanKind.ARCHIVE else run.buffers.gaps
         first = int(np.searchsorted(gaps[:, 1], piece.address, side="right"))
         last = int(np.searchsorted(gaps[:, 0], span.top, side="left"))
-        self._gaps = gaps[first:last] if span.kind is SpanKind.EDEN else gaps[:0]
+        has_gaps = span.kind in (SpanKind.EDEN, SpanKind.ARCHIVE)
+        self._gaps = gaps[first:last] if has_gaps else gaps[:0]
 
     def walk(self) -> None:
         """Walk from where the span is on, as far as the piece goes."""

@@ -5,7 +5,7 @@ Made of a reading of spaces or regions, without reading anything. Knows readings
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -71,6 +71,7 @@ class HeapLayout:
         spans: In order of address; none overlaps another.
         unknown: Ranges of addresses of which it could not be told what they are.
         separators: Addresses at which something begins that a line shows.
+        fillers: (n, 2) addresses within spans at which nothing but fillers lies, from and to, in order.
         grain: Bytes of which each whole part belongs to one generation, a power of two.
         epoch: When it was read.
     """
@@ -83,6 +84,7 @@ class HeapLayout:
     separators: tuple[int, ...]
     grain: int
     epoch: Epoch
+    fillers: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     @property
     def shift(self) -> int:
@@ -137,7 +139,9 @@ def of_generations(
     )
 
 
-def of_regions(reading: G1Reading, tiling: UniformTiling) -> HeapLayout:
+def of_regions(
+    reading: G1Reading, tiling: UniformTiling, fillers: npt.NDArray[np.int64]
+) -> HeapLayout:
     """Make the layout of G1's heap; regions of a humongous object are one span."""
     base, grain = reading.base, reading.grain
     spans = []
@@ -176,6 +180,7 @@ def of_regions(reading: G1Reading, tiling: UniformTiling) -> HeapLayout:
         separators=tuple(base + one * grain for one in range(len(kinds))) if parts > 1 else (),
         grain=grain,
         epoch=Epoch(reading.collections, reading.collecting, reading.marks),
+        fillers=fillers,
     )
 
 

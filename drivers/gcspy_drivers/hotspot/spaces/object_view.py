@@ -23,15 +23,10 @@ from gcspy_drivers.hotspot.vm.collection_counts import Collections
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.hotspot.vm.klasses import Klasses
 from gcspy_drivers.kit.copier import Copier
+from gcspy_drivers.kit.loop_notice import tell_coming
 from gcspy_server.api import GatherRequest, Server, ServerSpace
 
-__all__ = ["COMING", "ObjectView"]
-
-COMING: Final = (
-    "the loops that read objects are being compiled, which takes some seconds, once after an installation; "
-    "until then they are read slowly, or not at all where the program would have to wait"
-)
-"""What is told while that is so."""
+__all__ = ["ObjectView"]
 
 _YOUNG_AND_FULL: Final = 2
 """So many collectors have Serial and Parallel, in this order."""
@@ -115,10 +110,8 @@ class ObjectView:
             self._references = ReferenceSpace(server, layout.tiling)
 
     def tell_coming(self) -> None:
-        """Say in the spaces why objects are not walked, while the loops for that are being compiled."""
-        if self.coming:
-            for space in self.spaces:
-                space.info = COMING
+        """Say in the spaces, while the loops are being compiled, why objects are not walked."""
+        tell_coming(self.spaces, coming=self.coming)
 
     def wanted(self, request: GatherRequest, level: int) -> bool:
         """Whether anybody wants what there is at a level."""
@@ -194,6 +187,7 @@ class ObjectView:
         if self._references is not None and references:
             self._references.cut(found.layout.tiling)
             self._references.fill(found)
+        tell_coming(self.spaces[:1], coming=self.coming)
 
     def _refers(self, request: GatherRequest, level: int) -> bool:
         """Tell whether references are to be looked for."""
