@@ -79,7 +79,7 @@ def run_driver(
         server.end(str(error))
         return str(error)
     except DriverError as error:
-        server.end(str(error))
+        server.end(str(error), driver_failed=True)
         raise
 
 

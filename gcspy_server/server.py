@@ -353,9 +353,14 @@ class Server:
         """Tell every client why no event comes; empty: it comes again. May be called in any thread."""
         self._core.flow.tell(notice)
 
-    def end(self, reason: str) -> None:
-        """Say that the target is gone; clients keep what they have."""
-        self._core.end(reason)
+    def end(self, reason: str, *, driver_failed: bool = False) -> None:
+        """Say that the target is gone, or that the driver failed; clients keep what they have.
+
+        Args:
+            reason: Why, for a human.
+            driver_failed: Whether the driver made a mistake, and the target may run on.
+        """
+        self._core.end(reason, driver_failed=driver_failed)
 
     # ----------------------------------------------------------------- sessions
 

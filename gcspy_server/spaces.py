@@ -8,6 +8,7 @@ that it is stale. An accumulating stream is always up to date. Knows arrays and 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
@@ -177,6 +178,12 @@ class ServerStream:
         self._summary = (tuple(int(value) for value in values), covered)
         self._touched = True
 
+    def _copy(self) -> ServerStream:
+        twin = copy.copy(self)
+        twin._values = self._values.copy()
+        twin._known = None if self._known is None else self._known.copy()
+        return twin
+
     def _reset(self) -> None:
         if not self.schema.accumulates:
             self._values.fill(self.schema.default)
@@ -210,18 +217,23 @@ class ServerSpace:
         self._notice = ""
 
     def tell(self, notice: str) -> None:
-        """Have clients told why the space was not gathered; instead of `info`, until it is gathered again."""
+        """Have clients told why the space was not gathered, instead of `info`, until it is gathered again; empty: it was."""
         self._notice = notice
 
     @property
     def told_info(self) -> str:
         """What clients are told about the space now."""
-        return self._notice if self._notice and self.withheld else self.info
+        return self._notice if self._notice and not self._filled else self.info
 
     @property
     def withheld(self) -> bool:
         """Whether what is filled in is not to be sent: it was discarded, and not filled in again since."""
-        return self._discarded and not any(stream._touched for stream in self._streams)
+        return self._discarded and not self._filled
+
+    @property
+    def _filled(self) -> bool:
+        """Whether a stream was filled in since the event was asked for."""
+        return any(stream._touched for stream in self._streams)
 
     @property
     def schema(self) -> Space:
@@ -259,8 +271,18 @@ class ServerSpace:
         self._control_touched = True
         return self._control
 
+    def _copy(self) -> ServerSpace:
+        """Make a space with the same values, for a session whose driver may go on to change this one at any time."""
+        twin = copy.copy(self)
+        twin._control = self._control.copy()
+        twin._streams = [stream._copy() for stream in self._streams]
+        twin._details = dict(self._details)
+        return twin
+
     def _begin_event(self) -> None:
         """What is touched from now on is gathered for the coming event."""
+        if self._filled:
+            self._notice = ""
         if not self.withheld:
             self._discarded = False
             self._control_touched = False

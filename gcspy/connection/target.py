@@ -7,7 +7,7 @@ import os
 import select
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import psutil
 from gcspy_protocol.errors import CommandError, NotPermitted, TargetError, TargetGone, Unsupported
@@ -22,6 +22,7 @@ from gcspy_server.api import (
 )
 from gcspy_server.driver_options import values_for
 from gcspy_server.hosting.driver_group import DriverGroup
+from gcspy_server.hosting.driver_thread import DriverThread
 from gcspy_server.hosting.recognition import DriverBench
 
 __all__ = [
@@ -83,12 +84,14 @@ def attach_group(
     if stub_user is None:  # what knows the stub leads: those that were named only watch
         names, stub_user = ("", *names), ""
     attached: list[tuple[str, str, Driver]] = []
+    threads = [DriverThread(name) for name in names] if len(names) > 1 else []
     left = set(given or {})
     try:
-        for name in names:
+        for number, name in enumerate(names):
             # A stub talks to one driver.
             mine = options if name == stub_user else replace(options, stub_fd=None, inject="")
-            chosen, driver, taken = _attach(pid, mine, name, given or {})
+            attaches = partial(_attach, pid, mine, name, given or {})
+            chosen, driver, taken = threads[number].call(attaches) if threads else attaches()
             attached.append((chosen, _bench().package(chosen), driver))
             left -= taken
         if left:
@@ -96,10 +99,15 @@ def attach_group(
                 f"option {sorted(left)[0]}: {', '.join(one for one, _, _ in attached)} has no such option; "
                 "`gcspy drivers NAME` lists those of a driver"
             )
-        return DriverGroup(attached, share_events=share_events)
+        return DriverGroup(attached, share_events=share_events, threads=threads)
     except BaseException:
-        for _, _, driver in attached:
-            driver.close()
+        for number, (_, _, driver) in enumerate(attached):
+            if threads:
+                threads[number].call(driver.close)
+            else:
+                driver.close()
+        for thread in threads:
+            thread.end()
         raise
 
 

@@ -9,7 +9,7 @@ import json
 from collections import deque
 from pathlib import Path
 
-from gcspy_protocol.errors import CommandError, LinkError, TargetGone
+from gcspy_protocol.errors import CommandError, DriverError, LinkError, TargetGone
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import (
@@ -77,7 +77,12 @@ class Printer:
 
 
 def _say_end(session: ClientInterpreter) -> None:
-    say_aside(session.state_reason or "the target ended")
+    say_aside(_end_words(session))
+
+
+def _end_words(session: ClientInterpreter) -> str:
+    what = "the driver failed" if session.driver_failed else "the target ended"
+    return session.state_reason or what
 
 
 def print_recording(paths: list[Path], printer: Printer) -> None:
@@ -106,6 +111,7 @@ def print_session(link: ReconnectingLink, printer: Printer) -> None:
     Raises:
         LinkError: The connection was lost, or the server ended the session before so many events.
         TargetGone: The target ended before so many events.
+        DriverError: The driver failed.
     """
     session, before = ClientInterpreter(), None
     waiting: deque[Message] = deque()
@@ -122,10 +128,13 @@ def print_session(link: ReconnectingLink, printer: Printer) -> None:
             say_aside(message.reason)  # nothing changed: it says why no event comes
         state = session.state
         if isinstance(message, State) and message.state is ControlState.ENDED:
-            if printer.shortfall:
-                raise TargetGone(
-                    f"{session.state_reason or 'the target ended'}, after {printer.shortfall}"
+            if message.driver_failed:
+                raise DriverError(
+                    _end_words(session)
+                    + (f", after {printer.shortfall}" if printer.shortfall else "")
                 )
+            if printer.shortfall:
+                raise TargetGone(f"{_end_words(session)}, after {printer.shortfall}")
             _say_end(session)
             return
         if change is None or (

@@ -19,6 +19,7 @@ from enum import Enum
 from types import FrameType
 
 from gcspy_protocol.errors import (
+    DriverError,
     GCspyError,
     LinkError,
     RecordingError,
@@ -57,6 +58,7 @@ class Stopped(Enum):
     SECONDS = "the time that was asked for is over"
     SIGNAL = "stopped by the user"
     TARGET = "the target ended"
+    DRIVER = "the driver failed"
     SERVER = "the server ended the session"
     LOST = "the connection was lost"
     REFUSED = "the server refused it"
@@ -228,6 +230,8 @@ class Recorder:
             except (LinkError, RemoteProtocolError) as lost:
                 stopped, error = Stopped.LOST, lost
             self._close(without_events=error is None)
+            if stopped is Stopped.DRIVER:
+                error = DriverError(self._session.state_reason or stopped.value)
         except RecordingError as unwritable:
             stopped, error = Stopped.UNWRITABLE, unwritable  # the writer has closed what there is
         reason = (
@@ -265,7 +269,7 @@ class Recorder:
                 continue
             self._add(message)
             if isinstance(message, State) and message.state is ControlState.ENDED:
-                return Stopped.TARGET
+                return Stopped.DRIVER if message.driver_failed else Stopped.TARGET
             if self._writer is not None and self._writer.events == max_events:
                 return Stopped.EVENTS
             if until is not None and isinstance(message, Event) and until.holds(self._session):

@@ -4,12 +4,16 @@ What a driver does wrong stays with it: an exception discards the event that it 
 cause of that event, and in the log; the session goes on. A driver that fails several times in a row is given up, and the
 session ends only with its last driver. That the target has ended is no mistake, and ends the session as ever.
 
+Several drivers have a thread each, in which all is done that they do, one at a time: the others wait for one that takes long, and
+give up one that takes too long. A driver alone has the caller's thread and all the time that it wants: nobody waits for it but who can stop it.
+
 Knows drivers and the server; does not know what is read.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +24,7 @@ from gcspy_protocol.model import PauseActsOn
 
 from gcspy_server.drivers import Driver, ServerDescription, SteppedDriver, WaitingDriver
 from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
+from gcspy_server.hosting.driver_thread import DriverHangs, DriverThread
 from gcspy_server.hosting.merged_description import merge
 from gcspy_server.hosting.slow_watch import SLOW_SECS, told_when_slow
 from gcspy_server.interpreter.gather_request import GatherRequest
@@ -32,6 +37,13 @@ MOST_FAULTS = 5
 
 _SOON_SECS = 1.0
 """A step that takes longer is reported if the driver knows why."""
+
+HANG_SECS = 20.0
+"""One of several drivers that is busy for so long is given up, in seconds; what a pause holds does not count, nor what takes
+long for a reason that the driver knows (`Driver.why_slow`)."""
+
+_CLOSE_SECS = 5.0
+"""How long one of several drivers may take to release its target before it is left to itself."""
 
 _WAIT_SECS = 0.02
 """How long one of several drivers that wait for their targets waits, before it is another's turn."""
@@ -46,10 +58,12 @@ class _Member:
     driver: Driver
     label: str
     share: Share
+    thread: DriverThread | None
     server: DriverServer | None = None
     faults: int = 0
     calls: int = 0
     idle_since: float | None = None
+    left_behind: bool = False
 
 
 class DriverGroup:
@@ -59,6 +73,7 @@ class DriverGroup:
         drivers: Each with its name and the package that it is from, for messages.
         share_events: Each driver gathers at the exact events of the others, too. Otherwise an event
             belongs to the driver that makes it.
+        threads: The thread in which each driver was attached, where there are several; none: each gets one.
         time_secs: Monotonic clock.
     """
 
@@ -67,12 +82,17 @@ class DriverGroup:
         drivers: Sequence[tuple[str, str, Driver]],
         *,
         share_events: bool = False,
+        threads: Sequence[DriverThread] = (),
         time_secs: Callable[[], float] = time.monotonic,
     ) -> None:
+        places: Sequence[DriverThread | None] = threads
+        if not threads:
+            alone = len(drivers) == 1
+            places = [None if alone else DriverThread(name) for name, _, _ in drivers]
         described = []
-        for name, package, driver in drivers:
+        for (name, package, driver), thread in zip(drivers, places, strict=True):
             with told_when_slow(f"{label_of(name, package)}: describe", _log.warning):
-                found = _called(name, package, "describe", driver.describe)
+                found = _called(name, package, "describe", driver.describe, thread)
             if not isinstance(found, ServerDescription):
                 raise DriverError(
                     f"{label_of(name, package)}: describe returned {_kind_of(found)}, not a ServerDescription"
@@ -84,8 +104,8 @@ class DriverGroup:
             described.append((name, found))
         self._description, shares = merge(described)
         self._members = [
-            _Member(driver, label_of(name, package), share)
-            for (name, package, driver), share in zip(drivers, shares, strict=True)
+            _Member(driver, label_of(name, package), share, thread)
+            for (name, package, driver), share, thread in zip(drivers, shares, places, strict=True)
         ]
         self._all = tuple(self._members)
         self._share_events = share_events
@@ -94,7 +114,8 @@ class DriverGroup:
         self._server: Server | None = None
         self._clock_asked = self._clock_counts = self._clock_left_out = False
         self._clock_request: GatherRequest | None = None
-        self._running: tuple[_Member, float] | None = None
+        self._running: list[tuple[_Member, float]] = []  # the last one was called by the one before
+        self._open = True
         self.given_up: list[str] = []
 
     def describe(self) -> ServerDescription:
@@ -114,9 +135,11 @@ class DriverGroup:
             member.server = DriverServer(server, member.share, clock)
             try:
                 with told_when_slow(f"{member.label}: open", _log.warning):
-                    member.driver.open(member.server)
+                    self._call(member, partial(member.driver.open, member.server))
             except TargetError:
                 raise
+            except DriverHangs:
+                self._leave_behind(member, "open")
             except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
                 self._give_up(member, fault_text("open", error))
 
@@ -228,12 +251,19 @@ class DriverGroup:
         return True
 
     def close(self) -> None:
-        """Have each driver release its target."""
-        for member in self._all:
+        """Have each driver release its target. May be called twice."""
+        closing, self._open = self._all if self._open else (), False
+        for member in closing:
+            if member.left_behind:
+                continue
             try:
-                member.driver.close()
+                self._call(member, member.driver.close, most_secs=_CLOSE_SECS)
+            except DriverHangs:
+                _log.warning("%s: close takes longer than %g s", member.label, _CLOSE_SECS)
             except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code; the others are to be closed too
                 _log.warning("%s: %s", member.label, fault_text("close", error))
+            if member.thread is not None:
+                member.thread.end()
 
     def notice(self) -> str:
         """Say which drivers were given up, show nothing, or hang; empty: all is well. May be called in any thread."""
@@ -246,20 +276,21 @@ class DriverGroup:
 
     def slow_text(self) -> str:
         """Say which driver has been busy for too long now; empty: none. May be called in any thread."""
-        running, server, now = self._running, self._server, self._time_secs()
+        server, now = self._server, self._time_secs()
         if server is None:
             return ""
         for one in tuple(self._members):
             idle = one.idle_since
             if idle is not None and not server.holding and now - idle >= SLOW_SECS:
                 return f"{one.label}: no event for {SLOW_SECS:g} s of ticks"
-        if running is None:
+        running = self._running[-1:]
+        if not running:
             return ""
-        member, since = running
+        member, since = running[0]
         if server.holding:  # a pause is no work
-            self._running = member, self._time_secs()
+            self._running = [(one, now) for one, _ in self._running]
             return ""
-        elapsed = self._time_secs() - since
+        elapsed = now - since
         if elapsed >= _SOON_SECS and (reason := _reason(member.driver)):
             return f"{member.label}: {reason}"
         if elapsed < SLOW_SECS:
@@ -277,9 +308,11 @@ class DriverGroup:
         """Let a driver do something; whatever it raises is dealt with here."""
         if member not in self._members:
             return
-        self._running = member, self._time_secs()
+        self._running = [*self._running, (member, self._time_secs())]
         try:
-            step()
+            self._call(member, step)
+        except DriverHangs:
+            self._leave_behind(member, what)
         except TargetGone:
             self._leave_event(member)
             raise
@@ -296,11 +329,67 @@ class DriverGroup:
                 event = server.events[server.share.events[server.open_event]].name
                 self._fail(member, f"{what} began event {event!r} and did not finish it")
             elif what != "notice":
-                member.faults = 0
+                self._recover(member)
             if what == "tick" and server is not None:
                 self._note_calls(member, server.calls)
         finally:
-            self._running = None
+            self._running = self._running[:-1]
+
+    def _call(
+        self, member: _Member, function: Callable[[], None], *, most_secs: float | None = None
+    ) -> None:
+        """Call a function of a driver: in its thread if it has one, and there for `HANG_SECS` at most if not said otherwise.
+
+        Raises:
+            DriverHangs: It took too long.
+        """
+        if member.thread is None:
+            function()
+        else:
+            member.thread.call(
+                function,
+                most_secs=HANG_SECS if most_secs is None else most_secs,
+                pauses=partial(self._may_take_long, member),
+            )
+
+    def _may_take_long(self, member: _Member) -> bool:
+        """Whether a driver that has not returned waits for a client or another driver that it called, or knows why it is slow."""
+        running = self._running[-1:]
+        held = self._server is not None and self._server.holding
+        calls_another = bool(running and running[0][0] is not member)
+        return held or calls_another or bool(_reason(member.driver))
+
+    def _recover(self, member: _Member) -> None:
+        """Note that a driver did what it should."""
+        if member.faults and member.server is not None:
+            for space in member.server.own_spaces:
+                space.tell("")
+        member.faults = 0
+
+    def _leave_behind(self, member: _Member, what: str) -> None:
+        """Give up a driver that has not returned; whatever it does when it goes on reaches nobody.
+
+        Raises:
+            DriverError: It was the last one.
+        """
+        member.left_behind = True
+        text = f"{what} takes longer than {HANG_SECS:g} s"
+        _log.warning("%s: %s", member.label, text)
+        self._leave_event(member, f"{member.label}: {text}")
+        if member.server is not None:
+            member.server.leave_session()
+        # Its target must not be held for ever; the driver's own thread is not to be had.
+        threading.Thread(
+            target=self._release, args=(member,), name="gcspy driver that hangs", daemon=True
+        ).start()
+        self._give_up(member, text)
+
+    @staticmethod
+    def _release(member: _Member) -> None:
+        try:
+            member.driver.close()
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code
+            _log.warning("%s: %s", member.label, fault_text("close", error))
 
     def _note_calls(self, member: _Member, calls: int) -> None:
         """Note whether a tick of a driver had anything to do with an event."""
@@ -391,10 +480,20 @@ def _kind_of(found: object) -> str:
     return "None" if found is None else f"a {type(found).__name__}"
 
 
-def _called(name: str, package: str, what: str, function: Callable[[], object]) -> object:
+def _called(
+    name: str,
+    package: str,
+    what: str,
+    function: Callable[[], object],
+    thread: DriverThread | None,
+) -> object:
     try:
-        return function()
+        return function() if thread is None else thread.call(function, most_secs=HANG_SECS)
     except TargetError:
         raise
+    except DriverHangs:
+        raise DriverError(
+            f"{label_of(name, package)}: {what} takes longer than {HANG_SECS:g} s"
+        ) from None
     except (Exception, SystemExit) as error:  # somebody else's code
         raise DriverError(f"{label_of(name, package)}: {fault_text(what, error)}") from error

@@ -140,6 +140,16 @@ class DriverServer(Server):
         """The spaces of this driver."""
         return tuple(self.own_spaces)
 
+    def leave_session(self) -> None:
+        """Have nothing that the driver does from now on reach the session: it hangs, and may go on at any time.
+
+        The session keeps copies of its spaces; the driver's calls go to a server that nobody watches.
+        """
+        self.own_spaces = [self._core.detach_space(space) for space in self.own_spaces]
+        self._session = Server(self.name, events=self.events)
+        self._core = self._session._core
+        self._clock = self._request = self.open_event = None
+
     # ------------------------------------------------------------------- events
 
     def should_transmit(self, event: int) -> GatherRequest | None:

@@ -270,6 +270,19 @@ class Core:
             )
         del self._spaces[space.id]
 
+    def detach_space(self, space: ServerSpace) -> ServerSpace:
+        """Keep a copy of a space in its place: whatever its driver still does to it is seen by nobody.
+
+        Returns:
+            The copy.
+        """
+        twin = space._copy()
+        with self._encoding:
+            self._spaces[space.id] = twin
+            if space.id in self._senders:
+                self._senders[space.id].space = twin
+        return twin
+
     def publish(self) -> None:
         """Tell clients of spaces that were added or removed."""
         with self._encoding:
@@ -608,9 +621,9 @@ class Core:
         self._observers.append(observer)
         self.live = True
 
-    def end(self, reason: str) -> None:
-        """The target is gone."""
-        self.flow.end(reason)
+    def end(self, reason: str, *, driver_failed: bool = False) -> None:
+        """The target is gone, or the driver failed."""
+        self.flow.end(reason, driver_failed=driver_failed)
 
     def wait_for_client(self, timeout_secs: float | None) -> bool:
         """Wait until a client is connected."""

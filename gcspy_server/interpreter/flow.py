@@ -130,11 +130,11 @@ class Flow:
         with self._changed:
             self._move((ControlState.RUNNING, ControlState.PAUSED), ControlState.PAUSING, "step")
 
-    def end(self, reason: str) -> None:
-        """The target is gone."""
+    def end(self, reason: str, *, driver_failed: bool = False) -> None:
+        """The target is gone, or the driver failed."""
         with self._changed:
             before = (ControlState.RUNNING, ControlState.PAUSING, ControlState.PAUSED)
-            self._move(before, ControlState.ENDED, reason)
+            self._move(before, ControlState.ENDED, reason, driver_failed=driver_failed)
 
     def will_hold(self, event_filter: EventFilter, *, trigger: str = "") -> bool:
         """Decide, before an event is handed over, whether the target is paused after it.
@@ -207,11 +207,18 @@ class Flow:
                     (ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent"
                 )
 
-    def _move(self, before: tuple[ControlState, ...], after: ControlState, reason: str) -> bool:
+    def _move(
+        self,
+        before: tuple[ControlState, ...],
+        after: ControlState,
+        reason: str,
+        *,
+        driver_failed: bool = False,
+    ) -> bool:
         """Change the state, with the condition held, if it is one of those it may come from."""
         if self._state.state not in before:
             return False
-        self._state = State(state=after, reason=reason)
+        self._state = State(state=after, reason=reason, driver_failed=driver_failed)
         self._post(self._state)
         self._changed.notify_all()
         return True

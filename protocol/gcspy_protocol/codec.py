@@ -263,7 +263,11 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
         case m.EpochEnd():
             return FrameType.EPOCH_END, {"epoch": message.epoch}
         case m.State():
-            return FrameType.STATE, {"state": message.state.value, "reason": message.reason}
+            return FrameType.STATE, {
+                "state": message.state.value,
+                "reason": message.reason,
+                **({"driver_failed": True} if message.driver_failed else {}),
+            }
         case m.Filters():
             return FrameType.FILTERS, _filters(message.filters)
         case m.Clients():
@@ -690,7 +694,11 @@ def _bare(message: Message) -> Decoder:
 
 def _state(header: Header, payload: bytes, limits: Limits) -> Message:
     f = _fields(header, payload, limits)
-    return m.State(state=f.choice("state", ControlState), reason=f.text("reason", ""))
+    return m.State(
+        state=f.choice("state", ControlState),
+        reason=f.text("reason", ""),
+        driver_failed=f.flag("driver_failed", False),
+    )
 
 
 def _missed(header: Header, payload: bytes, limits: Limits) -> Message:

@@ -335,6 +335,7 @@ class ClientInterpreter:
         counters: Occurrences per kind of event; filtered ones count.
         state: State of the control flow.
         state_reason: Why.
+        driver_failed: Whether it ended because the driver failed.
         filters: The event filters in force, by event id.
         clients: Who is connected, with controller and successor.
         missed_total: Events that this client missed.
@@ -356,6 +357,7 @@ class ClientInterpreter:
         self.mode: Mode | None = None
         self.state = ControlState.RUNNING
         self.state_reason = ""
+        self.driver_failed = False
         self.filters: dict[int, EventFilter] = {}
         self.clients = m.Clients(clients=())
         self.missed_total = 0
@@ -536,6 +538,7 @@ class ClientInterpreter:
                 self.counters = message.counts
             case m.State():
                 self.state, self.state_reason = message.state, message.reason
+                self.driver_failed = message.driver_failed
             case m.Filters():
                 self.filters = {f.event: f for f in message.filters}
             case m.Clients():

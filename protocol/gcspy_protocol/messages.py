@@ -432,10 +432,17 @@ class Counters:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class State:
-    """State of the control flow; `reason` says why (``event filter``, ``trigger``, ``target exited``)."""
+    """State of the control flow.
+
+    Attributes:
+        state: The state.
+        reason: Why, for a human: ``event filter``, ``trigger``, ``target exited``.
+        driver_failed: Whether it ended because the driver failed; the target may run on.
+    """
 
     state: ControlState
     reason: str = ""
+    driver_failed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

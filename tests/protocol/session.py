@@ -345,6 +345,7 @@ def _assert_said(client: ClientInterpreter, truth: Truth) -> None:
                 assert client.counters == message.counts
             case m.State():
                 assert (client.state, client.state_reason) == (message.state, message.reason)
+                assert client.driver_failed == message.driver_failed
             case m.Filters():
                 assert client.filters == {f.event: f for f in message.filters}
             case m.Clients():

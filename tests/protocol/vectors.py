@@ -143,6 +143,7 @@ def to_json(value: Any) -> Any:
 
 
 _LATER = {
+    "driver_failed",
     "names_from",
     "stopped_nanos",
     "waited_nanos",
@@ -439,6 +440,11 @@ def _session_messages() -> Iterator[tuple[str, str, Message]]:
             f"The session is {state.value}.",
             m.State(state=state, reason="why"),
         )
+    yield (
+        "state-driver_failed",
+        "The session is ended, because the driver failed.",
+        m.State(state=ControlState.ENDED, reason="why", driver_failed=True),
+    )
     yield "filters", "What is in force, for everybody.", m.Filters(filters=filters)
     yield (
         "clients",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from gcspy_protocol.connection import Connection
 from gcspy_protocol.errors import DriverError
-from gcspy_protocol.messages import Event, State
-from gcspy_protocol.model import ControlState, PauseActsOn
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.messages import Event, Hello, State
+from gcspy_protocol.model import ControlState, PauseActsOn, Role
 
 from gcspy_server.api import (
     AttachOptions,
@@ -24,6 +26,16 @@ from gcspy_server.api import (
 )
 from gcspy_server.hosting.driver_group import MOST_FAULTS, DriverGroup
 from gcspy_server.sampler import run_driver
+
+_OPENED: list[DriverGroup] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Close what a test opened: several drivers have threads."""
+    yield
+    while _OPENED:
+        _OPENED.pop().close()
 
 
 class Made(Driver):
@@ -66,6 +78,7 @@ def fill(driver: Made) -> None:
 
 def session(*drivers: Made) -> tuple[DriverGroup, Server, list[Event]]:
     group = DriverGroup([(f"d{n}", "package 1", one) for n, one in enumerate(drivers)])
+    _OPENED.append(group)
     server = group.describe().server()
     group.open(server)
     events: list[Event] = []
@@ -75,6 +88,10 @@ def session(*drivers: Made) -> tuple[DriverGroup, Server, list[Event]]:
 
 def raises(driver: Made) -> None:
     driver.stream.data[:] = 3
+    raise RuntimeError("boom")
+
+
+def raises_at_once(_driver: Made) -> None:
     raise RuntimeError("boom")
 
 
@@ -141,6 +158,7 @@ def test_a_driver_that_fails_again_and_again_is_given_up_and_the_session_ends_wi
     assert len(events) == MOST_FAULTS
     assert server._core.flow.ended
     assert "boom" in server._core.flow.state.reason
+    assert server._core.flow.state.driver_failed
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["it leads", "it follows"])
@@ -237,6 +255,7 @@ def stepped_session(
     group = DriverGroup(
         [(one.title, "package 1", one) for one in drivers], share_events=share_events
     )
+    _OPENED.append(group)
     server = group.describe().server()
     group.open(server)
     events: list[tuple[str, list[str]]] = []
@@ -402,3 +421,138 @@ def test_a_driver_whose_ticks_make_no_event_is_reported() -> None:
     driver.idle = False
     group.tick()
     assert group.slow_text() == ""
+
+
+@pytest.mark.parametrize("names", [("bad", "good"), ("bad",)], ids=["with another", "alone"])
+def test_a_driver_that_raises_before_it_fills_anything_is_told_in_its_space(
+    names: tuple[str, ...],
+) -> None:
+    do: list[Any] = [raises_at_once, fill]
+
+    def gather(one: Made) -> None:
+        do.pop(0)(one)
+
+    bad = Made(gather, "bad")
+    group, server, _ = session(*(bad, Made(fill, "good"))[: len(names)])
+    state, connection = ClientInterpreter(), Connection(Role.CLIENT)
+    connection.send(Hello(client="hearer"))
+
+    def take(data: bytes) -> None:
+        connection.receive_data(data)
+        for message in connection.messages():
+            state.apply(message)
+
+    server.deliver_to(take)
+    group.tick()
+    assert "boom" in bad.space.told_info
+    told = {one.space.name: one.info for one in state.spaces.values()}
+    assert told["bad"].startswith("not gathered: driver d0 (package 1): tick failed: RuntimeError")
+    group.tick()
+    assert bad.space.told_info == ""
+
+
+class Hanging:
+    """Gathers that do not return until they are let go, and then go on filling what they have."""
+
+    def __init__(self) -> None:
+        self.go_on, self.went_on, self.closed = (threading.Event() for _ in range(3))
+
+    def gather(self, driver: Made) -> None:
+        fill(driver)
+        values, space = driver.stream.data, driver.space
+        self.go_on.wait(60)
+        values[:] = 99
+        space.resize(StringNames(["x"]))
+        driver.server.add_space("another", names=StringNames(["y"]))
+        driver.server.finish(0)
+        self.went_on.set()
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["it leads", "it follows"])
+def test_a_driver_that_hangs_is_given_up_and_what_it_does_later_reaches_nobody(
+    first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gcspy_server.hosting.driver_group.HANG_SECS", 0.1)
+    hanging = Hanging()
+    bad, good = Made(hanging.gather, "bad"), Made(fill, "good")
+    monkeypatch.setattr(bad, "close", hanging.closed.set)
+    group, server, events = session(*((bad, good) if first else (good, bad)))
+    label = "driver d0" if first else "driver d1"
+    try:
+        for _ in range(3):
+            group.tick()
+            assert good.stream.gathered
+        assert len(events) == 3
+        assert hanging.closed.wait(60), "its target is released"
+        assert group.given_up == [f"{label} (package 1) was given up: tick takes longer than 0.1 s"]
+        assert group.given_up[0] in group.notice()
+        (left,) = (one for one in server.spaces if one.name == "bad")
+        assert left.told_info == group.given_up[0]
+        hanging.go_on.set()
+        assert hanging.went_on.wait(60)
+        group.tick()
+        assert [one.name for one in server.spaces] == (
+            ["bad", "good"] if first else ["good", "bad"]
+        )
+        assert left.count == 2
+        assert 99 not in left.streams[0].data
+        assert server.counts() == (4,)
+    finally:
+        hanging.go_on.set()
+
+
+def test_a_driver_that_hangs_at_its_own_event_and_one_that_it_calls_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one that does not return is given up, not the one that waits for it."""
+    monkeypatch.setattr("gcspy_server.hosting.driver_group.HANG_SECS", 0.4)
+    go_on = threading.Event()
+    first, second = Stepped("first"), Stepped("second")
+    group, _, events = stepped_session(first, second, share_events=True)
+    monkeypatch.setattr(first, "gather", lambda _request: go_on.wait(60))
+    second.exact = 1
+    try:
+        group.tick()
+        group.tick()
+        assert [one.partition(" was ")[0] for one in group.given_up] == ["driver first (package 1)"]
+        assert events[-1] == ("Clock", ["second"])
+    finally:
+        go_on.set()
+
+
+def test_a_driver_that_is_held_by_a_pause_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gcspy_server.hosting.driver_group.HANG_SECS", 0.1)
+    first, second = Stepped("first", PauseActsOn.PROGRAM), Stepped("second")
+    group, server, _ = stepped_session(first, second)
+    flow = server._core.flow
+    flow.pulse()
+    flow.set_controlled(True)
+    looks = iter(range(4))
+    flow.let_go_when(lambda: "" if next(looks, None) is not None else "the test has seen it")
+    flow.pause()
+    first.exact = 1
+    group.tick()
+    assert not group.given_up
+
+
+def test_each_of_several_drivers_is_called_in_one_thread() -> None:
+    seen: dict[str, set[int]] = {"one": set(), "other": set()}
+
+    def note(driver: Made) -> None:
+        seen[driver.title].add(threading.get_ident())
+        fill(driver)
+
+    class Noting(Made):
+        def open(self, server: Server) -> None:
+            super().open(server)
+            seen[self.title].add(threading.get_ident())
+
+        def close(self) -> None:
+            seen[self.title].add(threading.get_ident())
+
+    group, _, _ = session(Noting(note, "one"), Noting(note, "other"))
+    group.tick()
+    group.tick()
+    group.close()
+    assert [len(threads) for threads in seen.values()] == [1, 1]
+    assert not seen["one"] & seen["other"]

@@ -13,7 +13,15 @@ from enum import Enum
 
 from gcspy_protocol.model import ControlState, Mode, PauseActsOn
 
-__all__ = ["LinkPhase", "LinkStatus", "flow_words", "mode_words", "pause_words", "retry_delay_secs"]
+__all__ = [
+    "LinkPhase",
+    "LinkStatus",
+    "end_words",
+    "flow_words",
+    "mode_words",
+    "pause_words",
+    "retry_delay_secs",
+]
 
 
 class LinkPhase(Enum):
@@ -72,14 +80,21 @@ def pause_words(acts_on: PauseActsOn) -> str:
     }[acts_on]
 
 
-def flow_words(state: ControlState, acts_on: PauseActsOn, reason: str) -> str:
+def end_words(*, driver_failed: bool) -> str:
+    """Why a session has ended, as a sentence without its full stop."""
+    return "The driver has failed" if driver_failed else "The target has ended"
+
+
+def flow_words(
+    state: ControlState, acts_on: PauseActsOn, reason: str, *, driver_failed: bool = False
+) -> str:
     """The state of the control flow as a phrase: ``Sampling paused``."""
     what = pause_words(acts_on).capitalize()
     phrase = {
         ControlState.RUNNING: f"{what} running",
         ControlState.PAUSING: f"{what} about to pause",
         ControlState.PAUSED: f"{what} paused",
-        ControlState.ENDED: "Target ended",
+        ControlState.ENDED: "Driver failed" if driver_failed else "Target ended",
     }[state]
     return f"{phrase} · {reason}" if reason else phrase
 

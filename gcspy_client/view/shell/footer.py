@@ -7,7 +7,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gcspy_client.model.session import Session
-from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, flow_words, pause_words
+from gcspy_client.model.shell.link_status import (
+    LinkPhase,
+    LinkStatus,
+    end_words,
+    flow_words,
+    pause_words,
+)
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.elided_label import ElidedLabel
@@ -90,7 +96,12 @@ class Footer(QWidget):
         known = interpreter.welcome is not None
         words, tone = "", "dim"
         if known and live:
-            words = flow_words(state, interpreter.pause_acts_on, interpreter.state_reason)
+            words = flow_words(
+                state,
+                interpreter.pause_acts_on,
+                interpreter.state_reason,
+                driver_failed=interpreter.driver_failed,
+            )
             tone = {ControlState.RUNNING: "good", ControlState.ENDED: "error"}.get(state, "warning")
         elif known:
             words, tone = "What was received last", "warning"
@@ -103,7 +114,7 @@ class Footer(QWidget):
         if status.phase is not LinkPhase.LIVE:
             return "Not connected."
         if self._session.live.state is ControlState.ENDED:
-            return "The target has ended."
+            return f"{end_words(driver_failed=self._session.live.driver_failed)}."
         return "Only the client in control may pause: Session ▸ Take control."
 
     def _paint_state(self, words: str, tone: str) -> None:

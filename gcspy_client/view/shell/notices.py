@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gcspy_client.model.session import Session
-from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, end_words
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 
@@ -40,7 +40,8 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
             return title, Lines(*(part for part in parts if part)), True, True
         case LinkPhase.LIVE:
             if session.live.state is ControlState.ENDED:
-                return "The target has ended", _sentence(session.live.state_reason), False, True
+                title = end_words(driver_failed=session.live.driver_failed)
+                return title, _sentence(session.live.state_reason), False, True
             name = session.live.welcome.server if session.live.welcome is not None else "the server"
             text = (
                 f"{name} is connected; tiles appear with its next event. If none comes, look whether it is paused, or whether event "
@@ -58,8 +59,9 @@ def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
         LinkPhase.ENDED,
     ):
         reason = session.live.state_reason
+        what = end_words(driver_failed=session.live.driver_failed)
         return (
-            f"The target has ended{f': {reason}' if reason else ''}. What was received last stays here. {_WHAT_NEXT}",
+            f"{what}{f': {reason}' if reason else ''}. What was received last stays here. {_WHAT_NEXT}",
             "warning",
         )
     if status.phase is LinkPhase.LIVE:

@@ -24,7 +24,7 @@ from gcspy_client.model.panels.trigger_list import (
     operand_words,
 )
 from gcspy_client.model.session import Session
-from gcspy_client.model.shell.link_status import LinkPhase
+from gcspy_client.model.shell.link_status import LinkPhase, end_words
 from gcspy_client.view.time.bookmarks import BookmarkStore
 from gcspy_client.view.time.timeline import Flag
 
@@ -88,7 +88,7 @@ class TriggerManager(QObject):
             return "Not connected."
         live = self._session.live
         if live.state is ControlState.ENDED:
-            return "The target has ended."
+            return f"{end_words(driver_failed=live.driver_failed)}."
         if live.is_controller():
             return ""
         if self._session.is_playback:

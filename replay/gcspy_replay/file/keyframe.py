@@ -52,7 +52,13 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
     messages.append(m.EpochEnd(epoch=session.epoch))
     if session.filters:
         messages.append(m.Filters(filters=tuple(session.filters.values())))
-    messages.append(m.State(state=session.state, reason=session.state_reason))
+    messages.append(
+        m.State(
+            state=session.state,
+            reason=session.state_reason,
+            driver_failed=session.driver_failed,
+        )
+    )
     messages.append(m.Counters(counts=session.counters))
     if session.triggers.triggers or session.triggers.fired:
         messages.append(session.triggers)

@@ -432,15 +432,23 @@ def test_every_button_says_what_it_does(window: MainWindow) -> None:
         assert button.text()
 
 
-def test_the_end_of_the_target_is_still_told_when_the_server_has_gone_too(
-    window: MainWindow,
+@pytest.mark.parametrize(
+    ("driver_failed", "told"),
+    [
+        (False, "The target has ended: process 4711 exited"),
+        (True, "The driver has failed: process 4711 exited"),
+    ],
+)
+def test_the_end_of_the_session_is_still_told_when_the_server_has_gone_too(
+    window: MainWindow, driver_failed: bool, told: str
 ) -> None:
-    window.take([m.State(state=ControlState.ENDED, reason="process 4711 exited")])
+    reason = "process 4711 exited"
+    window.take([m.State(state=ControlState.ENDED, reason=reason, driver_failed=driver_failed)])
     window.link.status = LinkStatus(
         phase=LinkPhase.ENDED, address="unix:/test.sock", message="goodbye"
     )
     window.settle()
-    assert "The target has ended: process 4711 exited" in window.session_part.banner.text.text()
+    assert told in window.session_part.banner.text.text()
 
 
 def test_before_the_first_event_of_another_session_all_its_streams_can_be_chosen(

@@ -260,7 +260,7 @@ def test_a_faulty_driver_is_told_of_everywhere_and_no_session_is_lost(
     qtbot.waitUntil(settled, timeout=PATIENCE_MILLIS)
     told = tells(words(window))
     live = window.session.live.welcome is not None
-    if live and not fault.hangs:
+    if live and (not fault.hangs or name == "gather_hangs"):  # that one is given up
         before = window.session.events_seen
         qtbot.waitUntil(lambda: window.session.events_seen > before + 3, timeout=PATIENCE_MILLIS)
     assert "Traceback" not in words(window)
