@@ -62,7 +62,7 @@ def require_window() -> None:
     require_gui()
     if not has_display():
         raise CommandError(
-            "there is no display here: use `gcspy tail`, `gcspy screenshot`, or `gcspy attach PID --no-window "
+            "there is no display: use `gcspy tail`, `gcspy screenshot`, or `gcspy attach PID --no-window "
             "--listen HOST:PORT` here and `gcspy view HOST:PORT` on your desktop",
             exit_code=ExitCode.MISSING_PART,
         )

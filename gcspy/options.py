@@ -88,7 +88,7 @@ def sampling_options(function: F) -> F:
         default=2,
         show_default=True,
         metavar="N",
-        help="How much is read at each event: 1, only what takes constant time; 2, small structures; 3, objects; 4, references. A driver without this level uses the nearest one.",
+        help="Amount of data read at each event. 1: only what takes constant time; 2: small structures; 3: objects; 4: references. A driver without this level uses the nearest one.",
     )
     budget = click.option(
         "--budget",
@@ -114,7 +114,7 @@ def class_options(function: F) -> F:
         "--successor",
         default="",
         metavar="NAME",
-        help="Participant who takes over control if this connection is lost.",
+        help="Participant who receives control if this connection is lost.",
     )
     return name(successor(function))
 
@@ -126,14 +126,14 @@ def trace_options(function: F) -> F:
         "tile_bytes",
         type=amount_of,
         metavar="SIZE",
-        help="Object traces: bytes per tile, such as 512 or 64kB. Default: about 4,096 tiles for the heap.",
+        help="Object traces: bytes per tile, such as 512 or 64kB. Default: a size that gives about 4,096 tiles.",
     )
     every = click.option(
         "--every",
         "clock_bytes",
         type=amount_of,
         metavar="SIZE",
-        help="Object traces: allocated bytes between two events. Default: about 256 events in all.",
+        help="Object traces: bytes allocated between two events. Default: a value that gives about 256 events.",
     )
     return tile(every(function))
 
@@ -157,8 +157,7 @@ mode_option = click.option(
     type=click.Choice(["passive", "stopped"]),
     default="passive",
     show_default=True,
-    help="passive: read memory while the program runs; values that change during the read are shown "
-    "as unknown. stopped: stop all threads while the pools are copied.",
+    help="passive: read memory while the program runs, and show values that change during the read as unknown. stopped: stop all threads while memory is copied.",
 )
 
 
@@ -169,8 +168,7 @@ def driver_option(function: F) -> F:
         "drivers",
         multiple=True,
         metavar="NAME",
-        help="Use this driver. Repeatable: several drivers share one session, and the first one leads. "
-        "Default: the one that knows the process best. `gcspy ps` lists the drivers of each process.",
+        help="Use this driver. Repeatable: several drivers share one session, and the first sets its clock. Default: the most specific driver. `gcspy ps` lists the drivers of each process.",
     )(function)
 
 
@@ -181,13 +179,12 @@ def driver_options(function: F) -> F:
         "driver_values",
         multiple=True,
         metavar="[DRIVER.]NAME=VALUE",
-        help="Set an option that the driver declares. Repeatable. `gcspy drivers NAME` lists them.",
+        help="Set a driver option. Repeatable. `gcspy drivers NAME` lists the options.",
     )
     share = click.option(
         "--share-events",
         is_flag=True,
-        help="With several drivers: each one also reads at the exact events of the others. "
-        "Default: an exact event belongs to the driver that reports it.",
+        help="With several drivers: all drivers read at every exact event. Default: only the driver that reports an exact event reads at it.",
     )
     return driver_option(values(share(function)))
 
@@ -195,9 +192,7 @@ def driver_options(function: F) -> F:
 inject_option = click.option(
     "--inject",
     type=click.Choice(["auto", "agent", "remote-exec", "gdb"]),
-    help="Load a stub into the process, for exact events. agent: a JVM loads a small library; "
-    "remote-exec: Python 3.14 or later is asked to run a file; gdb: Python is stopped briefly and "
-    "runs the file; auto: agent or remote-exec, or no stub where neither is possible.",
+    help="Load a stub into the process, for exact events. agent: load a small library into a JVM; remote-exec: run a file in Python 3.14 or later; gdb: stop Python briefly with a debugger and run the file; auto: agent or remote-exec if possible, otherwise no stub.",
 )
 
 
@@ -208,7 +203,7 @@ def refuse_both(inject: str | None, mode: str) -> None:
         click.UsageError: Both were given.
     """
     if inject and mode != "passive":
-        raise click.UsageError("--mode stopped is for a program without a stub: leave out --inject")
+        raise click.UsageError("--mode stopped is for programs without a stub: omit --inject")
 
 
 theme_option = click.option(
@@ -230,7 +225,7 @@ reconnect_option = click.option(
 token_option = click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with the access token for TCP. Default: GCSPY_TOKEN, then a prompt.",
+    help="File that contains the access token for TCP. Default: the variable GCSPY_TOKEN, then a prompt.",
 )
 """The token itself is never an option: command lines are seen by every user of a machine."""
 
@@ -295,7 +290,7 @@ def new_file_option(what: str) -> Callable[[F], F]:
             type=click.Path(dir_okay=False, path_type=Path),
             help=what,
         )
-        force = click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+        force = click.option("--force", is_flag=True, help="Overwrite an existing file.")
         return output(force(function))
 
     return both

@@ -417,8 +417,7 @@ class Link(QObject):
             self._end(
                 LinkPhase.FAILED,
                 f"the server at {self._address} cannot prove that it knows the token ({error})",
-                "the token was not sent: ask who started the server whether this is its address, and give its token "
-                "with --token-file or GCSPY_TOKEN, or in Connect…",
+                "the token was not sent: check the address with the person who started the server, and give its token with --token-file or GCSPY_TOKEN, or in Connect…",
             )
         elif isinstance(error, VersionMismatch):
             self._end(LinkPhase.FAILED, "another protocol version", str(error))
@@ -433,7 +432,7 @@ class Link(QObject):
         """Leave the server a line for its log: who guards a session sees that somebody has another token."""
         why = Error(
             code=ErrorCode.TOKEN,
-            message="wrong token: the server's proof does not fit this client's",
+            message="wrong token: the server's proof does not match this client's token",
             fatal=True,
         )
         if self._socket is not None:

@@ -43,7 +43,7 @@ __all__ = ["command"]
 @click.option(
     "--no-window",
     is_flag=True,
-    help="Serve without a window. Clients connect with `gcspy view` or `gcspy tail`.",
+    help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
 @click.option(
     "--listen",
@@ -57,9 +57,8 @@ __all__ = ["command"]
     type=CONDITION,
     multiple=True,
     metavar="CONDITION",
-    help="Pause at the event at which this condition becomes true, such as "
-    "'sum(\"pymalloc arenas\".Used) > 1GiB'. Repeatable. Without a client in control, as with --no-window before one takes it, "
-    "it fires and pauses nothing.",
+    help="Pause when this condition becomes true, such as "
+    "'sum(\"pymalloc arenas\".Used) > 1GiB'. Repeatable. A trigger pauses only while a client is in control; otherwise it is only reported.",
 )
 @driver_options
 @inject_option

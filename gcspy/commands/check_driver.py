@@ -60,7 +60,7 @@ class _Check:
             return text
         if waited_secs < _MOST_SECS:
             return ""
-        return f"driver {self._name}: it has not shown {_TICKS} events within {_MOST_SECS:g} s"
+        return f"driver {self._name}: it did not complete {_TICKS} events within {_MOST_SECS:g} s"
 
     def run(self) -> None:
         """Run it, and keep what it raises."""
@@ -98,7 +98,7 @@ class _Check:
                     say(f"    {stream.name}: {gathered}")
             if not server.spaces:
                 raise DriverError(
-                    f"driver {self._name}: it adds no spaces, so nothing of it can be seen"
+                    f"driver {self._name}: it adds no spaces, so there is nothing to show"
                 )
             faults = [cause for cause in causes if cause.startswith(f"driver {self._name}")]
             if faults:

@@ -41,13 +41,13 @@ _NUMBER = click.IntRange(1)
     "--by",
     type=click.Choice(_BY),
     default=None,
-    help="How events of A and B are matched: by event number, by the n-th event of the same kind, by time since the start, by time of day, or by a clock of the program such as allocated bytes.",
+    help="Match events of A and B by event number, by the n-th event of the same kind, by time since the start, by time of day, or by a clock of the program such as allocated bytes.",
 )
 @click.option(
     "--tiles",
     type=click.Choice(["address", "place"]),
     default=None,
-    help="How tiles are matched. Default: by address if both recordings are of one process, otherwise by position.",
+    help="Match tiles by address or by position. Default: by address if both recordings are of one process, otherwise by position.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -66,9 +66,7 @@ def command(
     minus A. A window shows it tile by tile: `gcspy replay A --compare B`.
     """
     if by is not None and (event is None or other is not None):
-        raise click.UsageError(
-            "--by finds the event of B that belongs to --event; --other names it"
-        )
+        raise click.UsageError("--by and --other both select the event of B: use one of them")
     with opened((left,)) as one, opened((right,)) as two:
         first, second = _numbers(one, two, event, other, by or "number")
         facts = facts_of(one, two, first, second, tiles)
@@ -108,7 +106,7 @@ def _counterpart(one: Recording, two: Recording, number: int, by: str) -> int:
     found = counterpart(sides[0], sides[1], number, Alignment(matching))
     if found is None:
         raise CommandError(
-            f"B has no event that belongs to event {number} of A, by {matching.value}: name it with --other"
+            f"B has no event that matches event {number} of A by {matching.value}: name one with --other"
         )
     return found
 
@@ -259,7 +257,7 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
         side = facts[letter]
         name = f", {side['name']} #{side['occurrence']:,}" if side["name"] else ""
         lines.append(f"{letter.upper()}  event {side['event']:,}{name}  of  {side['server']}")
-    lines.append(f"tiles paired by {facts['tiles_by']}; the difference is B less A")
+    lines.append(f"tiles matched by {facts['tiles_by']}; the difference is B minus A")
     for space in facts["spaces"]:
         before, after = space["tiles"]
         lines += [
@@ -286,7 +284,7 @@ def lines_of(facts: dict[str, Any]) -> list[str]:
 def _line(stream: dict[str, Any]) -> str:
     unit = f" {stream['unit']}" if stream["unit"] else ""
     if stream["net"] is None:
-        words = [f"{stream['changed']:,} of another name"]
+        words = [f"{stream['changed']:,} changed names"]
     else:
         net = stream["net"]
         number = f"{net:+,}" if isinstance(net, int) else f"{net:+,.6g}"

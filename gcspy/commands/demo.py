@@ -46,7 +46,7 @@ __all__ = ["command"]
 )
 @click.option("--program", metavar="NAME", help="Simulated program.")
 @click.option("--heap", metavar="SIZE", help="Heap size: 256KiB, 16MiB.")
-@click.option("--tile", metavar="SIZE", help="Bytes per tile.")
+@click.option("--tile", metavar="SIZE", help="Tile size in bytes: 64, 4KiB.")
 @click.option(
     "--option",
     "given",
@@ -88,7 +88,7 @@ __all__ = ["command"]
     "--python",
     default=sys.executable,
     show_default=False,
-    help="Python interpreter of the demo program. Default: this one.",
+    help="Python interpreter of the demo program. Default: the one that runs gcspy.",
 )
 @click.option(
     "--seconds",
@@ -146,7 +146,7 @@ def command(
         _list(as_json=as_json)
         return 0
     if as_json:
-        raise click.UsageError("--json is for --list")
+        raise click.UsageError("--json needs --list")
     simulated = {
         "collector": collector,
         "program": program,
@@ -159,12 +159,12 @@ def command(
     found: Lesson | None = None
     if versus is not None and (lesson is not None or no_window or listen):
         raise click.UsageError(
-            "--versus is for simulations in a window: leave out the lesson, --no-window and --listen"
+            "--versus works only for simulations in a window: omit the lesson, --no-window and --listen"
         )
     if lesson is not None:
         if chosen or given:
             raise click.UsageError(
-                "a lesson says itself what it simulates: leave out "
+                "a lesson defines its own simulation: omit "
                 + ", ".join(sorted(_flag(name) for name in chosen))
             )
         from gcspy_client.lessons import find_lesson
@@ -176,7 +176,7 @@ def command(
     if found is None and not chosen and not given and versus is None:
         if no_window or listen:
             raise click.UsageError(
-                "--no-window and --listen are for lessons and simulations: name one"
+                "--no-window and --listen need a lesson or a simulation: name one"
             )
         return _watch_service(
             python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz
@@ -207,14 +207,14 @@ def command(
 def _record(lesson: Lesson | None, path: Path) -> int:
     """Record a lesson."""
     if lesson is None:
-        raise click.UsageError("--record is for lessons: name one")
+        raise click.UsageError("--record needs a lesson: name one")
     from gcspy.recorder.destination import Destination
     from gcspy.recorder.lesson_recorder import record_lesson
 
     Destination(path=path).check()
     reached = record_lesson(lesson, path)
     say(
-        f"{path}: {path.stat().st_size:,} bytes, {len(reached)} steps, the last one at event {reached[-1]:,}; gcspy pack makes it small"
+        f"{path}: {path.stat().st_size:,} bytes, {len(reached)} steps, the last one at event {reached[-1]:,}; gcspy pack compresses it"
     )
     return 0
 
@@ -276,7 +276,7 @@ def _list(*, as_json: bool) -> None:
         say(json.dumps({"lessons": lessons, "collectors": collectors, "programs": programs}))
         return
     width = max(len(str(one["name"])) for one in (*lessons, *collectors, *programs)) + 2
-    say("Lessons: gcspy demo NAME; recorded, where nothing can be simulated: gcspy replay NAME")
+    say("Lessons: gcspy demo NAME; recorded, without a simulation: gcspy replay NAME")
     for one in lessons:
         say(f"  {one['name']!s:{width}}{one['title']}")
     say("\nCollectors: gcspy demo --collector NAME")
@@ -293,7 +293,7 @@ def _serve(options: SimulatingOptions) -> int:
 
     def ready(server: Server, listening: Listening) -> None:
         say(
-            f"gcspy: simulating {server.name}; it begins with the first who joins; a pause stops the program"
+            f"gcspy: simulating {server.name}; it starts when the first client connects; a pause stops the program"
         )
         say_addresses(listening.addresses)
 
@@ -331,7 +331,7 @@ def _show(
     if has_display():
         return run_window(address, theme=theme, front=front_door(), on_ready=arrange)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    say(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
+    say(f"gcspy: no display found; taking a picture after {seconds:g} s")
     take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds, arrange=arrange)
     say(f"gcspy: wrote {output.resolve()}")
     return 0
@@ -349,11 +349,11 @@ def _watch_service(
                 from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
 
             address = sidecar.addresses[0]
-            say(f"gcspy: attached, passively; serving {address}")
+            say(f"gcspy: attached in passive mode; serving {address}")
             if has_display():
                 return run_window(address, theme=theme, front=front_door())
             os.environ["QT_QPA_PLATFORM"] = "offscreen"
-            say(f"gcspy: no display here, so a picture will be taken after {seconds:g} s")
+            say(f"gcspy: no display found; taking a picture after {seconds:g} s")
             take_screenshot(address, output, theme=theme or "dark", settle_secs=seconds)
             say(f"gcspy: wrote {output.resolve()}")
     return 0

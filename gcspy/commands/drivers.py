@@ -27,5 +27,5 @@ def command(name: str) -> None:
         for option in driver.options:
             default = repr(option.default) if option.default == "" else str(option.default)
             say(f"  --option {option.name}={default}: {option.about}")
-            live = "; may be changed while the process is watched" if option.live else ""
+            live = "; can be changed while the process is monitored" if option.live else ""
             say(f"      {option.bounds}{live}")

@@ -34,17 +34,17 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     "--output",
     metavar="FILE|FOLDER/",
     required=True,
-    help="File to write; its suffix chooses the format: .csv, .parquet, .mcap or .gif. A folder (with a slash at the end) gets one PNG file per event.",
+    help="File to write. Its suffix selects the format: .csv, .parquet, .mcap or .gif. For a folder (with a slash at the end): one PNG file per event.",
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option(
     "--tiles", is_flag=True, help="Export the value of each tile instead of the summaries."
 )
-@click.option("--space", metavar="NAME", help="Only this space.")
+@click.option("--space", metavar="NAME", help="Export only this space.")
 @click.option(
     "--stream",
     metavar="NAME",
-    help="Only this stream. Pictures, with --space: the stream that is painted.",
+    help="Export only this stream. Pictures, with --space: paint this stream.",
 )
 @click.option(
     "--first",
@@ -58,19 +58,21 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     metavar="N",
     help="Last event. Default: the last of the recording.",
 )
-@click.option("--every", type=click.IntRange(1), metavar="N", help="Pictures: one in N events.")
+@click.option(
+    "--every", type=click.IntRange(1), metavar="N", help="Pictures: take one in N events."
+)
 @click.option(
     "--kind",
     "kinds",
     multiple=True,
     metavar="NAME",
-    help="Pictures: only events of this kind. Repeatable.",
+    help="Pictures: take only events of this kind. Repeatable.",
 )
 @click.option(
     "--most-frames",
     type=click.IntRange(2),
     metavar="N",
-    help=f"Pictures: at most N, evenly spaced. Default: {MOST_FRAMES} in a GIF; all events in a folder.",
+    help=f"Pictures: take at most N, evenly spaced. Default: {MOST_FRAMES} in a GIF; all events in a folder.",
 )
 @click.option(
     "--size", metavar="WxH", help="Pictures: width and height in pixels. Default: 1280x800."
@@ -110,10 +112,10 @@ def _refuse_foreign(options: dict[str, Any], *, is_folder: bool, is_gif: bool) -
         if options[name]:
             flag = "--" + {"kinds": "kind"}.get(name, name).replace("_", "-")
             what = "a folder of PNG files" if is_folder else "a GIF" if is_gif else "a table"
-            raise click.UsageError(f"{flag} means nothing for {what}")
+            raise click.UsageError(f"{flag} does not apply to {what}")
     if (is_folder or is_gif) and options["stream"] and not options["space"]:
         raise click.UsageError(
-            "--stream needs --space: the whole window shows each space in its most important stream"
+            "--stream needs --space: a picture of the whole window shows the main stream of each space"
         )
 
 
@@ -133,7 +135,7 @@ def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, fo
     what = "messages" if output.suffix.lower() == ".mcap" else "rows"
     say(f"{output}: {count:,} {what}, {output.stat().st_size:,} bytes")
     if not count:
-        say("gcspy: nothing matched: gcspy info names the spaces and streams", err=True)
+        say("gcspy: no space or stream matched: gcspy info lists them", err=True)
 
 
 def _pictures(
@@ -158,7 +160,7 @@ def _pictures(
     say(f"{output}: {taken.pictures:,} {'frames' if is_gif else 'pictures'}, {size:,} bytes")
     if taken.left_out:
         _say(
-            f"{taken.left_out:,} events were left out, evenly: --most-frames {taken.pictures + taken.left_out} shows all"
+            f"{taken.left_out:,} events were omitted at even intervals: --most-frames {taken.pictures + taken.left_out} shows all"
         )
 
 
@@ -170,7 +172,7 @@ def _module_for(output: Path) -> ModuleType:
     name = _FORMATS.get(output.suffix.lower())
     if name is None:
         raise CommandError(
-            f"{output}: the suffix should name the format: {', '.join(_FORMATS)}, .gif; for a folder of PNG files "
+            f"{output}: the suffix selects the format: {', '.join(_FORMATS)}, .gif; for a folder of PNG files "
             f"put a slash at the end: {output}/"
         )
     try:

@@ -64,7 +64,7 @@ def rows(everything: bool = False) -> list[Row]:
                 version=best[1].version if best else "",
                 driver=best[0] if best else "",
                 watchable=bool(best and best[1].supported),
-                why_not=best[1].why_not if best else "no driver knows it",
+                why_not=best[1].why_not if best else "not recognised by any driver",
                 rss_bytes=info["memory_info"].rss if info["memory_info"] else 0,
                 command=" ".join(info["cmdline"] or [info["name"] or "?"]),
                 program=best[1].program if best else "",
@@ -77,14 +77,15 @@ def rows(everything: bool = False) -> list[Row]:
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, help="Also processes that no driver knows.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array, for scripts.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also list processes that no driver recognises."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @click.option(
     "--start-option",
     "stub_of",
     metavar="DRIVER",
-    help="Print the argument with which a program of this driver's runtime has a stub from its start, for one that "
-    "refuses a stub later; and nothing else.",
+    help="Print only the command-line argument that loads this driver's stub when a program starts. For programs that refuse a stub later.",
 )
 @click.option("--java-option", "stub_of", flag_value="hotspot", hidden=True)
 @click.argument("pattern", required=False, default="")
@@ -105,7 +106,7 @@ def command(everything: bool, as_json: bool, stub_of: str | None, pattern: str) 
         say(json.dumps([asdict(row) for row in found], indent=2))
         return
     if not found:
-        say("no process here can be watched: start a Python or Java program, or try `gcspy demo`")
+        say("no process can be monitored: start a Python or Java program, or try `gcspy demo`")
         return
     _print_table(found)
 
@@ -122,7 +123,7 @@ def _print_table(found: list[Row]) -> None:
     table.add_column("RSS", justify="right", no_wrap=True)
     table.add_column("DRIVERS", no_wrap=True)
     table.add_column("MODES", no_wrap=True)
-    table.add_column("COMMAND, or why not", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("COMMAND OR REASON", overflow="ellipsis", no_wrap=True, ratio=1)
     for row in found:
         command = f"{row.program} ({row.detail})" if row.program else row.command
         what = command if row.watchable else f"{row.why_not}: {row.command}"

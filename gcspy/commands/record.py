@@ -38,7 +38,7 @@ __all__ = ["command"]
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path),
-    help="The recording: a file, or with --keep-last a folder.",
+    help="File to write; with --keep-last, a folder.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing recording.")
 @click.option("--events", type=click.IntRange(1), metavar="N", help="Stop after N events.")
@@ -50,13 +50,13 @@ __all__ = ["command"]
     "--split-size",
     type=size_of,
     metavar="SIZE",
-    help="Start a new file (x.0001.gcspy and so on) when one reaches this size: 500kB, 200MB, 1GiB.",
+    help="Start a new file (x.0001.gcspy and so on) at this size, such as 500kB, 200MB or 1GiB.",
 )
 @click.option(
     "--keep-last",
     type=kept_of,
     metavar="TIME|SIZE",
-    help="Keep only the most recent part: 90s, 10min, 2h or 200MB. For runs without an end.",
+    help="Keep only the most recent part, such as 90s, 10min, 2h or 200MB. For endless runs.",
 )
 @click.option(
     "--lossless",
@@ -64,7 +64,7 @@ __all__ = ["command"]
     is_flag=False,
     flag_value="2s",
     metavar="[DEADLINE]",
-    help="Drop no event: if the recorder falls behind, the target waits, at most DEADLINE per event. Without a value: 2s. The total wait is reported.",
+    help="Drop no events: if the recorder falls behind, hold the target, at most DEADLINE per event. Without a value: 2s. The total time held is reported.",
 )
 @click.option(
     "--sync",
@@ -72,7 +72,7 @@ __all__ = ["command"]
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds between two flushes to disk, so that the data survives a crash of the machine. 0: leave it to the system.",
+    help="Seconds between flushes to disk, which protect the data from a crash of the machine. 0: let the system decide.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @reconnect_option
@@ -112,14 +112,14 @@ def command(
     however the recorder ends.
     """
     if split_size is not None and keep_last is not None:
-        raise click.UsageError("--keep-last splits by itself: use it without --split-size")
+        raise click.UsageError("--keep-last splits the recording itself: omit --split-size")
     refuse_both(inject, mode)
     destination = Destination(
         path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync
     )
     destination.check()
     if names_recording(source):
-        raise CommandError(f"{source} is a recording already: copy it, or use gcspy cut")
+        raise CommandError(f"{source} is already a recording: copy it, or use gcspy cut")
     token = read_token(token_file, ask=needs_token(source))
     with joinable(
         source,

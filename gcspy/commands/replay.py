@@ -46,7 +46,9 @@ def loop_of(text: str) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"(\d{1,18})-(\d{1,18})", text)
     if match is None or int(match[1]) > int(match[2]) or not int(match[1]):
-        raise click.BadParameter(f"{text!r} is no range of events such as 10-20, nor {_ALL!r}")
+        raise click.BadParameter(
+            f"{text!r} is neither a range of events such as 10-20 nor {_ALL!r}"
+        )
     return int(match[1]), int(match[2])
 
 
@@ -74,7 +76,7 @@ class _Played(click.Path):
 @click.option(
     "--no-window",
     is_flag=True,
-    help="Serve without a window. Clients connect with `gcspy view` or `gcspy tail`.",
+    help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
 @click.option(
     "--listen",
@@ -94,7 +96,7 @@ class _Played(click.Path):
     "--pace",
     type=click.Choice(PACES),
     default=None,
-    help="original: time between events as recorded; program: without the time spent on monitoring; fixed: always the same.",
+    help="Time between events. original: as recorded; program: without the time spent on monitoring; fixed: always the same.",
 )
 @click.option(
     "--interval",
@@ -110,7 +112,7 @@ class _Played(click.Path):
     flag_value=_ALL,
     default=None,
     metavar="[A-B]",
-    help="Repeat events A to B, or all. Write it after the files, or write `--loop all`.",
+    help="Repeat events A to B, or all events. Without a value, write it after the files.",
 )
 @click.option("--backwards", is_flag=True, help="Play towards the beginning.")
 @click.option("--paused", is_flag=True, help="Start paused.")
@@ -123,7 +125,7 @@ class _Played(click.Path):
     multiple=True,
     metavar="FILE",
     type=click.Path(exists=True, path_type=Path),
-    help="Recording to compare with, shown beside this one. Repeatable for the files of a split recording.",
+    help="Show this recording beside the first, for comparison. Repeatable for the files of a split recording.",
 )
 @trace_options
 @token_option
@@ -159,11 +161,11 @@ def command(
     file, or a .tar.xz of them. The heap is rebuilt, and every object in it can be queried.
     """
     if interval_millis is not None and pace not in (None, "fixed"):
-        raise click.UsageError("--interval is the time between events at --pace fixed")
+        raise click.UsageError("--interval needs --pace fixed")
     if pace == "fixed" and interval_millis is None:
         interval_millis = 100
     if compare and no_window:
-        raise click.UsageError("--compare is for the window; without one use gcspy compare")
+        raise click.UsageError("--compare needs a window; without one, use gcspy compare")
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)

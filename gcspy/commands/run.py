@@ -45,12 +45,12 @@ _ENDING_SECS = 1.0
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("-m", "module", is_flag=True, help="PROGRAM is a module, as for python -m.")
-@click.option("-c", "code", is_flag=True, help="PROGRAM is the program itself, as for python -c.")
+@click.option("-m", "module", is_flag=True, help="Run PROGRAM as a module, like python -m.")
+@click.option("-c", "code", is_flag=True, help="Run PROGRAM as Python source text, like python -c.")
 @click.option(
     "--no-window",
     is_flag=True,
-    help="Serve without a window. Clients connect with `gcspy view` or `gcspy tail`.",
+    help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
 @click.option(
     "--listen",
@@ -58,16 +58,18 @@ _ENDING_SECS = 1.0
     metavar="ADDRESS",
     help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
 )
-@click.option("--wait", is_flag=True, help="The program begins when the first client has come.")
+@click.option("--wait", is_flag=True, help="Start the program when the first client connects.")
 @click.option(
     "--longest-hold",
     "longest_hold_secs",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="Longest single stop of the program; 0: unlimited [30 s; with a window 0].",
+    help="Longest single stop of the program. 0: unlimited. Default: 30; with a window 0.",
 )
 @click.option(
-    "--python", default=sys.executable, help="The interpreter (default: the one that runs gcspy)."
+    "--python",
+    default=sys.executable,
+    help="Python interpreter of the program. Default: the one that runs gcspy.",
 )
 @click.option(
     "--trigger",
@@ -75,7 +77,7 @@ _ENDING_SECS = 1.0
     type=CONDITION,
     multiple=True,
     metavar="CONDITION",
-    help="Pause the program at the collection at which this condition becomes true. Repeatable.",
+    help="Pause the program at the first collection at which this condition is true. Repeatable.",
 )
 @driver_options
 @sampling_options
@@ -112,7 +114,7 @@ def command(
     program's.
     """
     if module and code:
-        raise CommandError("-m and -c together: a program is one of them")
+        raise CommandError("-m and -c exclude each other: give one of them")
     if not no_window:
         require_window()
     form = "module" if module else "code" if code else ""

@@ -51,7 +51,7 @@ def parse_size(text: str) -> tuple[int, int]:
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The PNG file to write.",
+    help="PNG file to write.",
 )
 @click.option(
     "--size",
@@ -73,14 +73,13 @@ def parse_size(text: str) -> tuple[int, int]:
     type=click.IntRange(1),
     default=None,
     metavar="N",
-    help="Recordings: show event N. Default: the last event.",
+    help="Recordings: event to show. Default: the last.",
 )
 @click.option(
     "--view",
     default=None,
     metavar="NAME",
-    help="How the active space is drawn: tiles, rows, hilbert, histogram, distribution, bivariate, "
-    "multiples, table, or the name of a renderer that is installed.",
+    help="View of the active space: tiles, rows, hilbert, histogram, distribution, bivariate, multiples, table, or the name of an installed renderer.",
 )
 @theme_option
 @driver_options

@@ -33,7 +33,7 @@ __all__ = ["command"]
 @click.option(
     "--values",
     is_flag=True,
-    help="With --json: include the value of each tile; null means unknown.",
+    help="With --json: include the value of each tile. null: unknown.",
 )
 @reconnect_option
 @driver_options
@@ -66,14 +66,14 @@ def command(
         raise click.UsageError("--values needs --json")
     if all(names_recording(source) for source in sources):
         if drivers:
-            raise click.UsageError("--driver is for a process, not for a recording")
+            raise click.UsageError("--driver needs a process, not a recording")
         from gcspy.output.event_printer import Printer, print_recording
 
         printer = Printer(events, until, as_json=as_json, values=values)
         print_recording([Path(source) for source in sources], printer)
         return
     if len(sources) > 1:
-        raise click.UsageError("only the files of one recording may be named together")
+        raise click.UsageError("several files are accepted only if they are parts of one recording")
     (source,) = sources
     token = read_token(token_file, ask=needs_token(source))
     with joinable(

@@ -22,13 +22,13 @@ __all__ = ["command"]
 @click.option(
     "--watch-only",
     is_flag=True,
-    help="View only: do not request control (no pause, step or filters).",
+    help="Do not request control: no pause, step or filters.",
 )
 @click.option(
     "--follow/--roam",
     "following",
     default=False,
-    help="Follow the view of the class's leader, or look around by yourself (default). Shift+F switches.",
+    help="Follow the view of the class's leader, or move freely (default). Shift+F switches.",
 )
 @class_options
 def command(

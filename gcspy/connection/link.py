@@ -134,7 +134,7 @@ class Link:
             except RemoteProtocolError as error:
                 raise LinkError(f"the connection to {self.address} was cut: {error}") from error
             raise LinkError(
-                f"the server at {self.address} is gone without a goodbye; is its process alive?"
+                f"the server at {self.address} closed the connection without a goodbye; is its process still running?"
             )
         self._connection.receive_data(data)
         if self._tap is not None:
@@ -255,8 +255,7 @@ def connect(
         raise Refused(
             f"the server at {place} cannot prove that it knows the token ({error})",
             code=ErrorCode.TOKEN.name.lower(),
-            remedy="the token was not sent: ask who started the server whether this is its address, and give its token "
-            "by --token-file, GCSPY_TOKEN or at the prompt",
+            remedy="the token was not sent: check the address with the person who started the server, and give its token with --token-file, GCSPY_TOKEN or at the prompt",
         ) from error
     except BaseException:
         sock.close()
@@ -316,7 +315,7 @@ def _tell_unproven(sock: socket.socket, connection: Connection) -> None:
     """Leave the server a line for its log: who guards a session sees that somebody has another token."""
     why = Error(
         code=ErrorCode.TOKEN,
-        message="wrong token: the server's proof does not fit this client's",
+        message="wrong token: the server's proof does not match this client's token",
         fatal=True,
     )
     try:
@@ -330,7 +329,7 @@ def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
     try:
         if place.fingerprint is None:
             raise LinkError(
-                f"{place}: the fingerprint is missing; use the whole join line, with #sha256=…"
+                f"{place}: the fingerprint is missing; use the complete join line, including #sha256=…"
             )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
@@ -346,8 +345,7 @@ def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
     if not hmac.compare_digest(found, place.fingerprint):
         encrypted.close()
         raise LinkError(
-            f"{place}: the server's certificate has the fingerprint {found}: it is another server than the join line "
-            "means, or somebody is in between; ask for the join line again"
+            f"{place}: the server's certificate has the fingerprint {found}: this is not the server of the join line, or the connection is intercepted; ask for the join line again"
         )
     return encrypted
 
@@ -410,7 +408,7 @@ class _Greeting:
             return Refused(error.message, code=code, remedy=error.remedy)
         # Who has not proved itself is quoted, and gives no advice.
         return Refused(
-            f"what listens at {self._place} has not proved that it knows the token, and says: {error.message}",
+            f"the server at {self._place} has not proved that it knows the token, and reports: {error.message}",
             code=code,
         )
 
@@ -435,7 +433,7 @@ class _Greeting:
         if not self._any_came:
             # As a tunnel does whose other end has nobody to connect to: that breaks no protocol.
             raise LinkError(
-                f"{self._place} closed the connection before it greeted; is the server running?"
+                f"{self._place} closed the connection before its greeting; is the server running?"
             )
         spoke = self._connection.their_versions is not None
         try:
@@ -443,6 +441,6 @@ class _Greeting:
         except RemoteProtocolError as error:
             if spoke:  # it was cut off, or killed: that it may be there again soon is for the caller to say
                 raise LinkError(
-                    f"{self._place} closed the connection before it welcomed us: {error}"
+                    f"{self._place} closed the connection before its welcome: {error}"
                 ) from error
             raise

@@ -92,7 +92,7 @@ def _look(pid: int, kind: str, *, most: int, drivers: tuple[str, ...]) -> OneSho
         raise Unsupported(
             f"{described.name}: its driver cannot report {kind}",
             found=", ".join(space.name for space in server.spaces) or "no spaces",
-            known=f"spaces that answer questions about {kind}",
+            known=f"spaces that can report {kind}",
         )
     raise TargetError(f"{described.name}: {answer.reason}; try again")
 
@@ -115,5 +115,5 @@ def print_as_json(found: OneShot) -> None:
 
 def print_as_text(found: OneShot) -> None:
     """A table for people."""
-    say(f"{found.name}, looked into for {found.gather_nanos / 1e6:.0f} ms")
+    say(f"{found.name}, sampled in {found.gather_nanos / 1e6:.0f} ms")
     print_table(found.table)

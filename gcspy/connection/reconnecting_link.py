@@ -98,7 +98,7 @@ class ReconnectingLink:
         self._wait_secs = _FIRST_RETRY_SECS
         self._until = time.monotonic() + self._within_secs
         self._next_try = time.monotonic()
-        self._say(f"{error}; trying to connect again for {self._within_secs:g} s")
+        self._say(f"{error}; trying to reconnect for {self._within_secs:g} s")
 
     def _connect(self, give_up: float | None) -> bool:
         """Try until it is there; False when it is not in time."""
@@ -117,11 +117,11 @@ class ReconnectingLink:
                 self._wait_secs = min(_LONGEST_RETRY_SECS, 2 * self._wait_secs)
                 if self._next_try > self._until:
                     raise LinkError(
-                        f"not connected again within {self._within_secs:g} s: {error}"
+                        f"not reconnected within {self._within_secs:g} s: {error}"
                     ) from error
             else:
                 self._connected = True
-                self._say(f"connected again to {self.address}")
+                self._say(f"reconnected to {self.address}")
                 return True
 
     def __iter__(self) -> Iterator[Message]:

@@ -80,7 +80,7 @@ def joinable(
         CommandError: Drivers were named for what no sidecar of ours reads.
     """
     if drivers and not source.isdecimal():
-        raise CommandError(f"--driver is for a process: {source} is not a process number")
+        raise CommandError(f"--driver needs a process: {source} is not a process ID")
     if names_recording(source):
         with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
             yield Place(lambda: player.addresses[0])
@@ -93,7 +93,7 @@ def joinable(
     if somebody_listens(address):
         if drivers:
             raise CommandError(
-                f"process {pid} is being watched already, and its session has its drivers: leave out --driver"
+                f"process {pid} is already monitored by a session with its own drivers: omit --driver"
             )
         yield Place(lambda: str(address))
         return

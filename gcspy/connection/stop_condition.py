@@ -30,7 +30,7 @@ class Until:
 
     def __init__(self, condition: str) -> None:
         self._condition = parse_condition(condition)
-        self.why_not = "no event has come"
+        self.why_not = "no event has arrived"
         self._spaces: tuple[Space, ...] | None = None
         self._evaluator: Evaluator | None = None
 
@@ -55,10 +55,10 @@ class Until:
             self._evaluator = None
             self.why_not = str(error)
         else:
-            self.why_not = "what it names was gathered at no event"
+            self.why_not = "the values it uses were not gathered at any event"
 
     def never(self) -> str:
         """What to say when it never held."""
-        return f"{self._condition.text!r} never held" + (
+        return f"{self._condition.text!r} was never true" + (
             f": {self.why_not}" if self.why_not else ""
         )

@@ -96,8 +96,7 @@ def attach_group(
             left -= taken
         if left:
             raise CommandError(
-                f"option {sorted(left)[0]}: {', '.join(one for one, _, _ in attached)} has no such option; "
-                "`gcspy drivers NAME` lists those of a driver"
+                f"option {sorted(left)[0]}: {', '.join(one for one, _, _ in attached)} no such option; `gcspy drivers NAME` lists the options of a driver"
             )
         return DriverGroup(attached, share_events=share_events, threads=threads)
     except BaseException:
@@ -186,9 +185,9 @@ def start_option_of(name: str) -> str:
     option = _bench((name,)).load(name).start_option()
     if not option:
         raise Unsupported(
-            f"driver {name} has no option by which a program gets a stub at its start",
+            f"driver {name} has no argument that loads a stub at program start",
             found=name,
-            known="drivers whose runtime loads a stub at its start",
+            known="drivers whose runtime loads a stub at program start",
         )
     return option
 
@@ -224,14 +223,16 @@ def _attach(
         DriverError: The driver makes mistakes.
     """
     if not os.path.isdir(f"/proc/{pid}"):
-        raise TargetGone(f"there is no process {pid}: `gcspy ps` lists what can be watched")
+        raise TargetGone(
+            f"there is no process {pid}: `gcspy ps` lists the processes that can be monitored"
+        )
     if options.stub_fd is not None:
         # A program that was started for us is what it is to be by the time its stub says hello, or has ended.
         select.select([options.stub_fd], [], [], _HELLO_SECS)
     bench = _bench((name,)) if name else _bench()
     recognised = bench.recognise(pid)
     if recognised or name:
-        # Also one that cannot be watched: the driver tells more exactly than a cheap look what is wrong,
+        # Also one that cannot be monitored: the driver tells more exactly than a cheap look what is wrong,
         # with a remedy; and what was only starting at that look may be there by now.
         chosen = recognised[0].name if recognised else name
         values, taken = values_for(chosen, bench.load(chosen).declared_options, given)
@@ -246,7 +247,7 @@ def _attach(
         executable = os.readlink(f"/proc/{pid}/exe")
     except PermissionError as error:
         raise NotPermitted(
-            f"process {pid} may not be looked at by this user ({error.strerror})",
+            f"this user may not inspect process {pid} ({error.strerror})",
             remedy="run gcspy as the user of the process or as root: attaching needs the rights of a debugger",
         ) from error
     except FileNotFoundError as error:
@@ -255,10 +256,10 @@ def _attach(
             or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
         ):
             raise TargetGone(
-                f"process {pid} has ended: `gcspy ps` lists what can be watched"
+                f"process {pid} has ended: `gcspy ps` lists the processes that can be monitored"
             ) from error
-        executable = "a thread of the kernel"
+        executable = "a kernel thread"
     known = ", ".join(sorted(find_drivers())) or "no driver is installed"
     raise Unsupported(
-        f"process {pid} is of no runtime that can be watched", found=executable, known=known
+        f"no driver supports the runtime of process {pid}", found=executable, known=known
     )

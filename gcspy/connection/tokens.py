@@ -32,7 +32,7 @@ def own_token(pid: int) -> Iterator[str]:
         file.write(token + "\n")
     try:
         say(
-            f"gcspy: viewers over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS"
+            f"gcspy: clients over TCP need the token in {path}:  gcspy view --token-file FILE ADDRESS"
         )
         yield token
     finally:

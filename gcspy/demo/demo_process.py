@@ -27,9 +27,7 @@ def running_workload(python: str, *, seed: int) -> Iterator[int]:
         assert workload.stdout is not None
         try:
             if not workload.stdout.readline():
-                raise TargetGone(
-                    f"the demonstration program ended at once, exit code {workload.wait()}"
-                )
+                raise TargetGone(f"the demo program ended at once, exit code {workload.wait()}")
             # It reports once a second; a pipe that nobody reads would stop it after some hours.
             reports = threading.Thread(target=_discard, args=(workload.stdout,), daemon=True)
             reports.start()

@@ -96,7 +96,7 @@ def listen(
         if isinstance(place, TcpAddress):
             token = token or os.environ.get("GCSPY_TOKEN")
             if not token:
-                raise CommandError(f"{place} needs a token: give one, or set GCSPY_TOKEN")
+                raise CommandError(f"{place} needs a token: give a token file, or set GCSPY_TOKEN")
     options = {
         "does": "watches",
         "pid": os.getpid(),

@@ -44,7 +44,7 @@ class PlayingOptions:
         token: The secret for TCP; None where only Unix sockets are used.
         pace: ``original``, ``program`` or ``fixed``.
         interval_millis: Between events, at the fixed pace.
-        speed: How many times as fast, at the others.
+        speed: Playback speed, at the others.
         backwards: Whether it is played towards the beginning.
         loop: First and last number of a range that is played over and over; None: none.
         loops: Whether the whole recording is.
@@ -101,7 +101,7 @@ def losses_of(recording: Recording) -> list[str]:
     lines = [f"{name}: {damage.what}" for name, damage in recording.damages]
     if recording.torn_bytes:
         lines.append(
-            f"not closed: the recorder was killed, or still writes; the last {recording.torn_bytes:,} bytes are no whole event"
+            f"not closed: the recorder was killed or is still writing; the last {recording.torn_bytes:,} bytes are an incomplete event"
         )
     return lines
 
@@ -175,7 +175,7 @@ def _traced(
             def advance(what: str, done: int, total: int) -> None:
                 if stop.is_set():
                     raise CommandError(
-                        f"{path} was not opened: it was to stop", exit_code=ExitCode.INTERRUPTED
+                        f"{path} was not opened: stop was requested", exit_code=ExitCode.INTERRUPTED
                     )
                 bar(done, total)
                 if on_progress is not None:

@@ -124,7 +124,7 @@ def serve_target(
                 pass
             ended = run_driver(driver, server, options.clock_hz, stop)
             if ended is None:
-                return "stopped; the target runs on"
+                return "stopped; the target keeps running"
             if options.linger:
                 stop.wait()
             return ended

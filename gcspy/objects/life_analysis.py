@@ -58,10 +58,10 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
             store = gather(heap, progress=progress)
         with store:
             if heap.ended is not None:
-                say(f"gcspy: {heap.ended}; told is what was before", err=True)
+                say(f"gcspy: {heap.ended}; only the records before that are counted", err=True)
             if heap.findings:
                 say(
-                    f"gcspy: the trace contradicts itself: gcspy objects check {path} tells where",
+                    f"gcspy: the trace contradicts itself: gcspy objects check {path} shows where",
                     err=True,
                 )
             yield store

@@ -63,7 +63,7 @@ def named_trace(paths: Sequence[Path | str]) -> Path | None:
     traces = [Path(path) for path in paths if names_trace(path)]
     if traces and len(paths) > 1:
         raise CommandError(
-            f"{traces[0]} is an object trace: name it alone; the files of a rotated one are named by their folder"
+            f"{traces[0]} is an object trace: name it alone; for a rotated trace, name its folder"
         )
     return traces[0] if traces else None
 
@@ -108,7 +108,7 @@ def event_of(heap: Heap, text: str) -> int:
     match = re.fullmatch(r"(end)|gc:(\d{1,18})(:start|:end)?|(\d{1,18})", text)
     if match is None:
         raise CommandError(
-            f"{text!r} is no time of a trace: write end, gc:3, gc:3:end, or the number of an event"
+            f"{text!r} is not a time of a trace: write end, gc:3, gc:3:end, or the number of an event"
         )
     if match[1]:
         return heap.events
@@ -172,7 +172,7 @@ class TracedRecording:
     """A recording of a trace, for as long as it is played.
 
     Attributes:
-        path: The recording.
+        path: File to write.
         query_service: Answers questions about it.
         notes: What is to be said of it, a line each.
     """

@@ -59,7 +59,7 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
     """Find what grew.
 
     Args:
-        paths: The recording.
+        paths: File to write.
         first: Number of the earlier event; None: of the recording.
         last: Number of the later event; None: of the recording.
         top: Rows.
@@ -84,7 +84,7 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
             )
         session = recording.seek(ends[1][0])
         space = growing_space(session)
-        assert space is not None, "the event has a sample of it"
+        assert space is not None, "that event has a sample of it"
         (begin, before), (end, now) = ends
         if before.space != now.space:
             raise CommandError(

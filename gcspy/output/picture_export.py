@@ -276,7 +276,6 @@ def write_gif(
     taken_secs = sum(centis[:-1]) / 100
     if taken_secs > wanted_secs * 1.1 + 0.1:
         say(
-            f"the events came faster than a GIF can show them: it takes {taken_secs:,.1f} s instead of {wanted_secs:,.1f} s; "
-            "--most-frames, --every or a lower --speed make it true"
+            f"the events are closer together than GIF frames can be: it plays for {taken_secs:,.1f} s instead of {wanted_secs:,.1f} s; use --most-frames, --every or a lower --speed"
         )
     return Taken(len(rows), left_out)

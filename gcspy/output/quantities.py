@@ -48,7 +48,7 @@ def size_of(text: str) -> int:
     size = int(number * _BYTES.get(unit.lower(), 0))
     if size < _LEAST_BYTES:
         raise click.BadParameter(
-            f"{text!r} is no size of {_LEAST_BYTES // 1000} kB or more, such as 500kB, 200MB or 1GiB"
+            f"{text!r} is not a size of {_LEAST_BYTES // 1000} kB or more, such as 500kB, 200MB or 1GiB"
         )
     return size
 
@@ -62,7 +62,7 @@ def amount_of(text: str) -> int:
     number, unit = _split(text)
     size = int(number * {"": 1, "b": 1, **_BYTES}.get(unit.lower(), 0))
     if size < 1:
-        raise click.BadParameter(f"{text!r} is no number of bytes, such as 512, 64kB or 1MiB")
+        raise click.BadParameter(f"{text!r} is not a number of bytes, such as 512, 64kB or 1MiB")
     return size
 
 
@@ -94,7 +94,7 @@ def budget_of(text: str) -> int:
     thousandths = round(float(found[1]) * 10) if found else 0
     if not 1 <= thousandths <= 1000:
         raise click.BadParameter(
-            f"{text!r} is no share from 0.1% to 100%, such as 5%; off: no limit"
+            f"{text!r} is not a share from 0.1% to 100%, such as 5%; off: no limit"
         )
     return thousandths
 
@@ -109,8 +109,7 @@ def deadline_of(text: str) -> float:
     secs = number * {"ms": 0.001, **_SECS}.get(unit.lower(), 0.0)
     if not 0.001 <= secs <= _LONGEST_DEADLINE_SECS:
         raise click.BadParameter(
-            f"{text!r} is no deadline from 1ms to 60s, such as 500ms or 2s; "
-            "without one, what comes next must be another option: name ADDRESS or PID first"
+            f"{text!r} is not a deadline from 1ms to 60s, such as 500ms or 2s; to omit the deadline, write ADDRESS or PID before the option"
         )
     return secs
 
@@ -125,7 +124,6 @@ def patience_of(text: str) -> float:
     secs = number * {"": 1.0, **_SECS}.get(unit.lower(), 0.0)
     if not secs > 0:
         raise click.BadParameter(
-            f"{text!r} is no time such as 30s or 5min; without one, what comes next must be another option: "
-            "name ADDRESS or PID first"
+            f"{text!r} is not a time such as 30s or 5min; to omit the time, write ADDRESS or PID before the option"
         )
     return secs

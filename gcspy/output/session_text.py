@@ -123,7 +123,7 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
     if session.budget is not None and any(session.budget.left_out):
         notes.append(f"budget: {', '.join(session.budget.parts)}")
     if event.cached:
-        notes.append("as of before we joined")
+        notes.append("from before this client joined")
     lines = [f"{name} #{event.occurrence}  ({', '.join(notes)})"]
     width = max((len(space.space.name) for space in session.spaces.values()), default=0)
     for space in session.spaces.values():

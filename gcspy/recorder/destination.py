@@ -52,14 +52,14 @@ class Destination:
             )
         if self.keep is None and self.path.is_dir():
             raise CommandError(
-                f"{self.path} is a folder: name a file; only --keep-last fills a folder"
+                f"{self.path} is a folder: name a file; only --keep-last takes a folder"
             )
         if self.keep is not None and self.path.exists() and not self.path.is_dir():
-            raise CommandError(f"{self.path} is a file: --keep-last fills a folder, name one")
+            raise CommandError(f"{self.path} is a file: --keep-last needs a folder")
         there = self._there()
         if there and not self.replace:
             raise CommandError(
-                f"{there[0]} is there already: name another, or replace it with --force"
+                f"{there[0]} exists already: name another file, or overwrite it with --force"
             )
 
     def _there(self) -> list[Path]:

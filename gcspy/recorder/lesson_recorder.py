@@ -68,7 +68,7 @@ class _Leader(ReconnectingLink):
             case State(state=ControlState.PAUSED) if not self._waits:
                 self._go_on()
             case State(state=ControlState.ENDED) if self._waits:
-                self._end(f"the program ended before its event: {message.reason}")
+                self._end(f"the program ended before the event of the step: {message.reason}")
             case _:
                 pass  # nothing that a lesson waits for
 

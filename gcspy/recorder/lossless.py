@@ -54,7 +54,7 @@ class Cost:
 
     def __str__(self) -> str:
         held = f"held the {self.acts_on.value} for {self.held_nanos / 1e9:,.1f} s ({self.percent:.1f} %)"
-        return f"{held}, lossless no more: {self.ended}" if self.ended else held
+        return f"{held}; no longer lossless: {self.ended}" if self.ended else held
 
 
 class LosslessMode:
@@ -120,7 +120,7 @@ class LosslessMode:
                 case _:
                     came.append(message)
         raise LinkError(
-            f"the server at {link.address} does not say whether it grants a lossless recording"
+            f"the server at {link.address} did not answer the request for a lossless recording"
         )
 
     def follow(self, message: Message) -> None:

@@ -32,7 +32,7 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
     trace = next((path for path in named if names_trace(path)), None)
     if trace is not None:
         raise CommandError(
-            f"{trace} is an object trace: gcspy replay plays it, gcspy objects asks it, gcspy convert makes a recording of it"
+            f"{trace} is an object trace: gcspy replay plays it, gcspy objects queries it, gcspy convert converts it to a recording"
         )
     with progress_bar("looking for chunks") as progress:
         recording = Recording.open(*named, progress=progress)
@@ -50,16 +50,16 @@ def loss_lines(lost: Sequence[Loss]) -> list[str]:
             else f"event {one.first:,}"
         )
         time = (
-            "for an unknown time"
+            "of unknown duration"
             if one.nanos is None
-            else f"{one.nanos / 1e9:,.3f} s without a picture"
+            else f"{one.nanos / 1e9:,.3f} s without values"
         )
         lines.append(f"lost: {which}, {time}")
     if len(lost) > 1:
         known = sum(one.nanos or 0 for one in lost) / 1e9
         more = " or more" if any(one.nanos is None for one in lost) else ""
         lines.append(
-            f"lost in all: {sum(one.events for one in lost):,} events, {known:,.3f} s{more}"
+            f"lost in total: {sum(one.events for one in lost):,} events, {known:,.3f} s{more}"
         )
     return lines
 

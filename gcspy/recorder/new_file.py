@@ -40,7 +40,7 @@ def need_place(path: Path, *, replace: bool) -> None:
         CommandError: It is there already and must not be replaced, or its folder is not there.
     """
     if path.exists() and not replace:
-        raise CommandError(f"{path} is there already: name another file, or use --force")
+        raise CommandError(f"{path} exists already: name another file, or use --force")
     _need_parent(path)
 
 
@@ -86,10 +86,10 @@ def new_folder(path: Path, *, replace: bool, ours: Callable[[Path], bool]) -> It
     """
     full = path.exists() and (not path.is_dir() or any(path.iterdir()))
     if full and not replace:
-        raise CommandError(f"{path} is there already: name another folder, or use --force")
+        raise CommandError(f"{path} exists already: name another folder, or use --force")
     if full and not (path.is_dir() and ours(path)):
         raise CommandError(
-            f"{path} holds other things than an export of pictures: name another folder, or empty it"
+            f"{path} contains files that are not exported pictures: name another folder, or empty it"
         )
     _need_parent(path)
     part = _temporary(path)

@@ -53,16 +53,16 @@ _MOST_BOOKMARKS = 5_000
 class Stopped(Enum):
     """Why a recording ended."""
 
-    EVENTS = "it has the events that were asked for"
+    EVENTS = "the requested number of events was recorded"
     CONDITION = "the condition holds"
-    SECONDS = "the time that was asked for is over"
+    SECONDS = "the requested time is over"
     SIGNAL = "stopped by the user"
     TARGET = "the target ended"
     DRIVER = "the driver failed"
     SERVER = "the server ended the session"
     LOST = "the connection was lost"
     REFUSED = "the server refused it"
-    UNWRITABLE = "it could not be written on"
+    UNWRITABLE = "writing failed"
 
 
 class StopFlag:
@@ -309,7 +309,7 @@ class Recorder:
         before = self._session
         if before.welcome is not None and welcome.session != before.welcome.session:
             raise LinkError(
-                f"the session is over: another one answers at {self._link.address}, for another recording"
+                f"the session is over: another session now answers at {self._link.address}; it needs another recording"
             )
         self._session, self._tap = ClientInterpreter(), self._find_tap()
         if before.welcome is None:

@@ -268,7 +268,7 @@ class DriverGroup:
     def notice(self) -> str:
         """Say which drivers were given up, show nothing, or hang; empty: all is well. May be called in any thread."""
         bare = [
-            f"{one.label}: it adds no spaces, so nothing of it can be seen"
+            f"{one.label}: it adds no spaces, so there is nothing to show"
             for one in tuple(self._members)
             if one.server is not None and not one.server.own_spaces
         ]

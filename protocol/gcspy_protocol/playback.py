@@ -59,7 +59,7 @@ class SetPlayback:
     Attributes:
         pace: What the time between two events is made of.
         interval_millis: That time, for the fixed pace.
-        speed: How many times as fast, for the others.
+        speed: Playback speed, for the others.
         direction: Which way.
         loop: First and last event to play over and over; None: to the end, then pause.
     """

@@ -63,7 +63,7 @@ class Trigger:
         expression: The condition; empty: the trigger of this id is removed.
         space: Name of the space whose streams stand in it without a space; empty: each has to be the only one of its name.
         action: What is done then.
-        once: Not looked at again after it has fired.
+        once: Fires only once.
         enabled: Whether it is looked at.
         note: For people: why it was set.
     """

@@ -198,7 +198,9 @@ def test_tail_of_a_recording_stops_there_too_and_says_when_it_never_held(
     assert [json.loads(line)["sequence"] for line in done.stdout.splitlines()] == [1, 2, 3, 4, 5]
     never = here("tail", str(path), "--until", "max(Used) > 5000")
     assert never.returncode == ExitCode.FAILED
-    assert "the recording ended after 12 events, and 'max(Used) > 5000' never held" in never.stderr
+    assert (
+        "the recording ended after 12 events, and 'max(Used) > 5000' was never true" in never.stderr
+    )
     nothing = here("tail", str(path), "--until", "max(Usd) > 5000")
     assert "space 'heap' has no stream 'Usd'; it has 'Used', 'Kind'" in nothing.stderr
 

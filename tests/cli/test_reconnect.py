@@ -129,7 +129,7 @@ def test_a_recording_goes_on_after_a_gap(
                 )
             assert session.missed_total == step.change.event.occurrence - step.number
     assert main(["info", str(path)]) == ExitCode.OK
-    assert f"{facts['missed']} events were missed by the recorder" in capsys.readouterr().out
+    assert f"{facts['missed']} events were dropped before the recorder" in capsys.readouterr().out
 
 
 def test_another_session_is_another_recording(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_verify_exits_by_what_it_finds(
         "from event 5 to event 9"
     )
     assert main(["verify", str(damaged)]) == ExitCode.RECORDING
-    assert "lost: events 6 to 8, 0.400 s without a picture" in capsys.readouterr().out
+    assert "lost: events 6 to 8, 0.400 s without values" in capsys.readouterr().out
 
 
 def test_repair_saves_the_rest_and_says_what_was_lost(
@@ -155,9 +155,9 @@ def test_repair_saves_the_rest_and_says_what_was_lost(
     new = tmp_path / "new.gcspy"
     assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.OK
     told = capsys.readouterr().out
-    assert "10 events saved" in told
+    assert "10 events recovered" in told
     assert "event 8: its picture" in told
-    assert "lost: events 6 to 7, 0.300 s without a picture" in told
+    assert "lost: events 6 to 7, 0.300 s without values" in told
     assert main(["info", str(new)]) == ExitCode.OK
     assert "lost since: 6 to 7" in capsys.readouterr().out
     assert main(["repair", str(damaged), "-o", str(damaged), "--force"]) == ExitCode.USAGE
@@ -346,7 +346,7 @@ def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_bytes
     packed = path.with_name("a.gcspy.zst")
     assert main(["pack", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out
-    assert "times smaller; 1 bookmark came along" in told
+    assert "times smaller; 1 bookmark copied" in told
     assert packed.stat().st_size < path.stat().st_size
     marks = read_sidecar(sidecar_path(packed))
     assert marks is not None

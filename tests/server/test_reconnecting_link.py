@@ -80,7 +80,7 @@ def test_patience_ends(serve: Serve, socket_directory: Path) -> None:
         assert not link.closed
         link.send(m.Pong(number=1))  # goes nowhere, and harms nobody
         with pytest.raises(
-            LinkError, match=r"not connected again within 0.05 s: cannot connect to unix:"
+            LinkError, match=r"not reconnected within 0.05 s: cannot connect to unix:"
         ):
             next_of(link, m.Event)
 

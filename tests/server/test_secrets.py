@@ -223,8 +223,8 @@ def test_a_server_that_sends_a_byte_now_and_then_does_not_keep_a_client() -> Non
 @pytest.mark.parametrize(
     ("answer", "about"),
     [
-        (nobody, "not connected again within 0.3 s: the server at .* does not answer"),
-        (truncating, "not connected again within 0.3 s: .* closed the connection"),
+        (nobody, "not reconnected within 0.3 s: the server at .* does not answer"),
+        (truncating, "not reconnected within 0.3 s: .* closed the connection"),
         (replaying, "cannot prove that it knows the token"),
     ],
 )

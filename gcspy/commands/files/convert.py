@@ -21,7 +21,7 @@ __all__ = ["command"]
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path),
-    help="The recording.",
+    help="File to write.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing recording.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")

@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 @click.command()
 @files_argument
-@new_file_option("The new file.")
+@new_file_option("File to write.")
 @click.option(
     "--first",
     type=click.IntRange(1),
@@ -57,5 +57,5 @@ def command(
             )
             carried = f", {marks} bookmark{'s' if marks > 1 else ''}" if marks else ""
         except RecordingError as error:
-            carried = f"\n  bookmarks were not carried: {error}"
+            carried = f"\n  bookmarks were not copied: {error}"
     say(f"{output}: {events:,} events, {output.stat().st_size:,} bytes{carried}")

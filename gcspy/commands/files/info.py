@@ -130,7 +130,7 @@ def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
         path = sidecar_of(files)
         there = read_sidecar(path)
         if there is not None and not there.belongs_to(recording):
-            wrong = f"{path} was made for another recording, {there.recording.hex()}"
+            wrong = f"{path} belongs to another recording, {there.recording.hex()}"
         elif there is not None:
             found = there
     except RecordingError as error:
@@ -198,7 +198,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     tiles = sum(space["tiles"] for space in facts["spaces"])
     program = facts["program_nanos"] / 1e9
     own = (
-        f" ({program:,.1f} s of the program's own)"
+        f" ({program:,.1f} s of program time)"
         if facts["program_nanos"] < 0.99 * facts["duration_nanos"]
         else ""
     )
@@ -266,14 +266,16 @@ def _parts(facts: dict[str, Any]) -> str:
 
 
 def _gaps(facts: dict[str, Any]) -> list[str]:
-    told = [f"{facts['missed']:,} events were missed by the recorder"] if facts["missed"] else []
+    told = (
+        [f"{facts['missed']:,} events were dropped before the recorder"] if facts["missed"] else []
+    )
     absent = {name: count for name, count in facts["not_recorded"].items() if count}
     lost = sum(last - first + 1 for first, last in facts["lost"])
     filtered = sum(absent.values()) - facts["missed"] - lost
     if filtered > 0:
         which = ", ".join(f"{count:,} {name}" for name, count in absent.items())
         told.append(
-            f"{filtered:,} were not sent: filters, the budget, or nobody wanted them (not in the file: {which})"
+            f"{filtered:,} were not sent because of filters, the budget or subscriptions (not in the file: {which})"
         )
     if facts["lost"]:
         told.append(
@@ -284,14 +286,14 @@ def _gaps(facts: dict[str, Any]) -> list[str]:
 
 def _integrity(facts: dict[str, Any]) -> str:
     if facts["damages"]:
-        return f"damaged in {len(facts['damages'])} places; gcspy repair saves the rest"
+        return f"damaged in {len(facts['damages'])} places; gcspy repair recovers the rest"
     if facts["indexed"]:
-        return "closed, with its index"
+        return "closed, index present"
     if facts["closed"]:
         return "closed; the index is damaged and was rebuilt"
     torn = (
-        f", the last {facts['torn_bytes']:,} bytes are no whole event"
+        f", the last {facts['torn_bytes']:,} bytes are an incomplete event"
         if facts["torn_bytes"]
         else ""
     )
-    return f"not closed: the recorder was killed, or still writes; the index was rebuilt{torn}"
+    return f"not closed: the recorder was killed or is still writing; the index was rebuilt{torn}"

@@ -26,9 +26,9 @@ _LAST = 2**62
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The new file. Default: the recording's name with .zst added, or removed with --undo.",
+    help="File to write. Default: the recording's name with .zst added, or removed with --undo.",
 )
-@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--undo", is_flag=True, help="Unpack a packed recording.")
 @click.option(
     "--level",
@@ -55,7 +55,7 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
 
     if is_packed(file) is not undo:
         raise CommandError(
-            f"{file} is not packed" if undo else f"{file} is packed already: --undo unpacks it"
+            f"{file} is not packed" if undo else f"{file} is already packed: --undo unpacks it"
         )
     if output is None:
         output = _name_for(file, PACKED_SUFFIX, undo=undo)
@@ -77,9 +77,9 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
         marks = carry_sidecar(
             sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST
         )
-        carried = f"; {marks} bookmark{'s' if marks > 1 else ''} came along" if marks else ""
+        carried = f"; {marks} bookmark{'s' if marks > 1 else ''} copied" if marks else ""
     except RecordingError as error:
-        carried = f"\n  bookmarks were not carried: {error}"
+        carried = f"\n  bookmarks were not copied: {error}"
     before, now = file.stat().st_size, output.stat().st_size
     ratio = f", {before / now:.1f} times smaller" if now < before else ""
     say(f"{output}: {now:,} bytes{ratio}{carried}")

@@ -22,7 +22,7 @@ _LAST = 2**62
 
 @click.command()
 @file_argument
-@new_file_option("File for the recovered recording.")
+@new_file_option("File to write.")
 def command(file: Path, output: Path, force: bool) -> None:
     """Recover a damaged recording into a new file.
 
@@ -31,23 +31,23 @@ def command(file: Path, output: Path, force: bool) -> None:
     from gcspy_replay.file import FileStore, open_source, repair
 
     if output.exists() and os.path.samefile(file, output):
-        raise CommandError(f"{output} is the damaged file itself: name another")
+        raise CommandError(f"{output} is the damaged file itself: name another file")
     with (
         closing(open_source(file)) as source,
         new_file(output, replace=force) as part,
         progress_bar(f"reading {file}") as progress,
     ):
         saved = repair(source, FileStore(part), progress=progress)
-    say(f"{output}: {saved.events:,} events saved")
+    say(f"{output}: {saved.events:,} events recovered")
     _carry(file, output)
     for number in saved.states:
-        say(f"  event {number}: its picture, from the next keyframe")
+        say(f"  event {number}: its values start at the next keyframe")
     for line in loss_lines(saved.lost):
         say(f"  {line}")
     for finding in saved.findings:
         say(f"  bytes {finding.start:,} to {finding.end:,}: {finding.what}")
     if not saved.findings:
-        say("  nothing was damaged; the new file has its index")
+        say("  no damage found; the new file has an index")
 
 
 def _carry(file: Path, output: Path) -> None:
@@ -60,7 +60,7 @@ def _carry(file: Path, output: Path) -> None:
                 sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST
             )
     except RecordingError as error:
-        say(f"  bookmarks were not carried: {error}")
+        say(f"  bookmarks were not copied: {error}")
         return
     if marks:
-        say(f"  bookmarks carried: {marks}")
+        say(f"  bookmarks copied: {marks}")

@@ -76,7 +76,7 @@ def _told(name: str, report: Report) -> Iterator[str]:
     word = "consistent" if report.consistent else "NOT CONSISTENT"
     yield f"{name}: {word}: {report.events:,} events, {report.objects:,} objects, {report.collections:,} collections"
     if report.ended is not None:
-        yield f"  it was not read to its end: {report.ended}"
+        yield f"  it was not read to the end: {report.ended}"
     if report.findings:
         counts = ", ".join(
             f"{count:,} {rule}" for rule, count in report.findings.counts.most_common()
@@ -85,16 +85,16 @@ def _told(name: str, report: Report) -> Iterator[str]:
         for one in report.findings.kept[:_SHOWN]:
             yield f"    {one}"
     else:
-        yield f"  {report.spaces_tiled:,} times a space was tiled without hole or overlap, at the start or the end of a collection"
+        yield f"  {report.spaces_tiled:,} times the objects of a space followed each other without a hole or an overlap, at the start or the end of a collection"
     if report.tops_compared or report.histograms_compared:
         yield f"  {report.tops_compared:,} tops of spaces and {report.histograms_compared:,} class histograms were compared with the VM's log"
     else:
-        yield "  not compared with the VM's log: there is none, or it has neither tops nor class histograms (-XX:+PrintHeapAtGC)"
+        yield "  not compared with the VM's log: there is no log, or it has neither tops nor class histograms (-XX:+PrintHeapAtGC)"
     if report.tops_left or report.histograms_left:
         yield f"  {report.tops_left:,} tops of spaces and {report.histograms_left:,} class histograms could NOT be compared"
     if report.remarks:
-        yield "  not wrong for sure:"
+        yield "  suspicious, but not an error:"
         for remark in report.remarks[:_SHOWN]:
             yield f"    {remark}"
         if len(report.remarks) > _SHOWN:
-            yield f"    and {len(report.remarks) - _SHOWN:,} more, which --json has"
+            yield f"    and {len(report.remarks) - _SHOWN:,} more: --json lists them"

@@ -16,21 +16,30 @@ __all__ = ["command"]
 @click.command()
 @click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--type", "type_name", metavar="NAME", help="Part of the type's name. =NAME: the whole name."
+    "--type",
+    "type_name",
+    metavar="NAME",
+    help="Find objects whose type contains NAME. =NAME: the whole name.",
 )
 @click.option(
     "--site",
     metavar="NAME",
-    help="Part of the name of a method on the allocation stack. =NAME: the whole name.",
+    help="Find objects with a method on their allocation stack whose name contains NAME. =NAME: the whole name.",
 )
 @click.option(
     "--thread",
     metavar="NAME",
-    help="Part of the name of the allocating thread. =NAME: the whole name.",
+    help="Find objects allocated by a thread whose name contains NAME. =NAME: the whole name.",
 )
-@click.option("--size", metavar="BYTES", help="64, or a range: 24..64, 1kB.. and ..100.")
 @click.option(
-    "--address", metavar="ADDRESS", help="0x…: the object that has this byte; or a range."
+    "--size",
+    metavar="BYTES",
+    help="Find objects of this size: 64, or a range such as 24..64, 1kB.. or ..100.",
+)
+@click.option(
+    "--address",
+    metavar="ADDRESS",
+    help="Find the object that contains this byte, such as 0x7f00, or the objects in a range.",
 )
 @click.option(
     "--at",
@@ -38,7 +47,7 @@ __all__ = ["command"]
     default="end",
     show_default=True,
     metavar="WHEN",
-    help="end, gc:3 (its start), gc:3:end, or the number of an event.",
+    help="Time in the trace: end, gc:3 (its start), gc:3:end, or the number of an event.",
 )
 @click.option(
     "--top",

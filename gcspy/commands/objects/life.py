@@ -15,14 +15,19 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
-@click.option("--address", required=True, metavar="ADDRESS", help="0x…: any byte of it.")
+@click.option(
+    "--address",
+    required=True,
+    metavar="ADDRESS",
+    help="Address of any byte of the object, such as 0x7f00.",
+)
 @click.option(
     "--at",
     "at",
     default="end",
     show_default=True,
     metavar="WHEN",
-    help="When it is there: end, gc:3 (its start), gc:3:end, or the number of an event.",
+    help="Time at which the object has this address: end, gc:3 (its start), gc:3:end, or the number of an event.",
 )
 @click.option(
     "--neighbours",
@@ -30,7 +35,7 @@ __all__ = ["command"]
     default=10,
     show_default=True,
     metavar="N",
-    help="Of the same site, the nearest first.",
+    help="Number of neighbours from the same allocation site, nearest first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) -> None:
@@ -56,9 +61,9 @@ def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) 
         now = heap.at(event_of(heap, at))
         row = now.row_at(place[0])
         if row is None or now.filler[row]:
-            what = "no object" if row is None else "a filler, which is no object of the program,"
+            what = "no object" if row is None else "a filler, not an object of the program,"
             raise CommandError(
-                f"{what} has the address {place[0]:#x} then ({place_of(now, place[0])}); gcspy objects find lists what there is"
+                f"{what} has the address {place[0]:#x} then ({place_of(now, place[0])}); gcspy objects find lists the objects"
             )
         life = life_table(
             heap,

@@ -25,7 +25,7 @@ __all__ = ["command"]
 @click.option(
     "--each",
     type=click.Choice(["type", "site"]),
-    help="By which age a half of each type's or site's objects is gone.",
+    help="Show the age at which half of the objects of each type or site are dead.",
 )
 @clock_option
 @bytes_option

@@ -36,7 +36,7 @@ clock_option = click.option(
     type=click.Choice(["bytes", "gcs"]),
     default="bytes",
     show_default=True,
-    help="Count age in bytes that the program allocated meanwhile, or in collections that took place.",
+    help="Measure age in bytes allocated by the program, or in collections.",
 )
 
 
@@ -48,7 +48,7 @@ def top_option(rows: int) -> Callable[[F], F]:
         default=rows,
         show_default=True,
         metavar="N",
-        help="Number of rows; the rest is one row. 0: all rows.",
+        help="Number of rows; the others are summed up in one. 0: all rows.",
     )
 
 
@@ -59,7 +59,7 @@ def only_options(function: F) -> F:
             name,
             default="",
             metavar="NAME",
-            help=f"Only this {what}: its name, a part of it, or a pattern with *.",
+            help=f"Count only this {what}: its name, a part of it, or a pattern with *.",
         )(function)
     return function
 
@@ -78,7 +78,7 @@ def output_options(function: F) -> F:
             "--plot",
             metavar="FILE.png",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Also write a plot. Needs the extra gui.",
+            help='Also write a plot. Needs the extra "gui".',
         ),
         click.option(
             "--theme",

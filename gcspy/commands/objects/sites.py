@@ -26,10 +26,10 @@ __all__ = ["command"]
     "number",
     type=click.IntRange(1),
     metavar="N",
-    help="Only collection N and the allocations since the one before it.",
+    help="Count only collection N and the allocations since the collection before it.",
 )
 @click.option(
-    "--each-gc", is_flag=True, help="What happened in each collection, of the --top sites."
+    "--each-gc", is_flag=True, help="Show one row per collection for each of the --top sites."
 )
 @bytes_option
 @top_option(20)

@@ -29,7 +29,7 @@ __all__ = ["command"]
     default=40,
     show_default=True,
     metavar="N",
-    help="About so many ages of each generation; 0: all.",
+    help="Approximate number of ages per generation. 0: all.",
 )
 @output_options
 def command(trace: Path, **options: Any) -> None:

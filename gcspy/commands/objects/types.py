@@ -26,9 +26,11 @@ __all__ = ["command"]
     "number",
     type=click.IntRange(1),
     metavar="N",
-    help="Only collection N and the allocations since the one before it.",
+    help="Count only collection N and the allocations since the collection before it.",
 )
-@click.option("--each-gc", is_flag=True, help="One row per collection for each of the --top types.")
+@click.option(
+    "--each-gc", is_flag=True, help="Show one row per collection for each of the --top types."
+)
 @bytes_option
 @top_option(20)
 @output_options

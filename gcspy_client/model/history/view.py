@@ -57,7 +57,7 @@ class HistoryView:
         last_tile: The same at the far edge; greater.
         by_time: Along the events pixels are times, not numbers of events.
         across: Events go from left to right; otherwise downwards, as in the paper.
-        marks: Mark pixels that hide a change.
+        marks: Mark pixels that hide changes.
         every: Draw a line between so many tiles; 0: none.
         at_events: Draw a line before each of these events (sequence numbers).
     """
@@ -113,7 +113,7 @@ class HistoryLook:
         span: First and last event number, or time in nanoseconds with `by_time`; None: all, as they come.
         tiles: Places of the first tile and beyond the last; None: all.
         by_time: Whether the axis is time.
-        marks: Mark pixels that hide a change.
+        marks: Mark pixels that hide changes.
         every: A line between so many tiles; 0: none, `AUTOMATIC`: as fits.
         at_kind: A line before each event of this kind; None: none.
         scale: Device pixels a logical one.

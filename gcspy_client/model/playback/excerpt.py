@@ -61,7 +61,7 @@ def save_events(
 
 def _there_already(path: Path) -> RecordingError:
     return RecordingError(
-        f"{path} is there already: name another file, or say that it may be replaced"
+        f"{path} exists already: name another file, or confirm that it may be replaced"
     )
 
 

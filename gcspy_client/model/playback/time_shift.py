@@ -68,7 +68,7 @@ _TRIES = 5
 class Keeping(Enum):
     """Whether what comes is kept."""
 
-    WAITING = "nothing has come yet"
+    WAITING = "no event received yet"
     ON = "what comes is kept"
     OFF = "what comes is a recording already"
     ENDED = "keeping has ended"
@@ -596,7 +596,7 @@ class TimeShift:
             raise RecordingError(
                 "nothing is kept of this session"
                 if self._off
-                else "nothing is kept yet: no event has come"
+                else "nothing is kept yet: no event has arrived"
             )
         return keeper
 

@@ -21,12 +21,10 @@ _LARGEST = 34.0
 _SMALLEST = 10.0
 
 _NOBODY = Lines(
-    "Nobody can join from another computer: this session listens on this one only.",
-    "Start it with --listen tls:0.0.0.0:0, and the line to join with is shown here.",
+    "Nobody can join from another computer: this session listens only on this one.",
+    "Start it with --listen tls:0.0.0.0:0 to get a join line here.",
 )
-_TOKEN = (
-    "They are asked for the session's token: say it, or give it in a file. It is not in this line."
-)
+_TOKEN = "Participants are asked for the session's token, which is not in this line: tell it to them, or give them the token file."
 
 
 def join_line(address: str) -> str:

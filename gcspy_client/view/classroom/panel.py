@@ -66,24 +66,26 @@ class ClassPanel(QFrame):
         self.mine.setProperty("dim", "true")
         for label in (self.words, self.mine):
             label.setWordWrap(True)
-        self.rows = RowsModel(("Name", "", "Has read"), (), tokens(theme))
+        self.rows = RowsModel(("Name", "", "Progress"), (), tokens(theme))
         self.table = QTableView()
         set_accessible_name(self.table, "Who is present")
         self._dress_table()
         self.follow = self._button(
-            "Follow", "Look where the leader looks, or roam (Shift+F)", self.follow_toggled.emit
+            "Follow", "Follow the leader's view, or move freely (Shift+F)", self.follow_toggled.emit
         )
-        self.hand = self._button("Hand over", "Let the chosen one control and lead", self._hand)
+        self.hand = self._button(
+            "Hand over", "Make the selected participant controller and leader", self._hand
+        )
         self.heir = self._button(
             "Successor",
-            "Let the chosen one inherit control when this connection is lost",
+            "Give the selected participant control if this connection is lost",
             self._name,
         )
         self.line = self._button(
-            "Join line", "Show the line to join with, large", self.line_asked.emit
+            "Join line", "Show the join line in large type", self.line_asked.emit
         )
         self.rename = self._button(
-            "Your name", "Say what the others shall call you", self.name_asked.emit
+            "Your name", "Choose the name that others see", self.name_asked.emit
         )
         grid = QGridLayout()
         grid.setSpacing(6)
@@ -235,6 +237,6 @@ def _mine(mine: Participant | None, leader: Participant | None, *, following: bo
     if mine is None:
         return "Not connected."
     if mine.leads:
-        return "You lead: those who follow look where you look."
-    whom = "nobody leads yet" if leader is None else f"{leader.name} leads"
-    return f"You follow; {whom}." if following else f"You roam; {whom}."
+        return "You lead: followers see your view."
+    whom = "there is no leader yet" if leader is None else f"{leader.name} leads"
+    return f"You follow the leader; {whom}." if following else f"You move freely; {whom}."

@@ -43,7 +43,7 @@ _LOOK_MILLIS = 50
 """The shortest time between two places that are told: a selection that is dragged is one movement."""
 
 _NOBODY_ELSE = "nobody else is in this session"
-_NOT_OURS = "only the one in control may do that"
+_NOT_OURS = "only the client in control may do that"
 
 
 class ClassPart(Part):
@@ -76,7 +76,7 @@ class ClassPart(Part):
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._tell_place)
         side = Qt.DockWidgetArea.RightDockWidgetArea
-        about = "class: who is present, who follows, who is behind"
+        about = "class: participants, followers, delays"
         desk.docks.add("class", "Class", self.panel, side, keys=("Shift+L",), about=about)
         panel = self.panel
         panel.opened.connect(self.show_roster)
@@ -136,7 +136,7 @@ class ClassPart(Part):
         name = ask_text(
             self._desk.frame,
             "Your name",
-            f"What the others see, up to {PERSON_CHARS} letters:",
+            f"Name shown to others, up to {PERSON_CHARS} letters:",
             now,
         )
         if name is not None:
@@ -229,13 +229,13 @@ class ClassPart(Part):
 
     def ask_hand_over(self) -> None:
         """Ask to whom control goes."""
-        number = self.ask_heir("Hand over control", "Who controls and leads from now on:")
+        number = self.ask_heir("Hand over control", "New controller and leader:")
         if number is not None:
             self.hand_over(number)
 
     def ask_successor(self) -> None:
         """Ask who inherits control."""
-        number = self.ask_heir("Successor", "Who has control when this connection is lost:")
+        number = self.ask_heir("Successor", "Successor if this connection is lost:")
         if number is not None:
             self.choose_successor(number)
 
@@ -363,7 +363,7 @@ class ClassPart(Part):
         time_nanos = self._moments.time_of(at.sequence)
         if time_nanos is None:
             desk.say(
-                f"The leader looks at event {at.sequence:,}, which was before this window came."
+                f"The leader is at event {at.sequence:,}, which is older than this connection."
             )
         elif desk.navigator.usable:
             desk.navigator.playing.seek(Seek(time_nanos=time_nanos))
@@ -401,7 +401,7 @@ class ClassPart(Part):
                 name="class.follow",
                 menu=_MENU,
                 text="&Follow the leader",
-                about="follow: look where the leader looks; or roam",
+                about="follow the leader's view, or move freely",
                 run=self.toggle_following,
                 keys=("Shift+F",),
                 checked=lambda: self.following,
@@ -420,17 +420,17 @@ class ClassPart(Part):
                 name="class.hand-back",
                 menu=_MENU,
                 text="Hand control &back",
-                about="hand control back to whom it came from",
+                about="hand control back to the previous controller",
                 run=self.hand_back,
                 keys=("Ctrl+Shift+B",),
                 enabled=lambda: self.may_hand_back,
-                why_not="control did not come from anybody who is here",
+                why_not="no participant handed control over",
             ),
             Action(
                 name="class.successor",
                 menu=_MENU,
                 text="Name a &successor…",
-                about="name who has control when this connection is lost",
+                about="choose who receives control if this connection is lost",
                 run=self.ask_successor,
                 enabled=lambda: self.may_hand and bool(self.others),
                 why_not=f"{_NOT_OURS}, and {_NOBODY_ELSE}",
@@ -446,7 +446,7 @@ class ClassPart(Part):
                 name="class.line",
                 menu=_MENU,
                 text="&Join line…",
-                about="show the line to join with, large, to be copied",
+                about="show the join line in large type, to be copied",
                 run=self.show_line,
                 keys=("Ctrl+Shift+J",),
             ),

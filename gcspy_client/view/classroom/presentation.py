@@ -94,7 +94,7 @@ class Presentation(Part):
         window.installEventFilter(self)
         window.setWindowState(window.windowState() | Qt.WindowState.WindowFullScreen)
         self.dress()
-        desk.say("Presenting: F11 goes back.")
+        desk.say("Presentation mode: F11 leaves it.")
 
     def leave(self) -> None:
         """Present no more; harmless when it does not."""
@@ -140,7 +140,7 @@ class Presentation(Part):
                 name="view.present",
                 menu="&View",
                 text="&Present",
-                about="present: full screen, large type and tiles, legend; F11 again goes back",
+                about="presentation mode: full screen, large type and tiles, legend; F11 again leaves it",
                 run=self.toggle,
                 keys=("F11",),
                 checked=lambda: self.on,

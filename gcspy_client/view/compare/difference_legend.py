@@ -89,8 +89,8 @@ class DifferenceLegend(QWidget):
         self._grid.setColumnStretch(3, 1)
         self._swatches: list[tuple[Swatch, int]] = []
         entries = (
-            (ONLY_RIGHT, "came: only B has it"),
-            (ONLY_LEFT, "went: only A has it"),
+            (ONLY_RIGHT, "appeared: only in B"),
+            (ONLY_LEFT, "disappeared: only in A"),
             (ZERO, "equal"),
             (UNKNOWN, "unknown in A or B"),
             (UNUSED, "unused in both"),
@@ -113,7 +113,7 @@ class DifferenceLegend(QWidget):
         """Explain the colours of a difference."""
         texts = tuple(source.scale_text(share, 0) for share in (0.0, 0.5, 1.0))
         if source.compared.named:
-            texts = ("", "names: the same or another", "another")
+            texts = ("", "names: same or different", "another")
         wanted = (texts, theme)
         if wanted == self._shown:
             return

@@ -167,7 +167,7 @@ class DifferencePainter(QObject):
         outcome = self._worker.take()
         if outcome is not None:
             if outcome.failure is not None:
-                self.failed.emit(f"The difference could not be worked out: {outcome.failure}")
+                self.failed.emit(f"The difference could not be computed: {outcome.failure}")
                 return
             found = outcome.result()
             self.comparison, self._scales = found, found.scales

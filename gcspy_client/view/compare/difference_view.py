@@ -204,10 +204,10 @@ class DifferenceView(SpaceView):
         words = [
             f"B − A: {self.compared.net_short}"
             if self.compared.net
-            else f"{told.changed:,} are another"
+            else f"{told.changed:,} changed"
         ]
-        words += [f"{told.only_right:,} came"] if told.only_right else []
-        words += [f"{told.only_left:,} went"] if told.only_left else []
+        words += [f"{told.only_right:,} appeared"] if told.only_right else []
+        words += [f"{told.only_left:,} disappeared"] if told.only_left else []
         return ", ".join(words)
 
     @property

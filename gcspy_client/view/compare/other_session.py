@@ -253,7 +253,7 @@ class OtherLive(Other):
         if self.session.is_playback:
             self.link.close()
             self.failed.emit(
-                f"{self.name} plays a recording: open its file, so that it can be moved along"
+                f"{self.name} plays a recording: open its file instead, so that both can move together"
             )
             return
         if events and not self._known:

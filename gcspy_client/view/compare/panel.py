@@ -212,7 +212,7 @@ _SPACE_COLUMNS = [
         "Tiles, net",
         lambda row: _space(row).net_short or "–",
         lambda row: float(_space(row).summary.net),
-        tip=lambda row: _space(row).net or "names are the same or not",
+        tip=lambda row: _space(row).net or "names can only be equal or different",
     ),
     _Column(
         "More", lambda row: f"{_space(row).summary.up:,}", lambda row: float(_space(row).summary.up)
@@ -324,7 +324,7 @@ class ComparePanel(QWidget):
         head.addWidget(self.apart)
         self.which.addItems(["Tiles", "Spaces"])
         self.which.setMaximumWidth(96)
-        set_tip(self.which, "What the list is of; where there is room, of both")
+        set_tip(self.which, "Contents of the list; both if there is space")
         head.addWidget(self.which)
         for button in (self.set_a, self.go, self.swap, self.leave):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -332,9 +332,8 @@ class ComparePanel(QWidget):
         self.note.setProperty("tone", "warning")
         empty = PlainLabel(
             Lines(
-                "Nothing is compared.",
-                "Show an event and press A to set it as A; then go to another event: "
-                "the tiles show what is more there (orange) and what is less (blue).",
+                "No comparison.",
+                "Show an event and press A to set it as A; then go to another event: the tiles show increases (orange) and decreases (blue).",
             )
         )
         empty.setProperty("dim", "true")
@@ -357,10 +356,10 @@ class ComparePanel(QWidget):
         column.addLayout(head)
         column.addWidget(self.note)
         column.addWidget(self._pages, 1)
-        set_tip(self.set_a, "Set the event that is shown as A (A)")
+        set_tip(self.set_a, "Set the current event as A (A)")
         set_tip(self.go, "Show event A")
-        set_tip(self.swap, "Show event A, and compare it with what is shown now")
-        set_tip(self.leave, "Show the tiles themselves again (Esc)")
+        set_tip(self.swap, "Show event A, compared with the current event")
+        set_tip(self.leave, "Show plain values again (Esc)")
 
     def _wire(self) -> None:
         self.set_a.clicked.connect(self.set_asked)

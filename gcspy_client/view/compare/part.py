@@ -66,13 +66,13 @@ class Moment:
         """The space as it was then, and the same stream."""
         then = self.state.spaces.get(space.space.id)
         if then is None or then.space.name != space.space.name:
-            return f"There was no space {space.space.name!r} at A: press A at an event at which there is."
+            return f"There was no space {space.space.name!r} at A: set another event as A."
         stream = source.schema.id
         if stream >= 0 and (
             stream not in then.streams
             or not same_meaning(then.streams[stream].schema, source.schema)
         ):
-            return f"There was no stream {source.schema.name!r} at A, or it meant something else."
+            return f"There was no stream {source.schema.name!r} at A, or it had another meaning."
         return then, copy(source)
 
     def pairing(self) -> Pairing:
@@ -104,7 +104,7 @@ class ComparePart(Part):
             self.panel,
             Qt.DockWidgetArea.BottomDockWidgetArea,
             keys=("Shift+A",),
-            about="comparison: what changed most between two events",
+            about="comparison: largest changes between two events",
         )
         desk.navigator.more_flags.append(self.flags)
         self.painter.compared.connect(self._compared)
@@ -300,11 +300,7 @@ class ComparePart(Part):
         """For the timeline: where A is."""
         if self.moment is None or not self.moment.number:
             return ()
-        return (
-            Flag(
-                number=self.moment.number, title="A: what is shown is compared with it", letter="A"
-            ),
-        )
+        return (Flag(number=self.moment.number, title="reference event A", letter="A"),)
 
     def refresh(self) -> None:
         """Say everything anew; what is of another session is left."""
@@ -330,7 +326,7 @@ class ComparePart(Part):
                 if number not in shown.spaces
             ]
             if gone:
-                note = f"Only at A, and not compared: {', '.join(gone)}."
+                note = f"Only at A, not compared: {', '.join(gone)}."
             facts = CompareFacts(
                 left=moment.words,
                 right=event_words(shown, self._session.number),
@@ -403,7 +399,7 @@ class ComparePart(Part):
                 name="compare.set",
                 menu=_MENU,
                 text="Set this event as &A",
-                about="set this event as A: what is shown then is compared with it",
+                about="set the current event as A, and compare later events with it",
                 run=self.set_a,
                 keys=("A",),
                 enabled=lambda: self.can_set,
@@ -427,7 +423,7 @@ class ComparePart(Part):
                 name="compare.leave",
                 menu=_MENU,
                 text="&Leave the comparison",
-                about="show no difference any more; else select no tile",
+                about="leave the comparison, or else clear the selection",
                 run=self.escape,
                 keys=("Esc",),
             ),
@@ -435,7 +431,7 @@ class ComparePart(Part):
                 name="compare.recording",
                 menu=_MENU,
                 text="With a &recording…",
-                about="put a recording beside this session",
+                about="compare this session with a recording",
                 run=self.ask_recording,
                 enabled=lambda: self.may_open,
                 begins_group=True,
@@ -444,7 +440,7 @@ class ComparePart(Part):
                 name="compare.session",
                 menu=_MENU,
                 text="With a &live session…",
-                about="put another live session beside this one",
+                about="compare this session with another live session",
                 run=self.ask_session,
                 enabled=lambda: self.may_open,
             ),

@@ -217,7 +217,7 @@ class SideBySide(QObject):
         streams = pair_streams(left.space, space.space)
         stream = next((one.left for one in streams if one.right == source.schema.id), None)
         if stream is None:
-            return f"A has no stream {source.schema.name!r} in {left.space.name!r}, or it means something else."
+            return f"A has no stream {source.schema.name!r} in {left.space.name!r}, or it has another meaning."
         return left.copy(), copy(StreamSource(left.streams[stream].schema))
 
     def pairing(self) -> Pairing:
@@ -317,13 +317,13 @@ class SideBySide(QObject):
                 len({one.name for one in clocks if one}) != 1 or not all(clocks)
             ):
                 self.pane.say(
-                    "Not both sessions tell a clock of the program's, or not the same one. Choose another matching."
+                    "The two sessions do not report the same program clock. Choose another matching."
                 )
                 self.changed.emit()
                 return
             last = other.timeline.last
             self.pane.say(
-                f"B has no event that belongs to event {session.number:,} of A, by {matching}: "
+                f"B has no event that matches event {session.number:,} of A by {matching}: "
                 f"it has events {other.timeline.first:,} to {last:,}. Choose another matching, or another offset."
             )
         else:

@@ -77,7 +77,7 @@ class HistoryExport(QObject):
         """Write the graphs as they are seen, with title, axes and legends: as SVG when the name ends so, else as PNG."""
         graphs = [made for track in self._tracks() if (made := _exported(track)) is not None]
         if not graphs:
-            self.ended.emit("there is no history graph to write yet")
+            self.ended.emit("there is no history graph to export yet")
             return
         drawn, title = graphs[-1].drawn, self._title()
         most = max(1, drawn.view.events_pixels // _PIXELS_A_TICK)
@@ -102,7 +102,7 @@ class HistoryExport(QObject):
         ]
         drawn = tracks[0].canvas.drawn if tracks else None
         if not named or drawn is None:
-            self.ended.emit("no tiles are chosen: drag over some in a history graph first")
+            self.ended.emit("no tiles are selected: drag over tiles in a history graph first")
             return
         events, event_name = drawn.events, self._event_name
         self._begin(path, lambda: path.write_bytes(csv_of(named, events, event_name).encode()))
@@ -152,7 +152,7 @@ def _ends(stream: Stream) -> tuple[str, str]:
         case Presentation.PERCENT | Presentation.PERCENT_VAR:
             return "0 %", "100 %"
         case Presentation.MAX_VAR:
-            return least, "the most there is"
+            return least, "the maximum"
         case _:
             return least, short_amount(stream, stream.maximum).strip()
 

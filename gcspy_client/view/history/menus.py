@@ -45,11 +45,11 @@ class HistoryMenus:
         self.export.ended.connect(panel.refuse)
         panel.stopped.connect(self.export.stop)
         self.add = self._button(
-            "Add graph", "another stream or space below, on the same axis of events", self._fill_add
+            "Add graph", "add another stream or space below, on the same event axis", self._fill_add
         )
-        self.look = self._button("Look", "pooling, size of tiles, lines", self._fill_look)
+        self.look = self._button("Look", "pooling, tile size, lines", self._fill_look)
         self.save = self._button(
-            "Export", "write the graphs as a picture, or series as a table", self._fill_export
+            "Export", "export the graphs as a picture, or series as a table", self._fill_export
         )
         panel.renaming.connect(self.ask_name)
 
@@ -109,7 +109,7 @@ class HistoryMenus:
         formula = ask_text(
             self._panel,
             "Graph an expression",
-            f"Of the tiles of {space.space.name}; its streams are {streams}:",
+            f"Expression over the tiles of {space.space.name}; its streams are {streams}:",
         )
         if formula is not None and formula.strip():
             self.add_expression(formula.strip())
@@ -134,7 +134,7 @@ class HistoryMenus:
 
     def _fill_look(self, menu: PlainMenu) -> None:
         panel, canvas = self._panel, self._panel.canvas
-        pooling = menu.add_menu("Several tiles in a pixel")
+        pooling = menu.add_menu("Several tiles per pixel")
         for pool in Pooling:
             _choice(
                 pooling,
@@ -142,7 +142,7 @@ class HistoryMenus:
                 panel.first.spec.pooling is pool,
                 partial(panel.set_pooling, pool),
             )
-        sizes = menu.add_menu("Height of a tile")
+        sizes = menu.add_menu("Tile height")
         fits = canvas.tile_pixels is None
         _choice(sizes, "all fit", fits, partial(panel.set_tile_pixels, None))
         for pixels in _TILE_PIXELS:
@@ -174,7 +174,7 @@ class HistoryMenus:
             )
         _choice(
             menu,
-            "Mark pixels that hide a change",
+            "Mark pixels that hide changes",
             canvas.marks,
             partial(panel.set_marks, not canvas.marks),
         )
@@ -187,7 +187,7 @@ class HistoryMenus:
         tiles = ask_number(
             self._panel,
             "Lines between tiles",
-            "A line after every so many tiles:",
+            "Tiles between two lines:",
             now if now > 0 else 80,
             1,
             1 << 30,
@@ -213,7 +213,7 @@ class HistoryMenus:
 
     def ask_name(self, track: HistoryTrack, brush: Brush) -> None:
         """Ask what chosen tiles are called."""
-        name = ask_text(self._panel, "Chosen tiles", "What are these tiles called?", brush.name)
+        name = ask_text(self._panel, "Selected tiles", "Name of these tiles:", brush.name)
         if name is not None:
             track.rename_brush(brush, name)
 
@@ -221,7 +221,7 @@ class HistoryMenus:
 
     def _fill_export(self, menu: PlainMenu) -> None:
         menu.add("Picture, PNG or SVG…").triggered.connect(self.export.ask_picture)
-        series = menu.add("Series of the chosen tiles, CSV…")
+        series = menu.add("Series of the selected tiles, CSV…")
         series.triggered.connect(self.export.ask_series)
         series.setEnabled(self.export.has_series)
 

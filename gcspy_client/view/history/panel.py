@@ -46,7 +46,7 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 __all__ = ["HistoryPanel"]
 
 _UNKNOWN_FILES = (
-    "the files of this recording are not known here: the graph begins with the next event"
+    "the recording's files are not available here: the graph begins with the next event"
 )
 
 _BUDGET_BYTES = 192 << 20
@@ -257,7 +257,7 @@ class HistoryPanel(QWidget):
         self.tracks_changed.emit()
 
     def set_marks(self, marks: bool) -> None:
-        """Mark pixels that hide a change, or do not."""
+        """Mark pixels that hide changes, or do not."""
         for track in self.tracks:
             track.canvas.marks = marks
             track.canvas.wish()
@@ -319,7 +319,9 @@ class HistoryPanel(QWidget):
         if found is None:
             if track.graph is not None:
                 track.leave()
-            track.canvas.words = "no such space now" if track.spec.space else "no event yet"
+            track.canvas.words = (
+                "the space does not exist now" if track.spec.space else "no event yet"
+            )
             return
         now = track.graphed
         pooling = None if track.graph is None else track.graph.pooling

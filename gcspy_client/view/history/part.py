@@ -71,16 +71,14 @@ class HistoryPart(Part):
     def gestures(self) -> tuple[Gesture, ...]:
         """What the mouse and keys do over graphs."""
         return (
-            Gesture(_VIEW, "Click on the history graph", "go to that event, select that tile"),
+            Gesture(_VIEW, "Click on the history graph", "go to the event and select the tile"),
             Gesture(
                 _VIEW,
                 "Drag on the history graph",
-                "plot what these tiles held; several times for several lines",
+                "plot the values of these tiles; repeat for more series",
             ),
-            Gesture(
-                _VIEW, "Wheel, + − on the history graph", "look closer at time; with Ctrl at tiles"
-            ),
-            Gesture(_VIEW, "Shift + wheel, arrows, middle drag on it", "move along"),
+            Gesture(_VIEW, "Wheel, + − on the history graph", "zoom in time; with Ctrl in tiles"),
+            Gesture(_VIEW, "Shift + wheel, arrows, middle drag on it", "scroll"),
             Gesture(_VIEW, "Double click, 0 on the history graph", "everything"),
         )
 
@@ -92,7 +90,7 @@ class HistoryPart(Part):
             return panel.isVisible()
 
         table: tuple[tuple[str, str, Callable[[], object], Callable[[], bool]], ...] = (
-            ("add", "&Add a graph of what is shown", menus.add_shown, opened),
+            ("add", "&Add a graph of the current stream", menus.add_shown, opened),
             ("expression", "Add a graph of an &expression…", menus.ask_expression, opened),
             (
                 "remove",
@@ -100,15 +98,20 @@ class HistoryPart(Part):
                 menus.remove_last,
                 lambda: opened() and len(panel.tracks) > 1,
             ),
-            ("pooling", "Greatest, &mean or least in a pixel", menus.next_pooling, opened),
+            ("pooling", "&Maximum, mean or minimum per pixel", menus.next_pooling, opened),
             ("every", "&Lines between tiles…", menus.ask_every, opened),
-            ("kind", "Lines at the next &kind of event", menus.next_kind, opened),
-            ("closer", "Look &closer at time", partial(panel.time.zoom, 0.5), opened),
-            ("farther", "Look at time from &farther", partial(panel.time.zoom, 2.0), opened),
+            ("kind", "Lines at another &kind of event", menus.next_kind, opened),
+            ("closer", "Zoom in on &time", partial(panel.time.zoom, 0.5), opened),
+            ("farther", "Zoom &out of time", partial(panel.time.zoom, 2.0), opened),
             ("larger", "Larger tiles in history graphs", partial(panel.zoom_tiles, 0.5), opened),
             ("smaller", "Smaller tiles in history graphs", partial(panel.zoom_tiles, 2.0), opened),
             ("whole", "All events and tiles", panel.fit, opened),
-            ("no-tiles", "Plot &no tiles", panel.forget_brushes, lambda: menus.export.has_series),
+            (
+                "no-tiles",
+                "&Clear plotted tiles",
+                panel.forget_brushes,
+                lambda: menus.export.has_series,
+            ),
             ("picture", "Export as &picture…", menus.export.ask_picture, opened),
             ("series", "Export &series…", menus.export.ask_series, lambda: menus.export.has_series),
         )

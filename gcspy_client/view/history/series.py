@@ -87,7 +87,7 @@ class HistorySeries(QWidget):
         self.kind = SeriesKind.MEAN
         self._lines: tuple[tuple[object, ...], list[tuple[Floats, Floats]]] = ((), [])
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        set_accessible_name(self, "Series of the chosen tiles")
+        set_accessible_name(self, "Series of the selected tiles")
         canvas.drawn_anew.connect(self.update)
 
     def sizeHint(self) -> QSize:
@@ -162,7 +162,7 @@ class HistorySeries(QWidget):
                     painter,
                     area,
                     Qt.AlignmentFlag.AlignCenter,
-                    "no value of these tiles is known yet",
+                    "no values of these tiles yet",
                 )
                 return
             low, high = float(known.min()), float(known.max())

@@ -120,8 +120,8 @@ class HistoryTrack(QWidget):
         self.title.setProperty("caption", "true")
         self.title.setFont(small_font(self.title.font()))
         for button, words, done in (
-            (self.up, "Further up", partial(self.moved.emit, -1)),
-            (self.down, "Further down", partial(self.moved.emit, 1)),
+            (self.up, "Move up", partial(self.moved.emit, -1)),
+            (self.down, "Move down", partial(self.moved.emit, 1)),
             (self.close_button, "Close this graph", self.closed.emit),
         ):
             set_tip(button, words)
@@ -137,7 +137,7 @@ class HistoryTrack(QWidget):
             self.kinds.add(kind.value, kind)
         self.kinds.setCurrentText(self.series.kind.value)
         self.kinds.currentTextChanged.connect(lambda text: self.series.set_kind(SeriesKind(text)))
-        set_tip(self.kinds, "what is plotted of the chosen tiles")
+        set_tip(self.kinds, "what is plotted for the selected tiles")
         foot = QHBoxLayout(self._foot)
         foot.setContentsMargins(0, 0, 0, 0)
         foot.setSpacing(6)
@@ -223,7 +223,7 @@ class HistoryTrack(QWidget):
             graphed.source(), feed.events, pooling=self.spec.pooling, budget_bytes=budget_bytes
         )
         self.title.setText(graphed.title)
-        self.canvas.clear("reading what is kept")
+        self.canvas.clear("reading kept events")
         if open_recording is None:
             self._maker = graph.maker()
             return
@@ -414,12 +414,12 @@ class HistoryTrack(QWidget):
         name, cross = PlainPushButton(f"■ {brush.name}"), PlainToolButton()
         name.setProperty("chip", "plain")
         name.setStyleSheet(f"color: {brush.colour.name()};")
-        set_tip(name, "what these tiles are called: click to change it")
+        set_tip(name, "name of these tiles: click to change it")
         name.clicked.connect(partial(self.renaming.emit, brush))
         cross.setIcon(icon("cross", tokens(self._theme).dim, tokens(self._theme).border))
         cross.setFixedSize(18, 18)
-        set_tip(cross, "plot these tiles no more")
-        set_accessible_name(cross, f"Plot {brush.name} no more")
+        set_tip(cross, "stop plotting these tiles")
+        set_accessible_name(cross, f"Stop plotting {brush.name}")
         cross.clicked.connect(partial(self.remove_brush, brush))
         row = QHBoxLayout(chip)
         row.setContentsMargins(0, 0, 0, 0)

@@ -138,7 +138,11 @@ class LessonPanel(QWidget):
         self._refresh_question(step.question)
         self.note.setText(
             progress.problem
-            or ("The program runs to the next event of the lesson …" if progress.waiting else "")
+            or (
+                "The program is running to the next event of the lesson …"
+                if progress.waiting
+                else ""
+            )
         )
         self.note.setVisible(bool(self.note.text()))
         why = progress.why_not_next
@@ -190,7 +194,7 @@ class LessonPanel(QWidget):
             self.told.setProperty("tone", "good" if right else "warning")
             self.told.style().unpolish(self.told)
             self.told.style().polish(self.told)
-            self.told.setText(f"{'That is so.' if right else 'Not so.'} {question.because}")
+            self.told.setText(f"{'Correct.' if right else 'Not correct.'} {question.because}")
 
     def _follow(self, link: QUrl) -> None:
         if link.scheme() == "page":

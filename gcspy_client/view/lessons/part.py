@@ -34,7 +34,7 @@ from gcspy_client.view.triggers.part import TriggerPart
 __all__ = ["LessonPart"]
 
 _LESSON = "&Lesson"
-_HIDDEN = "What comes next is hidden until the question is answered."
+_HIDDEN = "The rest is hidden until you answer the question."
 _HISTORY_SHARE = 0.5
 _LAID_OUT_MILLIS = 120
 
@@ -232,7 +232,7 @@ class LessonPart(Part):
             Action(
                 name="lesson.close",
                 menu=_LESSON,
-                text="&Put the lesson away",
+                text="&Close the lesson",
                 run=partial(self.open, None),
                 enabled=lambda: progress.lesson is not None,
                 why_not="there is no lesson",
@@ -244,7 +244,7 @@ class LessonPart(Part):
                 run=progress.next,
                 keys=("Alt+Right",),
                 enabled=lambda: not progress.why_not_next,
-                why_not="there is no lesson, its last step is shown, or a question waits for its answer",
+                why_not="there is no lesson, this is its last step, or a question is unanswered",
                 begins_group=True,
             ),
             Action(
@@ -254,7 +254,7 @@ class LessonPart(Part):
                 run=progress.back,
                 keys=("Alt+Left",),
                 enabled=lambda: progress.lesson is not None and progress.at > 0,
-                why_not="there is no lesson, or its first step is shown",
+                why_not="there is no lesson, or this is its first step",
             ),
             *(
                 Action(
@@ -265,7 +265,7 @@ class LessonPart(Part):
                     run=partial(progress.answer, number),
                     keys=(f"Alt+{number + 1}",),
                     enabled=partial(_may_answer, self, number),
-                    why_not="no question with so many choices waits for an answer",
+                    why_not="no open question has this choice",
                     begins_group=number == 0,
                 )
                 for number in range(MOST_CHOICES)

@@ -100,7 +100,7 @@ class LessonProgress(QObject):
         if self.asks:
             return "answer the question first"
         if not self.arrived:
-            return "the program has not come to the event of this step yet"
+            return "the program has not reached the event of this step yet"
         return self._why_not_run() if self.at + 1 not in self.reached else ""
 
     def _why_not_run(self) -> str:

@@ -34,8 +34,8 @@ _TITLES = {
     "collections": "Each collection",
 }
 _NONE_HERE = Lines(
-    "How long objects live is known for object traces: gcspy replay TRACE.",
-    "This session does not name single objects.",
+    "Object lifetimes are available for object traces only: gcspy replay TRACE.",
+    "This session has no data on single objects.",
 )
 
 
@@ -59,13 +59,13 @@ class AgePanel(ChartView):
         for name in CHART_KINDS:
             self.kind.add(_TITLES[name], name)
         self.kind.setMinimumContentsLength(24)
-        set_tip(self.kind, "What is reported about how long objects live")
+        set_tip(self.kind, "Plot or table of object lifetimes")
         self.unit.addItems(["Bytes", "Objects"])
         set_tip(self.unit, "Count bytes or objects")
         self.type.setPlaceholderText("all types")
         set_tip(
             self.type,
-            "Objects of this type only: its name, a part of it, or a pattern with *; Enter asks",
+            "Only this type: its name, a part of it, or a pattern with *; press Enter to apply",
         )
         self.type.setClearButtonEnabled(True)
         self.type.setMaximumWidth(220)
@@ -75,7 +75,7 @@ class AgePanel(ChartView):
             self.head.addWidget(one)
         self.type.editingFinished.connect(self.asked)
         self.head.addWidget(self.type)
-        self.show_words("Nothing is known yet.")
+        self.show_words("No data yet.")
 
     def showEvent(self, event: QShowEvent) -> None:
         """Nobody has said anything to it while it was closed."""
@@ -101,7 +101,7 @@ class Ages(Part):
         self._charts: dict[tuple[Question, bool], Chart | None] = {}
         self.asking = AskingOnce(desk.link.send)
         self.panel = AgePanel(desk.theme)
-        about = "how long objects live: survival curves and ages at death, of a trace of objects"
+        about = "lifetimes: survival curves and ages at death of the objects of a trace"
         desk.docks.add(
             "ages",
             "Life times",
@@ -143,19 +143,17 @@ class Ages(Part):
         space = self._space(kind)
         if space is None:
             self.panel.show_words(
-                "Nothing is shown yet."
-                if self._desk.session.live.last_event is None
-                else _NONE_HERE
+                "No data yet." if self._desk.session.live.last_event is None else _NONE_HERE
             )
             return
         title = _TITLES[kind] + (f", of type {text}" if text else "")
         if not self._desk.link.status.phase.connected:
-            self.panel.show_words("Nobody can be asked: there is no connection.", title)
+            self.panel.show_words("Not available: there is no connection.", title)
             return
         question = Question(space.space.id, kind, text)
         answer = self.asking.wish(question)
         if answer is None:
-            self.panel.show_words("Reading the lives of all objects…", title)
+            self.panel.show_words("Reading the lifetimes of all objects…", title)
         elif answer.state is AnswerState.NOT_RECORDED:
             self.panel.show_words(
                 "Not recorded: open the trace itself with gcspy replay TRACE.",
@@ -177,7 +175,7 @@ class Ages(Part):
         chart = self._charts[key]
         if chart is None:
             self.panel.show_words(
-                "There is nothing to be drawn: the trace has no such objects, or no collection.",
+                "Nothing to draw: the trace has no such objects, or no collection.",
                 title,
             )
         else:

@@ -83,12 +83,10 @@ class ContentsPanel(TablePanel):
         super().__init__(theme, column=_BYTES, parent=parent)
         self.which = Chooser()
         self.which.addItems(["Selected tile", "Whole space"])
-        set_tip(self.which, "Report the selected tile, or of the whole space")
+        set_tip(self.which, "Show the selected tile, or the whole space")
         self.which.currentIndexChanged.connect(lambda place: self.whole_asked.emit(place == 1))
         self.kind = Chooser()
-        set_tip(
-            self.kind, "What is told: of which types the objects are, where they were allocated …"
-        )
+        set_tip(self.kind, "Table to show: object types, allocation sites …")
         self.kind.activated.connect(self.kind_asked)
         self.kind.hide()
         self.head.insertWidget(self.head.indexOf(self.copy), self.kind)
@@ -96,7 +94,7 @@ class ContentsPanel(TablePanel):
         self.note = ElidedLabel()
         self.note.setProperty("tone", "warning")
         self.column.insertWidget(1, self.note)
-        self.say("Nothing is known yet.")
+        self.say("No data yet.")
 
     def offer(self, kinds: tuple[str, ...]) -> str:
         """Let the user choose one of these kinds of questions; returns which is chosen."""

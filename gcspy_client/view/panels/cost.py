@@ -42,13 +42,13 @@ __all__ = ["CostPanel", "CostPart"]
 
 _LEVEL_MENU, _BUDGET_MENU, _MODE_MENU = "&Session/&Level", "&Session/&Budget", "&Session/M&ode"
 _MODES = (
-    (Mode.PASSIVE, "&Passive", "read the program while it runs"),
-    (Mode.STOPPED, "&Stopped", "hold the program while it is read"),
+    (Mode.PASSIVE, "&Passive", "read memory while the program runs"),
+    (Mode.STOPPED, "&Stopped", "stop the program while its memory is read"),
 )
 _MOST_LEVELS = 4
 _OF_NOBODY = "Only the client in control may do that: Session ▸ Take control."
-_RECORDED = "This is a recording: what was gathered stays as it is."
-_NONE = "This session has no levels and no budget: its driver gathers what it gathers."
+_RECORDED = "This is a recording: its level and budget cannot be changed."
+_NONE = "This session has no levels and no budget: its driver decides what it gathers."
 
 
 class _Meter(QWidget):
@@ -124,9 +124,11 @@ class CostPanel(QFrame):
         self._level_grid.setHorizontalSpacing(9)
         self._level_grid.setVerticalSpacing(3)
         self._level_grid.setColumnStretch(0, 1)
-        self._level_caption = _caption("Level: what is gathered, and what the latest event took")
+        self._level_caption = _caption(
+            "Level: amount of data gathered, and the cost of the latest event"
+        )
         self.budget = Chooser()
-        set_tip(self.budget, "What watching may take of the program's time")
+        set_tip(self.budget, "Maximum share of the program's time spent on monitoring")
         self.budget.activated.connect(self._budget_chosen)
         self._budget_caption = _caption("Budget")
         self.mode = Chooser()
@@ -225,7 +227,7 @@ class CostPanel(QFrame):
                     button,
                     why_not
                     or (
-                        "Most events are gathered at this level now, for the budget"
+                        "Most events are now gathered at this level, to stay within the budget"
                         if between
                         else ""
                     ),
@@ -275,7 +277,7 @@ class CostPanel(QFrame):
         if not self.budget.view().isVisible():
             self.budget.setCurrentIndex(values.index(setting.value))
         self.budget.setEnabled(not why_not)
-        set_tip(self.budget, why_not or "What watching may take of the program's time")
+        set_tip(self.budget, why_not or "Maximum share of the program's time spent on monitoring")
 
     def _show_kinds(self, session: ClientInterpreter) -> None:
         kinds = cost.kinds_of_event(session)
@@ -326,7 +328,7 @@ class CostPart(Part):
         self.panel.wished.connect(self.set)
         self.words = _FooterWords()
         self.words.clicked.connect(partial(desk.docks.show, "cost"))
-        about = "what watching costs: level, budget, and what was left out"
+        about = "cost of monitoring: level, budget and skipped events"
         self._dock = desk.docks.add(
             "cost",
             "Cost and budget",
@@ -390,7 +392,7 @@ class CostPart(Part):
                 checked=partial(_is_level, self, value),
                 words_now=partial(_level_words, self, value),
                 enabled=partial(_may_level, self, value),
-                why_not="the driver has no such level, or another client is in control",
+                why_not="the driver does not have this level, or another client is in control",
             )
             for value in range(1, _MOST_LEVELS + 1)
         ]
@@ -399,7 +401,7 @@ class CostPart(Part):
                 name="budget.none" if value >= 1000 else f"budget.{value / 10:g}",
                 menu=_BUDGET_MENU,
                 text=f"Budget: {cost.budget_text(value)}",
-                about=f"let watching take {'any share' if value >= 1000 else cost.budget_text(value)} of the program's time",
+                about=f"let monitoring take {'any share' if value >= 1000 else cost.budget_text(value)} of the program's time",
                 run=partial(_set_budget, self, value),
                 checked=partial(_is_budget, self, value),
                 enabled=lambda: self.budget() is not None and not self.why_not,
@@ -416,7 +418,7 @@ class CostPart(Part):
                 run=partial(_set_mode, self, mode),
                 checked=partial(_is_mode, self, mode),
                 enabled=partial(_may_mode, self, mode),
-                why_not="this target cannot be watched so, or another client is in control",
+                why_not="this target does not support this mode, or another client is in control",
             )
             for mode, text, about in _MODES
         ]

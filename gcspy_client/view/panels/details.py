@@ -88,7 +88,7 @@ class Details(QObject):
         )  # one line, so that the panel is as high for every space; the rest is its tip
         self._info.setProperty("dim", "true")
         self._chooser = Chooser()
-        set_tip(self._chooser, "The stream in which the active space is painted ([ and ])")
+        set_tip(self._chooser, "The stream that colours the active space ([ and ])")
         self._chooser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._chooser.currentIndexChanged.connect(self._chosen)
         self._legend, self._difference_legend = Legend(), DifferenceLegend()
@@ -191,7 +191,7 @@ class Details(QObject):
         selected = self._session.selected(space.space.id)
         self._mouse_name.setText("–" if under_mouse is None else tile_title(space, under_mouse))
         if self._session.selection_gone(space.space.id):
-            self._selected_name.setText("this tile is gone")
+            self._selected_name.setText("this tile no longer exists")
         else:
             self._selected_name.setText(
                 "click a tile" if selected is None else tile_title(space, selected)
@@ -245,7 +245,7 @@ class Details(QObject):
         self._chooser.add("Formula…", None)
         self._chooser.setItemData(
             len(streams) + 1,
-            "Make a stream of others, such as Used / Size",
+            "Define a stream by a formula, such as Used / Size",
             Qt.ItemDataRole.ToolTipRole,
         )
         ids = [s.id for s in streams]

@@ -76,7 +76,7 @@ class DetailsPart(Part):
                 text=text,
                 run=partial(filters.remove_all, part),
                 enabled=partial(filters.in_force, part),
-                why_not="no such filter is in force, or this client does not control the session",
+                why_not="no such filter is active, or this client does not control the session",
                 begins_group=part is FilterPart.OFF,
             )
             for part, text in _REMOVALS

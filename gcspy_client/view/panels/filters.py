@@ -53,11 +53,11 @@ _Index = QModelIndex | QPersistentModelIndex
 _NAME, _HAPPENED, _ON, _PERIOD, _DELAY, _PAUSE = range(6)
 _HEADER = ("Event", "Happened", "On", "1 in", "Delay", "Pause")
 _TIPS = (
-    "The kind of event; its colour is that of its lane in the timeline",
-    "How often it happened, those that a filter hides counted",
-    "Whether it is transmitted at all; what is off is not even gathered",
-    "One in so many is transmitted, the others are not gathered",
-    "Milliseconds to hold after each",
+    "Kind of event, in the colour of its timeline lane",
+    "Number of occurrences, including filtered ones",
+    "Whether it is sent; if off, it is not gathered either",
+    "One in this many is sent; the others are not gathered",
+    "Milliseconds to hold the target after each",
     "Whether to pause after each",
 )
 _MOST_PERIOD = 1_000_000_000
@@ -436,7 +436,7 @@ class Filters(QFrame):
         for part in sorts:
             self._add_chip(
                 part.value,
-                "Remove all of this sort",
+                "Remove all filters of this sort",
                 reason,
                 partial(self.remove_all, part),
                 plain=True,

@@ -1,4 +1,4 @@
-"""The panel that tells what grew: types by their growth since an earlier event, each with a small line of how.
+"""The panel that tells what grew: types by growth since an earlier event, each with a small line of how.
 
 Knows rows; does not know where they come from.
 """
@@ -53,10 +53,14 @@ class GrowthPanel(TablePanel):
         columns = [BarColumn("Type", right=False)]
         for one in measures:
             columns.append(
-                BarColumn(f"{one.name} grew", f"{one.description}: how many more than then")
+                BarColumn(
+                    f"{one.name} grew", f"{one.description}: increase since the earlier event"
+                )
             )
             columns.append(BarColumn(f"{one.name} now", one.description))
-        columns.append(BarColumn("Over time", f"{measures[0].name} from then to now", spark=True))
+        columns.append(
+            BarColumn("Over time", f"{measures[0].name} between the two events", spark=True)
+        )
         tops = [
             max((abs(row.changes[i].grew or 0) for row in rows), default=0)
             for i in range(len(measures))

@@ -31,9 +31,9 @@ _FIRST_FOUND, _FIRST_NEAR, _FIRST_LIFE = 1 << 24, 2 << 24, 3 << 24
 """Each kind of question has numbers of its own: the answers come over one connection."""
 
 _NONE_HERE = Lines(
-    "This session does not report single objects.", "An object trace does: gcspy replay TRACE."
+    "This session has no data on single objects.", "Open an object trace: gcspy replay TRACE."
 )
-_FOLLOW_FIRST = Lines("No object is followed.", "Find objects, and press Enter on one.")
+_FOLLOW_FIRST = Lines("No object is followed.", "Find objects, then press Enter on one.")
 
 
 class ObjectTracker(Part):
@@ -57,7 +57,7 @@ class ObjectTracker(Part):
         self._marked: tuple[int, int] | None = None
         self._stopped = False
         bottom = Qt.DockWidgetArea.BottomDockWidgetArea
-        about = "single objects of an object trace: find them, follow one from birth to death"
+        about = "objects of an object trace: find them, follow one from birth to death"
         desk.docks.add("objects", "Objects", self.panel, bottom, keys=("Shift+O",), about=about)
         self.panel.sought.connect(self._seek)
         self.panel.turned.connect(self.turn)
@@ -165,7 +165,7 @@ class ObjectTracker(Part):
         elif self.followed is None:
             self.panel.say(_FOLLOW_FIRST)
         elif self._view == LIFE:
-            self.panel.tell(LIFE, self.followed.table, "Its life", "")
+            self.panel.tell(LIFE, self.followed.table, "Object history", "")
             self.panel.select_row(self._desk.session.number)
         else:
             self._tell_neighbours(self.followed)
@@ -190,8 +190,8 @@ class ObjectTracker(Part):
         if self._text is None:
             self.panel.say(
                 Lines(
-                    "Say what is sought, and press Enter.",
-                    "Nothing said: all objects, the largest first.",
+                    "Type a search, then press Enter.",
+                    "Empty search: all objects, largest first.",
                 )
             )
             return
@@ -199,12 +199,12 @@ class ObjectTracker(Part):
         space = self._space_of(_OBJECTS) if scope == 0 else session.active_space()
         if space is None or _OBJECTS not in space.space.details:
             self.panel.say(
-                "The active space does not report single objects: choose the whole heap, or another space (N)."
+                "The active space has no data on single objects: choose the whole heap, or another space (N)."
             )
             return
         tile = session.selected(space.space.id) if scope == 2 else None
         if scope == 2 and tile is None:
-            self.panel.say("Select a tile: the objects in it are sought.", space.space.name)
+            self.panel.say("Select a tile to search the objects in it.", space.space.name)
             return
         title = (
             "Objects in the heap"
@@ -221,15 +221,15 @@ class ObjectTracker(Part):
         place, space = followed.place_at(number), self._space_of(_NEIGHBOURS)
         if place is None or space is None:
             self.panel.say(
-                "The object is not there at this event: go to one of its life.",
-                "Neighbours of the same site",
+                "The object does not exist at this event: go to an event between its birth and its death.",
+                "Neighbours from the same site",
             )
             return
         self._tell(
             self._near,
             NEIGHBOURS,
             self._subject(space, _NEIGHBOURS, None, f"{place.address:#x}"),
-            "Neighbours of the same site",
+            "Neighbours from the same site",
         )
 
     def _tell(self, asking: Asking, view: int, subject: Subject, title: str) -> None:
@@ -246,7 +246,7 @@ class ObjectTracker(Part):
                 view,
                 answer.table,
                 title,
-                "" if answer.sequence == event.sequence else "of another event: asking…",
+                "" if answer.sequence == event.sequence else "from another event: updating…",
             )
         else:
             self.panel.say(answer.reason, title)
@@ -329,17 +329,17 @@ class ObjectTracker(Part):
             Action(
                 name="objects.follow",
                 menu=menu,
-                text="F&ollow the chosen one",
-                about="follow the object that is chosen in the panel from its birth to its death",
+                text="F&ollow the selected object",
+                about="follow the object selected in the panel from birth to death",
                 run=self.follow_chosen,
                 enabled=lambda: bool(self.panel.chosen_row()),
-                why_not="no object is chosen: find some (Ctrl+F)",
+                why_not="no object is selected: find objects (Ctrl+F)",
             ),
             Action(
                 name="objects.next",
                 menu=menu,
-                text="&Next in its life",
-                about="the next event at which something happens to the followed object",
+                text="&Next event of the object",
+                about="go to the next event that affects the followed object",
                 run=lambda: self.step(1),
                 keys=("Ctrl+.",),
                 enabled=follows,
@@ -348,8 +348,8 @@ class ObjectTracker(Part):
             Action(
                 name="objects.previous",
                 menu=menu,
-                text="&Previous in its life",
-                about="the event before at which something happened to the followed object",
+                text="&Previous event of the object",
+                about="go to the previous event that affected the followed object",
                 run=lambda: self.step(-1),
                 keys=("Ctrl+Shift+.", "Ctrl+>"),
                 enabled=follows,
@@ -359,7 +359,7 @@ class ObjectTracker(Part):
                 name="objects.life",
                 menu=menu,
                 text="Its &life",
-                about="the followed object from its birth to its death",
+                about="history of the followed object from birth to death",
                 run=lambda: self.turn(LIFE),
                 enabled=follows,
                 why_not=nobody,
@@ -368,7 +368,7 @@ class ObjectTracker(Part):
                 name="objects.neighbours",
                 menu=menu,
                 text="Its nei&ghbours",
-                about="where the objects of the same site went that lie next to the followed one",
+                about="what happened to the neighbouring objects from the same site",
                 run=lambda: self.turn(NEIGHBOURS),
                 enabled=follows,
                 why_not=nobody,
@@ -376,7 +376,7 @@ class ObjectTracker(Part):
             Action(
                 name="objects.release",
                 menu=menu,
-                text="Follow no o&bject",
+                text="Stop following the o&bject",
                 run=self.release,
                 enabled=follows,
                 why_not=nobody,

@@ -31,9 +31,9 @@ FOUND, LIFE, NEIGHBOURS = range(3)
 
 _TITLES = ("Found", "Life", "Neighbours")
 _TIPS = (
-    "The objects that are sought, at the event that is shown; Enter follows one",
-    "The followed object from its birth to its death; Enter goes to the event",
-    "What became of the objects of the same site that lie next to it; Enter follows one",
+    "Objects found at the current event; Enter follows one",
+    "History of the followed object; Enter goes to the event",
+    "What happened to its neighbours from the same site; Enter follows one",
 )
 _EXAMPLE = "type:String size:24..64 site:main address:0x… thread:…"
 
@@ -62,16 +62,16 @@ class ObjectsPanel(TablePanel):
         self.text.setPlaceholderText(_EXAMPLE)
         set_tip(
             self.text,
-            "What is sought: words side by side must all hold; a word alone is a part of a type's name. Enter finds",
+            "Search terms, all of which must match; a word alone is part of a type's name. Enter searches",
         )
         self.text.setClearButtonEnabled(True)
         self.text.returnPressed.connect(self.sought)
         self.scope = Chooser()
         self.scope.addItems(["Whole heap", "Active space", "Selected tile"])
-        set_tip(self.scope, "Where it is sought")
+        set_tip(self.scope, "Where to search")
         self.scope.activated.connect(self.sought)
         self.start = PlainPushButton("Find")
-        set_tip(self.start, "Find objects at the event that is shown")
+        set_tip(self.start, "Find objects at the current event")
         self.start.clicked.connect(self.sought)
         self.views = QButtonGroup(self)
         row = QHBoxLayout()
@@ -93,7 +93,7 @@ class ObjectsPanel(TablePanel):
         self.column.insertLayout(0, row)
         self.column.insertWidget(2, self.note)
         self.table.activated.connect(self._activated)
-        self.say("Nothing is sought yet.")
+        self.say("No search yet.")
 
     def turn(self, view: int) -> None:
         """Mark what is shown."""

@@ -157,11 +157,11 @@ class SettingsPanel(QFrame):
         self._grid.setHorizontalSpacing(9)
         self._grid.setVerticalSpacing(5)
         self._grid.setColumnStretch(1, 1)
-        self.nothing = PlainLabel("What is watched has nothing that could be set here.")
+        self.nothing = PlainLabel("This target has no settings.")
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
         self._grid.addWidget(self.nothing, 0, 0, 1, 3)
-        self.soon = PlainLabel("→  holds as soon as the program runs on: Resume, or Step.")
+        self.soon = PlainLabel("→  takes effect when the program continues: Resume, or Step.")
         self.soon.setWordWrap(True)
         self.soon.setProperty("tone", "warning")
         self.soon.hide()
@@ -215,7 +215,7 @@ class SettingPart(Part):
         self._cost = cost_part
         self.panel = SettingsPanel()
         self.panel.wished.connect(self.set)
-        about = "settings of what is watched: of a simulation heap, nursery, pace, slow motion"
+        about = "settings of the target; of a simulation: heap, nursery, pace, slow motion"
         self._dock = desk.docks.add(
             "settings",
             "Settings",
@@ -231,7 +231,7 @@ class SettingPart(Part):
         """Why nothing can be set now; empty: it can."""
         session = self._desk.session
         if session.is_playback:
-            return "A recording has the settings that it was recorded with."
+            return "The settings of a recording cannot be changed."
         return self._cost.why_not
 
     def set(self, setting: int, value: int) -> None:

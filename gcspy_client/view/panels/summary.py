@@ -89,7 +89,7 @@ def _rows_of(state: StreamState, count: int, event: Event | None) -> list[tuple[
     )
     tiles = Cell(
         covers,
-        "tiles that the summary covers",
+        "number of tiles that the summary covers",
         tone="text" if summary.covered == count else "warning",
     )
     tip = Lines(whole, "stale: from an earlier event") if old else whole

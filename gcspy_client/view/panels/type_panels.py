@@ -76,7 +76,7 @@ class TypePanels(Part):
             keys=("Shift+C",),
             about=about,
         )
-        about = "what grew: types by their growth since an earlier event"
+        about = "what grew: types by growth since an earlier event"
         desk.docks.add("growth", "What grew", self.growth, bottom, keys=("Shift+G",), about=about)
         self.contents.whole_asked.connect(self._show_whole)
         self.contents.kind_asked.connect(self.refresh)
@@ -128,7 +128,7 @@ class TypePanels(Part):
         session = self._desk.session
         space, event = session.active_space(), session.interpreter.last_event
         if space is None or event is None:
-            self.contents.say("Nothing is shown yet.")
+            self.contents.say("No data yet.")
             return
         if not kinds_of(space.space.details):
             self.contents.say(self._none_here(space), space.space.name)
@@ -137,9 +137,7 @@ class TypePanels(Part):
         if tile is None and not self.whole:
             gone = session.selection_gone(space.space.id)
             why = (
-                "The selected tile is gone."
-                if gone
-                else "Select a tile: what is in it is told here."
+                "The selected tile is gone." if gone else "Select a tile to see its contents here."
             )
             self.contents.say(Lines(why, "Or choose the whole space."), space.space.name)
             return
@@ -162,14 +160,14 @@ class TypePanels(Part):
             when = (
                 "of this event"
                 if not behind
-                else "of another event: asking…"
+                else "from another event: updating…"
                 if session.is_playback
                 else ago
             )
             if answer.table.rows:
                 self.contents.tell(answer.table, title, when)
             else:
-                self.contents.say(answer.table.note or "Nothing is in it.", title, when)
+                self.contents.say(answer.table.note or "It is empty.", title, when)
         else:
             self.contents.say(_WHY[answer.state].format(reason=answer.reason), title)
 
@@ -190,11 +188,11 @@ class TypePanels(Part):
 
     def _why_nothing(self) -> str:
         if not self._desk.link.status.phase.connected:
-            return "Nobody can be asked: there is no connection."
+            return "Not available: there is no connection."
         if not self._desk.session.is_live:
             return Lines(
-                "Not recorded: nobody asked this at that event.",
-                "End goes back to now; what grew (Shift+G) is known of each event.",
+                "Not recorded: no client requested this at that event.",
+                "Press End to return to the present; What grew (Shift+G) works at every event.",
             )
         return "Asking…"
 
@@ -205,7 +203,9 @@ class TypePanels(Part):
             if kinds_of(one.space.details)
         ]
         where = f"Spaces that do: {', '.join(others)}." if others else _LEVEL
-        return Lines(f"The space {space.space.name} does not tell what is in its tiles.", where)
+        return Lines(
+            f"The space {space.space.name} has no data on the contents of its tiles.", where
+        )
 
     # ---------------------------------------------------------------------------- growth
 
@@ -227,13 +227,13 @@ class TypePanels(Part):
             state = moment.state.spaces.get(space)
             return (None if state is None else sample_of(moment.state, state)), "since A"
         samples = self.log.samples
-        return (samples[0] if samples else None), "since the first event that this window saw"
+        return (samples[0] if samples else None), "since the first event in this window"
 
     def _tell_growth(self) -> None:
         shown = self._desk.session.interpreter
         space = growing_space(shown)
         if space is None:
-            self.growth.say(Lines("Nothing here has types.", _LEVEL))
+            self.growth.say(Lines("No space here has types.", _LEVEL))
             return
         now = sample_of(shown, space)
         then, called = self._then(space.space.id)
@@ -247,8 +247,8 @@ class TypePanels(Part):
         if then.sequence >= now.sequence:
             self.growth.say(
                 Lines(
-                    "This is the earlier event itself, or one before it.",
-                    "Go on to a later event, or set an earlier one as A (key A).",
+                    "This event is not later than the earlier one.",
+                    "Go to a later event, or set an earlier one as A (key A).",
                 )
             )
             return
@@ -266,7 +266,7 @@ class TypePanels(Part):
                 name="contents.whole",
                 menu="&View",
                 text="What is in this space",
-                about="what the whole active space is made of, by type",
+                about="contents of the whole active space, by type",
                 run=self.ask_whole,
                 enabled=lambda: bool(
                     (space := self._desk.session.active_space()) is not None
@@ -279,6 +279,6 @@ class TypePanels(Part):
 _WHY = {
     AnswerState.UNKNOWN: "Unknown: {reason}.",
     AnswerState.GONE: "Gone: {reason}.",
-    AnswerState.REFUSED: "Not told: {reason}.",
-    AnswerState.NOT_RECORDED: "Not recorded: {reason}. What grew (Shift+G) is known of each event.",
+    AnswerState.REFUSED: "Not available: {reason}.",
+    AnswerState.NOT_RECORDED: "Not recorded: {reason}. What grew (Shift+G) works at every event.",
 }

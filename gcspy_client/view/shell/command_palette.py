@@ -187,9 +187,7 @@ class CommandPalette(QFrame):
         self._used: list[str] = []
         self.setProperty("sheet", "true")
         self.field = PlainLineEdit()
-        self.field.setPlaceholderText(
-            "What to do: an action, a panel, a space, a stream, a bookmark"
-        )
+        self.field.setPlaceholderText("Search for an action, panel, space, stream or bookmark")
         self.field.setClearButtonEnabled(True)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._find)
@@ -263,8 +261,8 @@ class CommandPalette(QFrame):
         rows.sort(key=lambda row: row[:2])
         self._found.show([(entry, found) for _rank, _number, entry, found in rows])
         self.list.setCurrentIndex(self._found.index(0))
-        many = f"{len(rows):,} of {len(self._entries):,}" if rows else "nothing is called that"
-        self._said.setText(f"{many}  ·  ↑ ↓ choose, Enter does it, Esc leaves")
+        many = f"{len(rows):,} of {len(self._entries):,}" if rows else "no match"
+        self._said.setText(f"{many}  ·  ↑ ↓ select, Enter runs it, Esc closes")
 
     def _rank(self, entry: Entry, found: Match, wanted: str) -> tuple[int, int]:
         if not wanted:

@@ -70,7 +70,7 @@ class _Title(QWidget):
         self.label.setProperty("caption", "true")
         self.label.setFont(small_font(self.label.font()))
         self.float = self._button(
-            "float", "Let it float, or put it back (double click on the title)"
+            "float", "Detach the panel, or dock it again (double click on the title)"
         )
         self.close_button = self._button("cross", f"Close; View ▸ Panels ▸ {title} opens it again")
         self.float.clicked.connect(lambda: dock.setFloating(not dock.isFloating()))
@@ -309,8 +309,8 @@ class Docks(QObject):
             name="panels.reset",
             menu=_MENU,
             text="&Reset layout",
-            about="all panels open and closed as at first, each in its place",
-            run=partial(self._change, "reset of the layout", self.reset),
+            about="restore the default panels and their places",
+            run=partial(self._change, "layout reset", self.reset),
             begins_group=True,
         )
         return (*panels, reset)

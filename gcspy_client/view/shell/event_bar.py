@@ -109,7 +109,7 @@ class EventBar(QWidget):
             self._missed.setText(f"{live.missed_total:,} events missed")
             set_tip(
                 self._missed,
-                "This window was too slow for so many events; what it shows is whole all the same.",
+                "This window could not keep up, so the server dropped events; the values shown are complete all the same.",
             )
         self._say_event()
 
@@ -139,16 +139,16 @@ class EventBar(QWidget):
             )
             set_tip(
                 self._role,
-                "This window moves by itself; others are not moved by it."
+                "This window has its own playback position; it does not affect others."
                 if live.is_controller()
-                else f"This window sees the playback of {whose}: Session ▸ Follow nobody for one of its own.",
+                else f"This window follows the playback of {whose}: Session ▸ Stop following for its own position.",
             )
         elif live.is_controller():
             self._role.setText("in control")
-            set_tip(self._role, "This window may pause, step and filter.")
+            set_tip(self._role, "This window can pause, step and set filters.")
         elif controller is None:
             self._role.setText("viewer")
-            set_tip(self._role, "Nobody controls this session: Session ▸ Take control.")
+            set_tip(self._role, "This session has no controller: Session ▸ Take control.")
         else:
             self._role.setText("viewer")
             set_tip(
@@ -195,13 +195,13 @@ def recorded_words(
     for one in () if playback is None else playback.filters:
         name = names.get(one.event, f"event {one.event}")
         if not one.enabled:
-            hidden.append(f"Recorded no {name}: what happened of it is not recorded.")
+            hidden.append(f"Recorded no {name}: its events are not recorded.")
         elif one.period > 1:
             hidden.append(f"Recorded 1 in {one.period:,} of {name}: the others are not recorded.")
     about = (
-        f"Watched in the mode {mode!r} when it was recorded"
+        f"Attach mode of the recording: {mode}"
         if mode
-        else "How it was watched is not recorded"
+        else "The attach mode was not recorded"
     )
     about += f"; a pause held the {pause}." if pause else "."
     chip = f"recorded {mode}" if mode else "recorded"

@@ -47,7 +47,7 @@ class Footer(QWidget):
         self.pause = PlainPushButton("Pause")
         self.pause.setProperty("primary", "true")
         self.step = PlainPushButton("Step")
-        set_tip(self.step, "Go on until after the next event, then pause again (.)")
+        set_tip(self.step, "Continue to the next event, then pause again (.)")
         self.state = PlainLabel()
         self._link = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._link.setProperty("dim", "true")
@@ -104,7 +104,7 @@ class Footer(QWidget):
             )
             tone = {ControlState.RUNNING: "good", ControlState.ENDED: "error"}.get(state, "warning")
         elif known:
-            words, tone = "What was received last", "warning"
+            words, tone = "Last event received", "warning"
         self._paint_state(words, tone)
         self._say_link(status)
 

@@ -57,7 +57,7 @@ class GuideWindow(QDialog):
         for page in self._pages:
             self.list.addItem(PlainListItem(page.title))
         self.list.currentRowChanged.connect(self._show)
-        self._none = PlainLabel("No page says that.")
+        self._none = PlainLabel("No page matches.")
         self._none.setProperty("dim", "true")
         self._none.setWordWrap(True)
         self._none.hide()

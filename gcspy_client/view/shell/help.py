@@ -82,7 +82,7 @@ class HelpPart(Part):
                 name="help.palette",
                 menu=_HELP,
                 text="&Command palette…",
-                about="find anything that can be done by typing",
+                about="find any action by typing",
                 run=self.palette.open,
                 keys=("Ctrl+K",),
             ),

@@ -15,7 +15,7 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 __all__ = ["Banner", "StatePage", "banner_words", "page_words"]
 
 
-_WHAT_NEXT = "Ctrl+S saves it, Ctrl+Shift+O opens something else."
+_WHAT_NEXT = "Ctrl+S saves the session, Ctrl+Shift+O opens another one."
 
 
 def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bool]:
@@ -26,12 +26,12 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
     """
     match status.phase:
         case LinkPhase.IDLE:
-            text = "Ctrl+Shift+O shows what can be opened here: processes, recordings, samples; Ctrl+J connects to a session that somebody serves."
+            text = "Ctrl+Shift+O lists processes, recordings and samples to open; Ctrl+J connects to a served session."
             return "Not connected", text, bool(status.address), True
         case LinkPhase.CONNECTING:
             return "Connecting…", status.address, False, False
         case LinkPhase.GREETING:
-            return "Connected", f"Waiting for {status.address} to introduce itself", False, False
+            return "Connected", f"Waiting for {status.address} to identify itself", False, False
         case LinkPhase.FAILED | LinkPhase.ENDED | LinkPhase.LOST:
             title = (
                 "The session has ended" if status.phase is LinkPhase.ENDED else "Could not connect"
@@ -43,10 +43,7 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
                 title = end_words(driver_failed=session.live.driver_failed)
                 return title, _sentence(session.live.state_reason), False, True
             name = session.live.welcome.server if session.live.welcome is not None else "the server"
-            text = (
-                f"{name} is connected; tiles appear with its next event. If none comes, look whether it is paused, or whether event "
-                "filters are in force (Session ▸ Event filters: enable all)."
-            )
+            text = f"{name} is connected; tiles appear at its next event. If none arrives, check whether it is paused or whether event filters are active (Session ▸ Event filters: enable all)."
             if session.live.state_reason:
                 text = _sentence(session.live.state_reason)
             return "Waiting for the first event", text, False, False
@@ -61,15 +58,15 @@ def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
         reason = session.live.state_reason
         what = end_words(driver_failed=session.live.driver_failed)
         return (
-            f"{what}{f': {reason}' if reason else ''}. What was received last stays here. {_WHAT_NEXT}",
+            f"{what}{f': {reason}' if reason else ''}. The last event received stays visible. {_WHAT_NEXT}",
             "warning",
         )
     if status.phase is LinkPhase.LIVE:
         return "", ""
-    again = f"trying again, attempt {status.attempt + 1}" if status.attempt else "trying again"
+    again = f"reconnecting, attempt {status.attempt + 1}" if status.attempt else "reconnecting"
     texts = {
         LinkPhase.IDLE: (
-            f"Disconnected. What was received last stays here. {_WHAT_NEXT}",
+            f"Disconnected. The last event received stays visible. {_WHAT_NEXT}",
             "warning",
         ),
         LinkPhase.CONNECTING: (f"Connecting to {status.address}…", "warning"),
@@ -78,11 +75,11 @@ def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
             "warning",
         ),
         LinkPhase.LOST: (
-            f"Connection lost: {status.message}; {again}. What was received last stays here.",
+            f"Connection lost: {status.message}; {again}. The last event received stays visible.",
             "error",
         ),
         LinkPhase.ENDED: (
-            f"Session over: {status.message}. What was received last stays here. {_WHAT_NEXT}",
+            f"Session over: {status.message}. The last event received stays visible. {_WHAT_NEXT}",
             "warning",
         ),
         LinkPhase.FAILED: (

@@ -196,7 +196,7 @@ class Preferences(Part):
                 name="session.preferences",
                 menu="&Session",
                 text="Pre&ferences…",
-                about="theme, scale, colours, what is kept for looking back",
+                about="theme, scale, colours, limits of the stored history",
                 run=self.open,
                 keys=("Ctrl+,",),
                 begins_group=True,

@@ -38,7 +38,7 @@ _RAMPS = {
     Ramp.PROJECTOR: "Projector: strong grey",
 }
 _THEMES: dict[Theme | None, str] = {
-    None: "As the system",
+    None: "Same as system",
     Theme.DARK: "Dark",
     Theme.LIGHT: "Light",
     Theme.CONTRAST_DARK: "High contrast, dark",
@@ -116,7 +116,7 @@ class _Preview(QWidget):
         for code, words in (
             (UNUSED, "unused"),
             (ZERO, "zero"),
-            (OVERFLOW, "above the highest"),
+            (OVERFLOW, "above the maximum"),
             (UNKNOWN, "unknown"),
         ):
             swatch = Swatch()
@@ -177,7 +177,7 @@ class PreferencesDialog(QDialog):
         )
         self.scale = QSlider(Qt.Orientation.Horizontal)
         self.percent, self.scale_words = PlainLabel(), PlainLabel()
-        self.hints = CheckBox("A stream has the hue that its driver gave it")
+        self.hints = CheckBox("Streams keep the colours of their drivers")
         self.preview, self.preview_of_one = _Preview(), _Preview()
         self.memory = _Amounts(
             (64, 128, 256, 512, 1024, 2048, 4096),
@@ -215,12 +215,12 @@ class PreferencesDialog(QDialog):
                 ("", self.preview),
                 ("", self.hints),
                 ("One stream", self.stream),
-                ("Its palette", self.palette_of_one),
+                ("Palette of this stream", self.palette_of_one),
                 ("", self.preview_of_one),
             )
         )
         column.addWidget(
-            _section("Looking back", ("Memory", self.memory), ("Temporary files", self.disk))
+            _section("Stored history", ("Memory", self.memory), ("Temporary files", self.disk))
         )
         column.addWidget(_section("Window", ("", self.layouts)))
         close = PlainPushButton("Close")
@@ -242,7 +242,7 @@ class PreferencesDialog(QDialog):
             self.theme.add(words, theme)
         self.theme.setCurrentIndex(list(_THEMES).index(wanted.theme))
         self.scale.setValue(wanted.scale // _STEP)
-        self.palette_of_one.add("As the others", None)
+        self.palette_of_one.add("Default", None)
         for ramp, words in _RAMPS.items():
             self.palette_of_all.add(words, ramp)
             self.palette_of_one.add(words, ramp)
@@ -278,7 +278,7 @@ class PreferencesDialog(QDialog):
         self.scale_words.setText(
             "For projectors and small print on large screens."
             if wanted.is_scaled_wholly
-            else "From the next start on; Session ▸ New window (Ctrl+Shift+N) has it already."
+            else "Takes effect at the next start, or in a new window (Session ▸ New window, Ctrl+Shift+N)."
         )
         theme = self._shown_theme()
         plain = Stream(id=1, name="")
@@ -287,7 +287,7 @@ class PreferencesDialog(QDialog):
         for part in (self.stream, self.palette_of_one, self.preview_of_one):
             part.setEnabled(names is not None)
         if names is None:
-            set_tip(self.stream, "Streams are listed while a session is shown")
+            set_tip(self.stream, "Open a session to list its streams")
             return
         own = wanted.palettes.by_stream.get(tuple(names))
         filling, self._filling = self._filling, True

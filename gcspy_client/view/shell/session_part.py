@@ -24,7 +24,7 @@ from gcspy_client.view.start.session_opener import SessionOpener
 __all__ = ["QuitPart", "SessionPart"]
 
 _SESSION = "&Session"
-_NO_SERVER = "this window never was connected"
+_NO_SERVER = "this window was never connected"
 
 
 class SessionPart(Part):
@@ -102,7 +102,7 @@ class SessionPart(Part):
         """Ask whose playback to see from now on."""
         others = self._desk.navigator.others()
         names = [f"{client.name} ({client.id})" for client in others]
-        chosen = ask_one_of(self._desk.frame, "Follow", "See the playback of:", names)
+        chosen = ask_one_of(self._desk.frame, "Follow", "Follow the playback of:", names)
         if chosen is not None:
             self.follow_client(others[chosen].id)
 
@@ -175,18 +175,18 @@ class SessionPart(Part):
                 name="session.follow",
                 menu=_SESSION,
                 text="&Follow another viewer…",
-                about="see the playback of another viewer of the recording",
+                about="follow the playback of another viewer of this recording",
                 run=self.ask_whom,
                 enabled=lambda: bool(self._desk.navigator.others()),
-                why_not="nobody else views this recording",
+                why_not="there is no other viewer of this recording",
             ),
             Action(
                 name="session.own",
                 menu=_SESSION,
-                text="Follow no&body",
+                text="Stop f&ollowing",
                 run=partial(self.follow_client, None),
                 enabled=lambda: session.is_playback and not session.live.is_controller(),
-                why_not="this window follows nobody",
+                why_not="this window does not follow another viewer",
             ),
         )
 
@@ -201,7 +201,7 @@ class QuitPart(Part):
                 name="session.quit",
                 menu=_SESSION,
                 text="&Quit",
-                about="quit; the target goes on",
+                about="quit; the target keeps running",
                 run=self._desk.frame.close,
                 keys=("Ctrl+Q",),
                 begins_group=True,

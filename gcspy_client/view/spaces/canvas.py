@@ -337,7 +337,7 @@ class TileCanvas(QWidget):
             event.ignore()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows and page keys move the selected tile; Ctrl+Home and Ctrl+End go to the first and the last."""
+        """Arrows and page keys move the selection; Ctrl+Home and Ctrl+End go to the first and the last."""
         tile = self._tile_after(event)
         if tile is None:
             super().keyPressEvent(event)

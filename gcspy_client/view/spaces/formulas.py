@@ -231,12 +231,16 @@ class FormulaDialog(QDialog):
         self.formula.setPlaceholderText(
             " / ".join(f'"{name}"' if " " in name else name for name in first) or "1"
         )
-        self.percent = PlainCheckBox("a share, told as percent")
+        self.percent = PlainCheckBox("a share, shown as percent")
         self.least, self.greatest = PlainLineEdit(), PlainLineEdit()
-        for line, words in ((self.least, "the least now"), (self.greatest, "the greatest now")):
+        for line, words in (
+            (self.least, "the current minimum"),
+            (self.greatest, "the current maximum"),
+        ):
             line.setPlaceholderText(words)
             set_tip(
-                line, "End of the scale of colours; empty: what is there when the formula is made"
+                line,
+                "End of the colour scale; empty: the current extreme when the formula is added",
             )
             line.textChanged.connect(self._check)
         self.said = PlainLabel()
@@ -267,8 +271,7 @@ class FormulaDialog(QDialog):
         for line in (self.name, self.formula, self.least, self.greatest):
             line.setMinimumHeight(line.fontMetrics().height() + 14)
         help_words = PlainLabel(
-            "A formula is worked out for each tile: streams by their names, + − * /, comparisons, min(a, b), "
-            "and sums over the space, such as Used / max(Used)."
+            "A formula gives one value per tile. It may use stream names, + − * /, comparisons, min(a, b), and values of the whole space, such as Used / max(Used)."
         )
         help_words.setProperty("dim", "true")
         help_words.setWordWrap(True)
@@ -369,13 +372,13 @@ class FormulaDialog(QDialog):
                 ends.append(float(words) if words else None)
             except ValueError:
                 raise ValueError(
-                    f"{words!r} is no number: write an end of the scale such as 0 or 1.5"
+                    f"{words!r} is not a number: write an end of the scale such as 0 or 1.5"
                 ) from None
         low, high = ends
         if any(end is not None and not isfinite(end) for end in ends) or (
             low is not None and high is not None and low >= high
         ):
-            raise ValueError("the scale must go from a number to a greater one")
+            raise ValueError("the start of the scale must be smaller than its end")
         return low, high
 
     def _say(self, text: str, tone: str) -> None:
@@ -403,7 +406,7 @@ class FormulaDialog(QDialog):
             line.clear()
         self._fill()
         self._say(
-            f"{made.schema.name} is in the view chooser, in the table and wherever streams are chosen.",
+            f"{made.schema.name} is now in the stream menu, the table and all stream lists.",
             "dim",
         )
 

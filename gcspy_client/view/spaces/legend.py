@@ -297,7 +297,7 @@ class Legend(QWidget):
             if stream.paint_style is PaintStyle.ZERO:
                 entries.append((ZERO, "zero" if stream.zero == 0 else f"zero ({stream.zero:,})"))
             if stream.presentation is not Presentation.MAX_VAR:
-                entries.append((OVERFLOW, "above the highest"))
+                entries.append((OVERFLOW, "above the maximum"))
         entries.append((UNKNOWN, "unknown"))
         entries.append((UNUSED, unused_text or "unused"))
         return entries
@@ -332,6 +332,6 @@ def _ends_of(source: TileSource) -> tuple[str, str]:
         case Presentation.ENUM:
             return schema.enum_names[0], schema.enum_names[-1]
         case Presentation.MAX_VAR:
-            return source.scale_text(0.0, schema.maximum), "greatest now"
+            return source.scale_text(0.0, schema.maximum), "current maximum"
         case _:
             return source.scale_text(0.0, schema.maximum), source.scale_text(1.0, schema.maximum)

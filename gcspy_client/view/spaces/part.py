@@ -47,8 +47,8 @@ class SpacesPart(Part):
     def gestures(self) -> tuple[Gesture, ...]:
         """The keys over tiles."""
         return (
-            Gesture(_VIEW, "Arrows, Page up / down", "move the selected tile"),
-            Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first, the last tile"),
+            Gesture(_VIEW, "Arrows, Page up / down", "move the selection"),
+            Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first or the last tile"),
         )
 
     def entries(self) -> list[Entry]:
@@ -77,22 +77,22 @@ class SpacesPart(Part):
                 name="view.undo",
                 menu=_VIEW,
                 text="&Undo",
-                about="take back the last change of the view",
+                about="undo the last change of the view",
                 run=undo.undo,
                 keys=("Ctrl+Z",),
                 enabled=lambda: undo.can_undo,
-                why_not="nothing was changed",
+                why_not="nothing to undo",
                 words_now=lambda: f"&Undo {undo.next_words[0]}",
             ),
             Action(
                 name="view.redo",
                 menu=_VIEW,
                 text="Re&do",
-                about="do again what was taken back",
+                about="redo the last undone change",
                 run=undo.redo,
                 keys=("Ctrl+Shift+Z", "Ctrl+Y"),
                 enabled=lambda: undo.can_redo,
-                why_not="nothing was taken back",
+                why_not="nothing to redo",
                 words_now=lambda: f"Re&do {undo.next_words[1]}",
             ),
         )
@@ -139,16 +139,16 @@ class SpacesPart(Part):
                 name="view.copy-tile",
                 menu=_VIEW,
                 text="&Copy tile information",
-                about="copy what is known of the selected tile, or of the one under the mouse, as text",
+                about="copy the values of the selected tile, or of the tile under the mouse, as text",
                 run=self._tile_copy.copy,
                 keys=("Ctrl+C",),
                 enabled=lambda: self._tile_copy.tile() is not None,
-                why_not="no tile is selected, and none is under the mouse",
+                why_not="no tile is selected or under the mouse",
             ),
             Action(
                 name="view.no-tile",
                 menu=_VIEW,
-                text="Select no tile",
+                text="Clear the selection",
                 run=self._desk.selection.deselect,
             ),
             Action(

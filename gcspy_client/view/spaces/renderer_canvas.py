@@ -158,7 +158,7 @@ class RendererCanvas(SpaceView):
     def say(self) -> str:
         """How many tiles share a place."""
         shared = 1 if self._shown is None else self._shown.shared
-        return f"{shared:,} share a place" if shared > 1 else ""
+        return f"{shared:,} overlap" if shared > 1 else ""
 
     def settle(self) -> None:
         """Wait for the picture."""
@@ -611,7 +611,7 @@ class RendererCanvas(SpaceView):
         event.setAccepted(self.viewport != before)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows move the selected tile; Ctrl+Home and Ctrl+End go to the first and the last."""
+        """Arrows move the selection; Ctrl+Home and Ctrl+End go to the first and the last."""
         steps = {
             Qt.Key.Key_Left: (-1, 0),
             Qt.Key.Key_Right: (1, 0),

@@ -78,17 +78,17 @@ class AlignmentBar(QWidget):
         self.close_button = PlainPushButton("Close B")
         for matching in EventMatching:
             self.by.add(matching.value, matching)
-        set_tip(self.by, "Which event of B is shown with one of A")
+        set_tip(self.by, "How events of A and B are matched")
         self.by.setMinimumContentsLength(16)
         self.pairs.setMinimumContentsLength(12)
         self.pairs.add("tiles by address", False)
         self.pairs.add("tiles by place", True)
         set_tip(
             self.pairs,
-            "How tiles are paired; addresses of two processes mostly have nothing to do with each other",
+            "How tiles are matched; addresses of two processes are usually unrelated",
         )
         self.offset.setRange(-_MOST, _MOST)
-        set_tip(self.offset, "Added to A's event, to find that of B")
+        set_tip(self.offset, "Offset added to A's event to find B's")
         self.offset.setKeyboardTracking(False)
         row = QHBoxLayout(self)
         row.setContentsMargins(2, 0, 2, 6)

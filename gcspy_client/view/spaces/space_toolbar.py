@@ -101,9 +101,9 @@ class SpaceToolbar(QWidget):
         self.order.setFont(small_font(self.order.font()))
         self.order.setFixedHeight(_HEIGHT - 3)
         self.order.hide()
-        self.views = _MenuButton("Tiles", "How this space is drawn (1 to 8)", arrow=True)
+        self.views = _MenuButton("Tiles", "View of this space (1 to 8)", arrow=True)
         self.options = _MenuButton(
-            "", "Order, formulas, markers and more of this space", arrow=False
+            "", "Order, formulas, markers and other options of this space", arrow=False
         )
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

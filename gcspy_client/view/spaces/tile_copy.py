@@ -56,7 +56,7 @@ class TileCopy(QObject):
         tile = self.tile()
         for words, do, can in (
             ("Copy tile information", self.copy, tile is not None),
-            ("Select no tile", self._desk.selection.deselect, tile is not None),
+            ("Clear the selection", self._desk.selection.deselect, tile is not None),
         ):
             made.add(words, do).setEnabled(can)
         return made

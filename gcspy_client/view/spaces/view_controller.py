@@ -61,10 +61,10 @@ class ViewController(Part):
             self.magnifier,
             Qt.DockWidgetArea.BottomDockWidgetArea,
             keys=("M",),
-            about="magnification: the tiles around the one pointed at, in two sizes",
+            about="magnifier: the tiles around the mouse pointer, in two sizes",
         )
         self.summary = SummaryPanel(desk.theme)
-        about = "summary: what is said of each stream of the active space as a whole"
+        about = "summary: totals of each stream of the active space"
         side = Qt.DockWidgetArea.RightDockWidgetArea
         desk.docks.add(
             "summary", "Summary of the space", self.summary, side, keys=("U",), about=about
@@ -164,13 +164,13 @@ class ViewController(Part):
             return
         low, high = sorted((first, last))
         if high - low >= MOST_MARKS:
-            self._desk.say(f"Not marked: {high - low + 1:,} tiles are more than {MOST_MARKS}.")
+            self._desk.say(f"Not marked: {high - low + 1:,} tiles exceed the limit of {MOST_MARKS} marks.")
             return
         keys = {state.names.key(tile) for tile in range(low, min(high + 1, state.count))}
         before = looks.marks.get(space, frozenset())
         now = before - keys if not on or (low == high and keys <= before) else before | keys
         if len(now) > MOST_MARKS:
-            self._desk.say(f"Not marked: there is room for {MOST_MARKS} marks.")
+            self._desk.say(f"Not marked: the limit is {MOST_MARKS} marks.")
         elif now != before:
             marks = partial(self._use_marks, space)
             self._desk.undo.do("marks", partial(marks, now), partial(marks, before))
@@ -398,7 +398,9 @@ class ViewController(Part):
         look, sources = self._desk.session.looks.of(space), self.sources(state)
         self._fill_order(menu.add_menu("Order of tiles"), space, look, sources)
         rows = menu.add_menu("Tiles in a row (2-D)")
-        rows.add("As the space says").triggered.connect(lambda: self.set_row_width(None, space))
+        rows.add("As the driver declares").triggered.connect(
+            lambda: self.set_row_width(None, space)
+        )
         rows.add("Choose…").triggered.connect(lambda: self.ask_row_width(space))
         second = menu.add_menu("Two streams: the second")
         beside = menu.add_menu("Side by side")
@@ -437,7 +439,7 @@ class ViewController(Part):
         address.triggered.connect(lambda: self.choose_order(None, space=space))
         menu.addSeparator()
         for source in sources:
-            for descending, words in ((True, "greatest first"), (False, "least first")):
+            for descending, words in ((True, "largest first"), (False, "smallest first")):
                 number = source.schema.id
                 one = menu.add(f"{source.schema.name}, {words}")
                 one.setCheckable(True)
@@ -463,17 +465,17 @@ class ViewController(Part):
             Gesture(
                 _MENU,
                 "Ctrl + wheel over tiles",
-                "larger or smaller tiles; other views: closer or farther",
+                "larger or smaller tiles; in other views: zoom",
             ),
             Gesture(
                 _MENU,
                 "Middle button, wheel, Shift + wheel",
-                "move along in a view that is larger than its place",
+                "scroll a view that is larger than its panel",
             ),
             Gesture(
                 _MENU,
                 "Ctrl + click, Ctrl + drag",
-                "mark a tile, or those up to another; with Shift take marks away",
+                "mark a tile or a range of tiles; with Shift remove marks",
             ),
         )
 
@@ -497,7 +499,7 @@ class ViewController(Part):
                 name="view.menu",
                 menu=_MENU,
                 text="&View of the space…",
-                about="all ways to look at the active space, those of other packages too",
+                about="choose the view of the active space, including those of other packages",
                 run=partial(self.open_menu, options=False),
                 keys=("V",),
             ),
@@ -505,7 +507,7 @@ class ViewController(Part):
                 name="view.options",
                 menu=_MENU,
                 text="More of the &space…",
-                about="order, second stream, streams side by side and more of the active space",
+                about="order, second stream, several streams and other options of the active space",
                 run=partial(self.open_menu, options=True),
                 keys=("Shift+V",),
             ),
@@ -513,7 +515,7 @@ class ViewController(Part):
                 name="view.order",
                 menu=_MENU,
                 text="&Order by the stream shown",
-                about="order of tiles: by the stream shown, greatest first, least first, by address again",
+                about="order tiles by the stream shown: largest first, smallest first, then by address again",
                 run=self.turn_order,
                 keys=("O",),
                 checked=lambda: self.look().order is not None,
@@ -530,7 +532,7 @@ class ViewController(Part):
             Action(
                 name="view.order-again",
                 menu=_MENU,
-                text="Order a&gain, by the values of now",
+                text="Order a&gain, by current values",
                 run=self.order_again,
                 enabled=lambda: self.look().order is not None,
             ),
@@ -538,7 +540,7 @@ class ViewController(Part):
                 name="view.mark",
                 menu=_MENU,
                 text="Mar&k the selected tile",
-                about="mark the selected tile, or take its mark away",
+                about="mark the selected tile, or remove its mark",
                 run=self.mark_selected,
                 keys=("K",),
                 begins_group=True,
@@ -553,7 +555,7 @@ class ViewController(Part):
             Action(
                 name="view.tile-a-pixel",
                 menu=_MENU,
-                text="A pixel for each tile (1:1)",
+                text="One pixel per tile (1:1)",
                 run=self.zoom_to_tiles,
                 keys=("Ctrl+1",),
             ),
@@ -561,7 +563,7 @@ class ViewController(Part):
                 name="view.formulas",
                 menu=_MENU,
                 text="For&mulas…",
-                about="formulas: streams made of others, such as Used / Size",
+                about="formulas: streams computed from others, such as Used / Size",
                 run=self._formulas.ask,
                 keys=("F",),
             ),

@@ -37,10 +37,10 @@ TITLES = {
 """Of the views that come with GCspy, in the order of their keys."""
 
 _LEGENDS = {
-    "hilbert": "Neighbours in address are neighbours here: a stretch of memory is a patch.",
-    "histogram": "As high as the value of a tile; stripes: unknown.",
-    "distribution": "A bar is as high as there are tiles with these values; a click selects the first of them.",
-    "multiples": "Each panel has the scale of its stream: choose it for its legend.",
+    "hilbert": "Tiles with neighbouring addresses are neighbours here: a contiguous range of memory is a patch.",
+    "histogram": "The height of a bar is the value of its tile; stripes: unknown.",
+    "distribution": "The height of a bar is the number of tiles with these values; a click selects the first.",
+    "multiples": "Each panel uses the scale of its stream; select the panel to see its legend.",
 }
 
 _ORDERED = (TILES, "rows", "hilbert", "bivariate")
@@ -66,15 +66,15 @@ def order_words(space: SpaceState, look: Look, looks: Looks) -> tuple[str, str]:
     if order is None or source is None or look.view not in _ORDERED:
         return "", ""
     name, arrow = source.schema.name, "↓" if order.descending else "↑"
-    way = "greatest first" if order.descending else "least first"
+    way = "largest first" if order.descending else "smallest first"
     stays = (
         "The order follows events."
         if order.live
-        else "The order is that of when it was chosen: View ▸ Order again makes it anew."
+        else "The order dates from when it was chosen: View ▸ Order again updates it."
     )
     return (
         f"by {name} {arrow}, not by address{' · live' if order.live else ''}",
-        f"Tiles are in the order of {name}, {way}, and not of their addresses. {stays}",
+        f"Tiles are ordered by {name}, {way}, not by address. {stays}",
     )
 
 
@@ -117,9 +117,11 @@ class RendererView(RendererCanvas):
         """What the shapes mean."""
         words = _LEGENDS.get(self.look.view, "")
         if self.look.view == "histogram" and self.say():
-            words += " Tiles share a bar: full colour is their mean, pale their greatest."
+            words += (
+                " Several tiles share a bar: full colour is their mean, pale colour their maximum."
+            )
         if self.look.view == "distribution" and self.look.logarithmic:
-            words += " Heights grow with the logarithm."
+            words += " Heights are logarithmic."
         return words.strip()
 
     def set_look(self, look: Look) -> None:

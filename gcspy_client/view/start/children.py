@@ -153,9 +153,7 @@ class ServingChild(QObject):
                 tuple(map(Path, answer.get("files", ()))),
             )
         except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-            self.failed.emit(
-                launch, f"{launch.command[0]} answered what makes no sense: {line[:200]!r}"
-            )
+            self.failed.emit(launch, f"{launch.command[0]} gave an invalid answer: {line[:200]!r}")
             return
         self.ready.emit(launch, ready)
 
@@ -174,7 +172,7 @@ class ServingChild(QObject):
         self._drop()
         if not answered and launch is not None:
             self.failed.emit(
-                launch, f"it ended at once (exit code {code}); what it said is in the terminal"
+                launch, f"it ended at once (exit code {code}); its messages are in the terminal"
             )
         following, self._next = self._next, None
         if following is not None:

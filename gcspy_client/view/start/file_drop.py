@@ -35,16 +35,16 @@ def words_of(files: Sequence[Path]) -> tuple[str, str]:
         if file.suffix != _SUFFIX and not file.is_dir() and not _may_be_trace(file)
     ]
     if not files or strange:
-        name = strange[0].name if strange else "what is dragged"
+        name = strange[0].name if strange else "the dragged item"
         return (
             "",
-            f"{name} is no recording: drop {_SUFFIX} files, the folder of a ring, or an object trace",
+            f"{name} is not a recording: drop {_SUFFIX} files, the folder of a ring, or an object trace",
         )
     if len(files) == 1:
-        return f"Play {files[0].name}", "It takes the place of what this window shows"
+        return f"Play {files[0].name}", "It replaces the session in this window"
     return (
         f"Play these {len(files)} files together",
-        "They must be parts of one session, as `gcspy replay A B` wants them",
+        "They must be parts of one session, as for `gcspy replay A B`",
     )
 
 
@@ -77,7 +77,7 @@ class _Overlay(QFrame):
     def show_words(self, title: str, text: str) -> None:
         """Say what a drop would do."""
         wanted = "yes" if title else "no"
-        self.title.setText(title or "This cannot be played")
+        self.title.setText(title or "This file cannot be played")
         self.text.setText(text)
         if self.property("drop") != wanted:
             self.setProperty("drop", wanted)

@@ -102,7 +102,7 @@ def _text(row: ProcessRow, column: ProcessColumn) -> str:
         case ProcessColumn.COMMAND:
             return row.command
         case ProcessColumn.RUNTIME:
-            return row.runtime if row.watchable else f"{row.runtime or 'unknown'}, not watchable"
+            return row.runtime if row.watchable else f"{row.runtime or 'unknown'}, not supported"
         case ProcessColumn.MEMORY:
             return f"{short_number(row.rss_bytes, 1024)}B" if row.rss_bytes else "–"
         case ProcessColumn.USER:
@@ -131,7 +131,7 @@ class ProcessList(QFrame):
         self.field.setPlaceholderText("Filter by command, number, runtime or user")
         self.field.setClearButtonEnabled(True)
         self.everything = CheckBox("All processes")
-        set_tip(self.everything, "Also those that no driver knows")
+        set_tip(self.everything, "Also processes that no driver recognises")
         self.model = _Model(theme, self)
         self.table = QTableView()
         self.said = ElidedLabel()
@@ -139,7 +139,7 @@ class ProcessList(QFrame):
         self.attach.setProperty("primary", "true")
         set_tip(
             self.attach,
-            "Watch the chosen process from outside (Enter, double click); nothing is loaded into it",
+            "Monitor the selected process from outside (Enter, double click); nothing is loaded into it",
         )
         self._build()
         self._wire()
@@ -243,11 +243,11 @@ class ProcessList(QFrame):
         elif row is None and self.field.text():
             text = "No process matches: clear the filter, or list all processes"
         elif row is None:
-            text = "No process here can be watched: start a Python program, or try the demo"
+            text = "No process can be monitored: start a Python program, or try the demo"
         elif row.watchable:
-            text = f"Process {row.pid}, {row.runtime}: can be watched from outside"
+            text = f"Process {row.pid}, {row.runtime}: can be monitored from outside"
         else:
-            text, tone = f"Process {row.pid} cannot be watched: {row.why_not}", "warning"
+            text, tone = f"Process {row.pid} cannot be monitored: {row.why_not}", "warning"
         self.said.setText(text)
         if self.said.property("tone") != tone:
             self.said.setProperty("tone", tone)

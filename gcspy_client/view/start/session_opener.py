@@ -154,7 +154,7 @@ class SessionOpener(Part):
         files = tuple(sorted(path.absolute() for path in paths))
         gone = [path for path in files if not path.exists()]
         if gone:
-            self._say(f"{gone[0]} is not there any more: it was moved or deleted.")
+            self._say(f"{gone[0]} no longer exists: it was moved or deleted.")
             self.show_recent()
             return
         try:
@@ -316,13 +316,13 @@ class SessionOpener(Part):
     def actions(self) -> tuple[Action, ...]:
         """What can be opened."""
         can = self.front is not None
-        no_front = "this window was opened without the program that could do it"
+        no_front = "this window was opened without the gcspy program that runs it"
         return (
             Action(
                 name="session.start",
                 menu=_MENU,
                 text="Start pa&ge",
-                about="what can be opened: processes, recordings, samples",
+                about="list of processes, recordings and samples to open",
                 run=self.open_page,
                 keys=("Ctrl+Shift+O",),
             ),

@@ -74,9 +74,7 @@ class StartPage(QWidget):
         self.forget = PlainPushButton("Clear")
         self.recent = _List()
         self.samples = _List()
-        self._none = PlainLabel(
-            "Nothing yet: recordings and servers that you open are listed here."
-        )
+        self._none = PlainLabel("Recordings and servers that you open are listed here.")
         self._build()
         self._wire()
         self.say("")
@@ -124,15 +122,15 @@ class StartPage(QWidget):
             self.open,
             "Play a recording, or an object trace of a Java VM; files can also be dropped on the window",
         )
-        set_tip(self.connect_to, "Join a session that somebody serves")
-        set_tip(self.demo, "Start a small web service whose cache leaks a little, and watch it")
+        set_tip(self.connect_to, "Join a served session")
+        set_tip(self.demo, "Start a small web service with a leaking cache, and monitor it")
         self.open.setProperty("primary", "true")
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.open, self.connect_to, self.demo):
             buttons.addWidget(button, 1)
         recent_head = QHBoxLayout()
-        recent_caption = PlainLabel("Opened lately")
+        recent_caption = PlainLabel("Recent")
         recent_caption.setProperty("caption", "true")
         recent_head.addWidget(recent_caption, 1)
         recent_head.addWidget(self.forget)

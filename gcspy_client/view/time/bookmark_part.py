@@ -19,7 +19,7 @@ from gcspy_client.view.time.bookmarks import BookmarkPanel
 __all__ = ["BookmarkPart"]
 
 _TIME = "&Time"
-_NO_TIME = "there is no event yet to go to"
+_NO_TIME = "there are no events yet"
 
 
 class BookmarkPart(Part):
@@ -76,7 +76,7 @@ class BookmarkPart(Part):
                 name="time.bookmark",
                 menu=_TIME,
                 text="&Bookmark this event",
-                about="bookmark this event; again: write its title",
+                about="bookmark the current event; press again to edit its title",
                 run=self.bookmark,
                 keys=("B",),
                 begins_group=True,

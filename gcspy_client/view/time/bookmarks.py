@@ -189,12 +189,12 @@ class BookmarkPanel(QFrame):
         self.setProperty("card", "true")
         self.previous = self._button("back", "Previous bookmark (Ctrl+Left)")
         self.next = self._button("forward", "Next bookmark (Ctrl+Right)")
-        self.remove = self._button("cross", "Remove the bookmark that is chosen (Del)")
+        self.remove = self._button("cross", "Remove the selected bookmark (Del)")
         self.where = ElidedLabel()
         self.where.setProperty("dim", "true")
         self.table = QTableWidget(0, 3)
         self.note = PlainLineEdit()
-        self.note.setPlaceholderText("a note on the bookmark that is chosen")
+        self.note.setPlaceholderText("a note on the selected bookmark")
         self._build()
         self._wire()
         self.set_theme(theme)
@@ -262,9 +262,9 @@ class BookmarkPanel(QFrame):
         """Say everything anew."""
         marks = self._bookmarking.marks
         timeline = self._session.timeline
-        self.where.setText("" if marks.path is not None else "kept when the session is saved")
+        self.where.setText("" if marks.path is not None else "written when the session is saved")
         if marks.path is None and self._session.is_playback:
-            self.where.setText("not kept: the file is not known")
+            self.where.setText("not saved: the file is unknown")
         listed = (marks.all, timeline.first)
         if listed == self._listed:
             return

@@ -124,7 +124,7 @@ class TimeNavigator(QObject):
         status = self._shift.status
         if status.keeping is Keeping.ON or (status.keeping is Keeping.ENDED and status.last):
             return ""
-        return status.reason or "nothing has come yet"
+        return status.reason or "no event received yet"
 
     # ------------------------------------------------------------------- what users do
 
@@ -146,7 +146,7 @@ class TimeNavigator(QObject):
             self.playing.seek(self._place(words.strip()))
         except ValueError:
             self.refused.emit(
-                f"{words!r} is no event: give a number, a time such as 12.5 s or 1:30, or one of "
+                f"{words!r} is not an event: give a number, a time such as 12.5 s or 1:30, or one of "
                 f"{', '.join(self._kind_names())}"
             )
 
@@ -309,11 +309,11 @@ class TimeNavigator(QObject):
             self._link.status.phase is not LinkPhase.LIVE
             or session.live.state is ControlState.ENDED
         ):
-            goes_on = "nothing more comes"
+            goes_on = "no more events will arrive"
         elif session.live.state is ControlState.PAUSED:
             goes_on = f"{what} is paused"
         else:
-            goes_on = "the program goes on" if what == "program" else f"{what} goes on"
+            goes_on = "the program is running" if what == "program" else f"{what} is running"
         return f"Showing event {session.number:,}, {events}; {goes_on}."
 
     def refresh(self) -> None:

@@ -23,7 +23,7 @@ from gcspy_client.view.time.save_dialog import SaveDialog
 __all__ = ["TimePart"]
 
 _TIME = "&Time"
-_NO_TIME = "there is no event yet to go to"
+_NO_TIME = "there are no events yet"
 _BUTTONS = ("first", "back", "reverse", "play", "forward", "last", "loop", "bookmark", "save")
 
 
@@ -99,7 +99,7 @@ class TimePart(Part):
             Gesture(_TIME, "Click, drag on the timeline", "go there"),
             Gesture(_TIME, "Arrows on the timeline", "previous, next event; with Shift ten"),
             Gesture(_TIME, "Shift + drag on the timeline", "choose a range"),
-            Gesture(_TIME, "Wheel, Shift + wheel on the timeline", "look closer, move along"),
+            Gesture(_TIME, "Wheel, Shift + wheel on the timeline", "zoom, scroll"),
         )
 
     def actions(self) -> tuple[Action, ...]:
@@ -119,15 +119,15 @@ class TimePart(Part):
                 name="time.play-or-pause",
                 menu=_TIME,
                 text="&Pause or go on",
-                about="pause or go on: the past, while it is shown, else the session; never goes live",
+                about="pause or resume: playback while earlier events are shown, otherwise the session",
                 run=self.play_or_pause,
                 keys=("Space",),
             ),
             Action(
                 name="time.play",
                 menu=_TIME,
-                text="P&lay, or hold the picture",
-                about="Play, or hold the picture; a live session goes on meanwhile",
+                text="P&lay or stop playback",
+                about="Play or stop playback; a live session continues meanwhile",
                 run=navigator.play,
                 enabled=lambda: navigator.usable,
                 why_not=_NO_TIME,
@@ -160,7 +160,7 @@ class TimePart(Part):
                 name="time.forward",
                 menu=_TIME,
                 text="&Next event",
-                about="next event; of a paused live session: let one happen",
+                about="next event; if a live session is paused, step by one event",
                 run=self.next_event,
                 keys=(".",),
             ),
@@ -216,8 +216,8 @@ class TimePart(Part):
             Action(
                 name="time.loop",
                 menu=_TIME,
-                text="Play over and over",
-                about="play the chosen range, or everything, over and over",
+                text="Repeat playback",
+                about="repeat the selected range, or all events",
                 run=navigator.toggle_loop,
                 keys=("Ctrl+L",),
                 enabled=lambda: navigator.usable,
@@ -249,7 +249,7 @@ class TimePart(Part):
                 text="No range",
                 run=navigator.forget_range,
                 enabled=lambda: navigator.chosen is not None,
-                why_not="no range is chosen",
+                why_not="no range is selected",
             ),
         )
 
@@ -260,12 +260,12 @@ class TimePart(Part):
                 name="time.save",
                 menu=_TIME,
                 text="&Save session…",
-                about="save the session, whole or the chosen range",
+                about="save the whole session or the selected range",
                 run=self.save_session,
                 keys=("Ctrl+S",),
                 begins_group=True,
                 enabled=lambda: navigator.offer() is not None,
-                why_not="nothing is kept that could be saved",
+                why_not="there are no stored events to save",
             ),
             Action(
                 name="time.whole",
@@ -273,6 +273,6 @@ class TimePart(Part):
                 text="Whole session in the timeline",
                 run=self._panel.strip.show_whole,
                 enabled=lambda: self._panel.strip.zoomed,
-                why_not="all of it is in view",
+                why_not="the timeline already shows the whole session",
             ),
         )

@@ -153,9 +153,9 @@ class SaveDialog(QDialog):
         self._browse = PlainPushButton("Browse…")
         first, last = offer.whole
         self.whole = RadioButton(f"The whole session: {_events(first, last)}")
-        self.range = RadioButton("The range chosen in the timeline")
+        self.range = RadioButton("The range selected in the timeline")
         if offer.chosen is not None:
-            self.range.setText(f"The range chosen in the timeline: {_events(*offer.chosen)}")
+            self.range.setText(f"The range selected in the timeline: {_events(*offer.chosen)}")
         self._group = QButtonGroup(self)
         self.bar = QProgressBar()
         self.said = PlainLabel()
@@ -221,7 +221,7 @@ class SaveDialog(QDialog):
         there = self.path.text() != "" and self._file().is_file()
         self.start.setText("Replace" if there else "Save")
         self.start.setEnabled(bool(self.path.text().strip()))
-        self._say("This file is there already, and would be replaced." if there else "", "warning")
+        self._say("This file already exists and would be overwritten." if there else "", "warning")
 
     def _say(self, text: str, tone: str) -> None:
         self.said.setText(text)
@@ -237,7 +237,7 @@ class SaveDialog(QDialog):
             part.setEnabled(False)
         self.bar.setRange(0, 0)
         self.bar.show()
-        self._say("Saving; the session goes on meanwhile.", "dim")
+        self._say("Saving; the session continues meanwhile.", "dim")
         self._saving.start(
             self._offer.save, self._file(), first, last, replace=self.start.text() == "Replace"
         )

@@ -357,9 +357,7 @@ class TimelineStrip(QWidget):
                 self._paint_playhead(painter, lanes)
             else:
                 painter.setPen(QColor(tokens(self._theme).dim))
-                draw_text(
-                    painter, lanes, Qt.AlignmentFlag.AlignCenter, "events stand here as they come"
-                )
+                draw_text(painter, lanes, Qt.AlignmentFlag.AlignCenter, "events will appear here")
             if self.hasFocus():
                 painter.setPen(QPen(QColor(tokens(self._theme).accent), 1))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -719,7 +717,7 @@ class TimelineStrip(QWidget):
         lines.append(facts)
         lines += self._pooled_words(position.x() - lanes.left())
         if row["missed"]:
-            lines.append(f"{int(row['missed']):,} events were missed right before it")
+            lines.append(f"{int(row['missed']):,} events were missed just before it")
         return Lines(*lines)
 
     def _pooled_words(self, pixel: float) -> list[str]:
@@ -738,7 +736,7 @@ class TimelineStrip(QWidget):
             words.append(
                 f"{count:,} events missed here"
                 if count
-                else "events are missing here, nobody knows how many"
+                else "an unknown number of events is missing here"
             )
         return words
 

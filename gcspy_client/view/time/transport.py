@@ -26,13 +26,13 @@ __all__ = ["Transport", "TransportFacts", "position_words", "speed_text"]
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 100.0)
 _PACES = (
-    (Pace.ORIGINAL, "as recorded", "The time between two events is what it was when they happened"),
+    (Pace.ORIGINAL, "as recorded", "Time between events as recorded"),
     (
         Pace.PROGRAM,
         "program's time",
-        "The same, without what gathering and holding took: the program's own time",
+        "Time between events without gathering and holding: the program's own time",
     ),
-    (Pace.FIXED, "fixed delay", "The same time between any two events"),
+    (Pace.FIXED, "fixed delay", "Constant time between events"),
 )
 _MOST_MILLIS = 3_600_000
 _NARROWEST = 420
@@ -59,7 +59,7 @@ class TransportFacts:
     """
 
     usable: bool = False
-    reason: str = "nothing has come yet"
+    reason: str = "no event received yet"
     number: int = 0
     first: int = 0
     last: int = 0
@@ -125,7 +125,7 @@ class Transport(QWidget):
         self.badge.clicked.connect(lambda: self.pressed.emit("time.last"))
         self.speed = Chooser()
         self.speed.setMinimumContentsLength(5)
-        set_tip(self.speed, "How many times as fast")
+        set_tip(self.speed, "Playback speed")
         self.pace = Chooser()
         self.pace.setMinimumContentsLength(12)
         self.interval = QSpinBox()
@@ -157,11 +157,11 @@ class Transport(QWidget):
             self.pace.setItemData(self.pace.count() - 1, about, Qt.ItemDataRole.ToolTipRole)
         self.interval.setRange(0, _MOST_MILLIS)
         self.interval.setSuffix(" ms")
-        set_tip(self.interval, "Between two events")
+        set_tip(self.interval, "Time between events")
         self.interval.setKeyboardTracking(False)
         self.axis.add("by time", True)
         self.axis.add("by event", False)
-        set_tip(self.axis, "What the timeline counts: time, or events")
+        set_tip(self.axis, "Unit of the timeline: time or events")
 
     def _build(self) -> None:
         row = QHBoxLayout(self)

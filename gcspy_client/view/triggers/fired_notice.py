@@ -87,11 +87,11 @@ class FiredNotice(QFrame):
         if fired.operands:
             parts.append(operand_words(fired.operands))
         if fired.pauses:
-            parts.append(f"the {paused} stands at this event")
+            parts.append(f"the {paused} is paused at this event")
         elif trigger.action is TriggerAction.PAUSE:
-            parts.append("nothing is held: nobody is in control")
+            parts.append("not paused: no client is in control")
         elif trigger.action is TriggerAction.BOOKMARK:
-            parts.append("bookmarked" if told.number else "not bookmarked: the event is not kept")
+            parts.append("bookmarked" if told.number else "not bookmarked: the event is not stored")
         self.where.setText("  ·  ".join(parts))
         self.go.setEnabled(told.number > 0)
         self.resume.setText(f"Resume {paused}")
@@ -117,7 +117,7 @@ class FiredNotice(QFrame):
         self._stood |= stands  # that it stands is told behind what fired
         self.resume.setVisible(self._holds)
         self.resume.setEnabled(may)
-        set_tip(self.resume, reason or f"Let the {self._kind} go on")
+        set_tip(self.resume, reason or f"Resume the {self._kind}")
 
     def forget(self) -> None:
         """Tell nothing any more."""

@@ -107,7 +107,7 @@ class TriggerPanel(QWidget):
         self.table = QTableWidget(0, len(_COLUMNS))
         self.empty = PlainLabel(
             Lines(
-                "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true: write one, such as",
+                "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true, such as",
                 "sum(Used) > 1.2 * was(sum(Used))",
             )
         )
@@ -136,13 +136,13 @@ class TriggerPanel(QWidget):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         for action, words in ACTION_WORDS.items():
             self.does.add(words, action)
-        set_tip(self.does, "What is done at the event at which the condition becomes true")
-        set_tip(self.space, "The space whose streams are meant where the condition names none")
-        set_tip(self.once, "Not looked at again after it has fired")
-        self.note.setPlaceholderText("a note: why (optional)")
+        set_tip(self.does, "Action when the condition becomes true")
+        set_tip(self.space, "Default space of stream names in the condition")
+        set_tip(self.once, "Fires only once")
+        self.note.setPlaceholderText("note (optional)")
         self.note.setMaxLength(MOST_NOTE_CHARS)
         self.add.setProperty("primary", "true")
-        set_tip(self.go, "Show the event at which the chosen trigger fired last")
+        set_tip(self.go, "Go to the event at which the selected trigger last fired")
         left = QVBoxLayout()
         left.setSpacing(6)
         left.addWidget(self.table, 1)
@@ -348,9 +348,7 @@ class TriggerPanel(QWidget):
         words = checked.problem
         if text.strip() and checked.problem:
             tone = "warning" if checked.waits else "error"
-            words = (
-                f"waits until there is one: {checked.problem}" if checked.waits else checked.problem
-            )
+            words = f"inactive: {checked.problem}" if checked.waits else checked.problem
         elif text.strip():
             words = self._now(text)
         self.condition.underline(checked.offset if text.strip() else None, tone)
@@ -381,7 +379,7 @@ class TriggerPanel(QWidget):
             return str(error)
         truth = "unknown" if result.value is None else "true" if result.holds else "false"
         numbers = operand_words(result.operands)
-        return f"at the event that is shown: {truth}" + (f"  ({numbers})" if numbers else "")
+        return f"at the current event: {truth}" + (f"  ({numbers})" if numbers else "")
 
     def written(self) -> Trigger:
         """What is written; its number is none yet."""
@@ -417,7 +415,7 @@ class TriggerPanel(QWidget):
             self._triggering.remove(number)
 
     def go_to_fired(self) -> None:
-        """Show the event at which the chosen trigger fired last."""
+        """Go to the event at which the selected trigger last fired."""
         status = self._triggering.status_of(self.chosen())
         number = 0 if status is None else self._triggering.number_of(status)
         if number:

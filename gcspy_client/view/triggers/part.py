@@ -137,7 +137,7 @@ class TriggerPart(Part):
             Action(
                 name="trigger.go",
                 menu=_SESSION,
-                text="Go to where a trigger fired last",
+                text="Go to the last firing of a trigger",
                 run=self.go_to_latest,
                 enabled=lambda: self.has_fired,
             ),

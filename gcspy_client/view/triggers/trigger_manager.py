@@ -92,7 +92,7 @@ class TriggerManager(QObject):
         if live.is_controller():
             return ""
         if self._session.is_playback:
-            return "This window follows another playback: Session ▸ Follow nobody, to set triggers of its own."
+            return "This window follows another playback: Session ▸ Stop following, to set triggers in this window."
         return "Only the client in control may change triggers: Session ▸ Take control."
 
     def number_of(self, status: TriggerStatus) -> int:

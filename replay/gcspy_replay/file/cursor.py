@@ -98,7 +98,7 @@ class Cursor:
     """What a viewer knew right after one event, and the way to others.
 
     Args:
-        places: The recording.
+        places: File to write.
 
     Attributes:
         number: The event at which it stands; 0 before the first `seek` or `step`.

@@ -233,7 +233,7 @@ def verify(
     for damage in scan.damages:
         note(damage.start, damage.end, damage.what)
     if scan.tail:
-        what = f"the last {scan.tail} bytes are no whole event: the recorder was killed while it wrote, or still writes"
+        what = f"the last {scan.tail} bytes are an incomplete event: the recorder was killed while it wrote, or still writes"
         note(report.size - scan.tail, report.size, what, loses=False)
     _check_end(window, scan, report, note)
     return report

@@ -99,7 +99,7 @@ def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, in
             assert not panel.next.isEnabled()
             panel.choices[0].click()
             assert progress.answers == {step: 0}
-            assert panel.told.text() == "Not so. so it is"
+            assert panel.told.text() == "Not correct. so it is"
         if step < 2:
             progress.next()
     return dict(progress.reached), seen

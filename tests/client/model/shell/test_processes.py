@@ -19,7 +19,7 @@ def row(
 
 ROWS = (
     row(30, "python web.py", rss_bytes=5),
-    row(10, "ruby x", watchable=False, why_not="no driver knows it"),
+    row(10, "ruby x", watchable=False, why_not="not recognised by any driver"),
     row(20, "python batch.py", rss_bytes=9),
 )
 

@@ -183,7 +183,7 @@ def test_what_is_in_a_tile_is_told_of_the_event_that_is_shown_and_by_site(
     go_to(window, wait, "GC start")
     wait(lambda: contents.when.text() == "of this event" and len(contents.table.rows) > 10)
     go_to(window, wait, "GC end")
-    wait(lambda: contents.said == "Nothing is in it.")
+    wait(lambda: contents.said == "It is empty.")
     window.navigator.step(-1)
     wait(
         lambda: (

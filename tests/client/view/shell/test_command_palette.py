@@ -72,7 +72,7 @@ def test_what_cannot_be_done_says_why_and_is_not_done(make_window: MakeWindow) -
     palette = opened(window, "save session")
     entry = palette._found.rows[0][0]
     assert entry.text == "Save session"
-    assert entry.why_not == "nothing is kept that could be saved"
+    assert entry.why_not == "there are no stored events to save"
     QTest.keyClick(palette.field, Qt.Key.Key_Return)
     assert palette.isVisible()
     assert "nothing is kept" in palette._said.text()

@@ -101,7 +101,7 @@ def test_a_process_that_cannot_be_watched_is_grey_and_says_why(opened: Open, qtb
                 timeout=PATIENCE_MILLIS,
             )
             assert not rows or not rows[0].watchable
-            assert "no driver knows it" in page.processes.said.text()
+            assert "not recognised by any driver" in page.processes.said.text()
             assert not page.processes.attach.isEnabled()
             with qtbot.assertNotEmitted(page.processes.attach_asked):
                 QTest.keyClick(page.processes.table, Qt.Key.Key_Return)
@@ -117,7 +117,7 @@ def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(
         window.opener.attach(other.pid)  # as if it had been watchable when it was listed
         page = window.opener.page
         qtbot.waitUntil(lambda: "failed" in page.said.text(), timeout=PATIENCE_MILLIS)
-        assert "of no runtime that can be watched" in page.said.text()
+        assert "no driver supports the runtime" in page.said.text()
         assert page.isVisible()
         assert page.cancel.isHidden()
         other.kill()

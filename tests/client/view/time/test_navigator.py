@@ -69,7 +69,7 @@ def test_what_is_shown_is_unmistakably_not_live(watched: Watched, wait: Wait) ->
         f"Showing event 4, {EVENTS - 4 + 3} events behind live"
         in window.session_part.event_bar.past.text()
     )
-    assert "the program goes on" in window.session_part.event_bar.past.text()
+    assert "the program is running" in window.session_part.event_bar.past.text()
     assert f"{EVENTS - 4 + 3} behind" in window.time_panel.transport.badge.text()
     assert all(panel.property("past") == "true" for panel in window.spaces.panels.values())
     assert f"event 4 of {EVENTS + 3}" in window.time_panel.transport.position.text()
@@ -280,7 +280,7 @@ def test_a_lost_connection_leaves_the_past_to_look_at(watched: Watched, wait: Wa
     window.navigator.go_to(2)
     wait(lambda: watched.shows(2))
     window.settle()
-    assert "nothing more comes" in window.session_part.event_bar.past.text()
+    assert "no more events will arrive" in window.session_part.event_bar.past.text()
     window.link.reconnect()
     wait(lambda: window.link.status.phase.connected)
     assert watched.shows(2), "who looks back goes on doing so"
