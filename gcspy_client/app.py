@@ -320,7 +320,7 @@ def _wait_for_events(
         remedy = f": {status.remedy}" if status.remedy else ""
         raise LinkError(f"{status.address}: {status.message}{remedy}")
     raise LinkError(
-        f"{status.address}: {seen} of {events} events came within {timeout_secs:g} s; is the session paused or "
+        f"{status.address}: {seen} of {events} events arrived within {timeout_secs:g} s; is the session paused or "
         "the target held still?"
     )
 
@@ -352,7 +352,7 @@ def _go_to(window: MainWindow, event: int, timeout_secs: float, interruption: In
     look.stop()
     if session.position != event:
         raise CommandError(
-            f"event {event} did not come: the recording stands at event {session.position}"
+            f"event {event} did not arrive: the recording is at event {session.position}"
         )
 
 

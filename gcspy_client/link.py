@@ -61,9 +61,9 @@ _SILENT_MILLIS = 15_000
 
 _REFUSAL_REMEDIES = {
     ErrorCode.TOKEN: "give the token of the session with --token-file or GCSPY_TOKEN, or in Connect…",
-    ErrorCode.BUSY: "wait until somebody leaves, then reconnect",
-    ErrorCode.TOO_MUCH: "reconnect, and ask for less at a time",
-    ErrorCode.TOO_SLOW: "reconnect; if it happens again, watch over a faster network",
+    ErrorCode.BUSY: "reconnect when another client has left",
+    ErrorCode.TOO_MUCH: "reconnect, and request less at a time",
+    ErrorCode.TOO_SLOW: "reconnect; if it happens again, use a faster network",
 }
 
 
@@ -276,7 +276,7 @@ class Link(QObject):
                     LinkPhase.FAILED,
                     f"the certificate of {address.host}:{address.port} is not the pinned one (its SHA-256 begins "
                     f"{found[:16]}…, expected {address.fingerprint[:16]}…)",
-                    "ask for the current join line; if that is the one you used, somebody is in between",
+                    "ask for the current join line; if you used the current one, the connection is intercepted",
                 )
                 return
         self._greet()
@@ -326,8 +326,8 @@ class Link(QObject):
             )
         elif self.status.phase is LinkPhase.GREETING:
             self._lose(
-                f"the server accepted but did not greet within {_GREETING_MILLIS // 1000} s",
-                "check that it is a GCspy server that listens there",
+                f"the server accepted the connection but sent no greeting within {_GREETING_MILLIS // 1000} s",
+                "check that a GCspy server listens there",
             )
 
     # --------------------------------------------------------------------- receiving
@@ -396,15 +396,17 @@ class Link(QObject):
     def _dismissed(self, message: Error | Goodbye) -> None:
         if isinstance(message, Goodbye):
             self._end(
-                LinkPhase.ENDED, f"the server said goodbye: {message.reason or 'it was closed'}", ""
+                LinkPhase.ENDED,
+                f"the server closed the connection: {message.reason or 'it was closed'}",
+                "",
             )
         elif message.fatal:
             remedy = message.remedy or _REFUSAL_REMEDIES.get(message.code, "")
-            who = "the server refused"
+            who = "the server refused the connection"
             if self._credentials.insists and not self._proven:
                 # Who has not proved itself is quoted, and gives no advice.
                 who, remedy = (
-                    "what listens there has not proved that it knows the token: it says",
+                    "the server has not proved that it knows the token: it reports",
                     "",
                 )
             self._end(LinkPhase.FAILED, f"{who}: {message.message}", remedy)
@@ -422,11 +424,9 @@ class Link(QObject):
         elif isinstance(error, VersionMismatch):
             self._end(LinkPhase.FAILED, "another protocol version", str(error))
         elif self.status.phase is LinkPhase.GREETING:
-            self._end(
-                LinkPhase.FAILED, str(error), "check that it is a GCspy server that listens there"
-            )
+            self._end(LinkPhase.FAILED, str(error), "check that a GCspy server listens there")
         else:
-            self._lose(f"the server's bytes make no sense: {error}", "")
+            self._lose(f"the server sent invalid data: {error}", "")
 
     def _tell_unproven(self) -> None:
         """Leave the server a line for its log: who guards a session sees that somebody has another token."""
@@ -463,7 +463,7 @@ class Link(QObject):
             if self.status.phase is LinkPhase.GREETING and not self._was_live:
                 self._judge(error)
                 return
-        self._lose("the server has gone without a goodbye", "")
+        self._lose("the server closed the connection without a goodbye", "")
 
     def _local_error(self, error: QLocalSocket.LocalSocketError) -> None:
         if self._socket is None or error is QLocalSocket.LocalSocketError.PeerClosedError:
@@ -475,12 +475,12 @@ class Link(QObject):
                 "the server has ended, or the path is wrong",
             ),
             kinds.ConnectionRefusedError: (
-                "nobody listens at this socket",
+                "no server listens at this socket",
                 "the server has ended: start it again with `gcspy attach PID`",
             ),
             kinds.SocketAccessError: (
                 "this socket belongs to another user",
-                "join as the user who started the server",
+                "connect as the user who started the server",
             ),
         }
         self._lose(*messages.get(error, (self._socket.errorString(), "")))
@@ -491,7 +491,7 @@ class Link(QObject):
         kinds = QAbstractSocket.SocketError
         messages = {
             kinds.ConnectionRefusedError: (
-                "nobody listens there",
+                "no server listens there",
                 "check host and port, or start the server with `gcspy attach PID --no-window --listen HOST:PORT`",
             ),
             kinds.HostNotFoundError: (
@@ -500,7 +500,7 @@ class Link(QObject):
             ),
             kinds.SslHandshakeFailedError: (
                 f"TLS failed: {self._socket.errorString()}",
-                "use the whole join line, tls:HOST:PORT#sha256=…, as the server printed it",
+                "use the complete join line, tls:HOST:PORT#sha256=…, as printed by the server",
             ),
         }
         self._lose(

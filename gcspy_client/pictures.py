@@ -302,7 +302,7 @@ def chart_picture(
     dress(view, theme)
     view.resize(*size)
     if chart is None:
-        view.show_words("There is nothing to be drawn.", title)
+        view.show_words("There is nothing to draw.", title)
     else:
         view.show_chart(chart, title)
     view.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)

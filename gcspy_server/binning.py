@@ -121,7 +121,7 @@ def _by_address(
     if isinstance(names, ExtentNames):
         return names.by_address
     raise LocalProtocolError(
-        "tiles named by texts have no addresses: fill the stream's data by tile number"
+        "tiles named by strings have no addresses: fill the stream's data by tile number"
     )
 
 

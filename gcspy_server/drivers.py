@@ -202,7 +202,7 @@ class ServerDescription:
         return Setting(
             id=MODE,
             name="Mode",
-            about="Whether the target is held while it is read, or read while it runs",
+            about="Whether the target is stopped while its memory is read",
             kind=SettingKind.CHOICE,
             value=self.modes.index(self.mode),
             minimum=0,
@@ -218,7 +218,7 @@ class ServerDescription:
         return Setting(
             id=LEVEL,
             name="Level",
-            about="How much is gathered at each event, and so how long that takes",
+            about="Amount of data gathered at each event, which determines its cost",
             kind=SettingKind.CHOICE,
             value=max(1, min(self.level, len(self.levels))),
             minimum=1,

@@ -76,7 +76,7 @@ class ExtentNames:
         self.sizes = _frozen_u64(sizes)
         if self.bases.shape != self.sizes.shape or self.bases.ndim != 1:
             raise LocalProtocolError(
-                f"extent names: {self.bases.shape} bases and {self.sizes.shape} sizes; both are one number a tile"
+                f"extent names: {self.bases.shape} bases and {self.sizes.shape} sizes; both need one number per tile"
             )
         _check_count(self.count)
         order, bases_sorted, ends = self.by_address
@@ -87,8 +87,7 @@ class ExtentNames:
         if np.any(bad):
             at = int(np.argmax(bad))
             raise LocalProtocolError(
-                f"extent names: tiles {int(order[at])} and {int(order[at + 1])} overlap "
-                f"at {int(bases_sorted[at + 1]):#x}; extents are apart"
+                f"extent names: tiles {int(order[at])} and {int(order[at + 1])} overlap at {int(bases_sorted[at + 1]):#x}; extents are apart"
             )
 
     @property

@@ -126,7 +126,7 @@ def reason_to_release(driver: Driver | DriverGroup, stop: threading.Event) -> st
     if stop.is_set():
         return "the server is stopping"
     if _waits(driver) and driver.went_on():
-        return "the program went on, as nothing was heard of gcspy for too long"
+        return "the program continued because gcspy was silent for too long"
     return "" if driver.alive() else "the target has ended"
 
 

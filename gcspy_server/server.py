@@ -390,7 +390,7 @@ class Server:
 
         if self._listening is not None:
             raise LocalProtocolError(
-                "this server listens already; give all addresses to one call of serve"
+                "this server is already listening: give all addresses in one call of serve"
             )
         self._core.publish()
         introduction = Introduction(
@@ -433,7 +433,7 @@ class Server:
 
         if self._listening is not None:
             raise LocalProtocolError(
-                "this server listens already: hand over before it does, or connect to it"
+                "this server is already listening: call this method before serve, or connect to it"
             )
         welcome = Welcome(
             server=self.name,

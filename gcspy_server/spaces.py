@@ -168,7 +168,7 @@ class ServerStream:
         """
         if self.schema.names_from is not None:
             raise LocalProtocolError(
-                f"{self.where}: its values are numbers of names, and have no summary; who shows them counts tiles"
+                f"{self.where}: a stream of names has no summary; viewers count its tiles"
             )
         if len(values) != self.schema.summary_length:
             raise LocalProtocolError(
@@ -322,8 +322,7 @@ class ServerSpace:
         """
         if self._published:
             raise LocalProtocolError(
-                f"space {self.name!r}: stream {name!r} comes after its first event; add all streams first, "
-                "or remove the space and add another"
+                f"space {self.name!r}: stream {name!r} comes after its first event; add all streams first, or remove the space and add a new one"
             )
         if len(self._streams) >= CLIENT_LIMITS.streams:
             raise LocalProtocolError(
@@ -364,7 +363,7 @@ class ServerSpace:
         Args:
             kind: One of those that the space was added with.
             function: Takes a tile number, or None for the whole space, and how many rows are wanted, and returns a table, or None
-                where nothing is known of it. It is called in another thread, so what it works with must not change any more; and it
+                where there is no data on it. It is called in another thread, so what it works with must not change any more; and it
                 must be quick: a table is made of what was gathered, nothing is read. None: nothing is known now.
 
         Raises:
@@ -372,7 +371,7 @@ class ServerSpace:
         """
         if kind not in self._schema.details:
             raise LocalProtocolError(
-                f"space {self.name!r}: it answers nothing of the kind {kind!r}; name it in `details` when the space is added"
+                f"space {self.name!r}: it does not answer queries of kind {kind!r}; name it in `details` when the space is added"
             )
         if function is None:
             self._details.pop(kind, None)

@@ -52,7 +52,7 @@ def whole_values(
         unknown = None if unknown is None else np.full(count, unknown)
     if array.shape != (count,):
         raise LocalProtocolError(
-            f"{where}: values of shape {array.shape} for {count} tiles; give one a tile, or fill with the names too"
+            f"{where}: values of shape {array.shape} for {count} tiles; give one per tile, or fill with the names too"
         )
     if array.dtype.kind == "f":
         unknown = _either(unknown, np.isnan(array))

@@ -14,7 +14,7 @@ from gcspy_session.network.transport import Transport
 
 __all__ = ["has_to_prove", "refusal_of"]
 
-_REMEDY = "give the server's token by a token file, GCSPY_TOKEN or at the prompt"
+_REMEDY = "give the server's token in a token file, in GCSPY_TOKEN or at the prompt"
 
 
 def has_to_prove(transport: Transport, hello: Hello, token: str) -> bool:
@@ -64,9 +64,12 @@ def refusal_of(
     if closing:
         return Error(code=ErrorCode.BUSY, message="the session is ending", fatal=True)
     if clients >= most_clients:
-        message = f"{clients} clients are connected, which is the most allowed"
+        message = f"{clients} clients are connected, the maximum allowed"
         return Error(
-            code=ErrorCode.BUSY, message=message, remedy="try again when one has left", fatal=True
+            code=ErrorCode.BUSY,
+            message=message,
+            remedy="try again when a client has left",
+            fatal=True,
         )
     return None
 
@@ -74,11 +77,8 @@ def refusal_of(
 def _refusal_of_token(transport: Transport, hello: Hello, token: str | None) -> Error | None:
     """Why the token in a greeting does not let it in; None: it does."""
     if transport.channel is Channel.PLAIN_TCP and hello.token:
-        message = "the token came over plain TCP, where others can read it"
-        remedy = (
-            "install the same release of GCspy at both ends, which proves that it knows the token and never "
-            "sends it, and start the session with another token"
-        )
+        message = "the token was sent over plain TCP, where others can read it"
+        remedy = "install the same release of GCspy at both ends, which never sends the token, and start the session with a new token"
     elif hello.token:
         if token is not None and hmac.compare_digest(hello.token.encode(), token.encode()):
             return None

@@ -67,10 +67,10 @@ class Behind(Enum):
     """Why a client lacks the latest snapshot."""
 
     NO = "no"
-    NEW = "it has just come"
-    OTHER = "it wants something else than before"
-    SLOW = "it does not keep up"
-    RATE = "it wants fewer"
+    NEW = "it has just connected"
+    OTHER = "it changed its subscription"
+    SLOW = "it is too slow"
+    RATE = "it requested fewer events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +291,12 @@ class Client:
                     last_words=_protocol_error(error),
                 )
             else:
-                self.end("closed without a word", normal=True)
+                self.end("closed the connection without a goodbye", normal=True)
         except TooSlow as error:
             self._end_too_slow(error)
         except trio.TooSlowError:
             self.end(
-                f"stalled: took nothing for {self._options.stall_secs:g} s, {self._queue.waiting}"
+                f"stalled: read nothing for {self._options.stall_secs:g} s, {self._queue.waiting}"
             )
         except trio.BrokenResourceError as error:
             self._lost(error)
@@ -450,10 +450,8 @@ class Client:
                 last_words = Error(code=ErrorCode.TOO_MUCH, message=why, fatal=True)
                 self.end(f"too much: {why}", last_words=last_words)
             elif allowance.may_tell(now):
-                log.info("%s: %s: it is read more slowly", self, what)
-                remedy = (
-                    "wait for answers before you ask for more; the connection ends if this goes on"
-                )
+                log.info("%s: %s: reading more slowly", self, what)
+                remedy = "wait for answers before sending more requests, or the connection will be closed"
                 self.send(Error(code=ErrorCode.TOO_MUCH, message=what, remedy=remedy))
         await trio.sleep(wait)
 

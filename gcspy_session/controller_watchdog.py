@@ -144,7 +144,7 @@ class ControllerWatchdog:
     ) -> None:
         """Let the heir have control. The connection stays: it may be a window that is busy."""
         log.warning(
-            "%s silent for %.1f s: control goes to client %d", controller, silence, heir.number
+            "%s silent for %.1f s: control passes to client %d", controller, silence, heir.number
         )
         self._stands_in = _StandIn(controller.number, heir.number, now, named)
         self._host.roles.hand_over(heir.number)
@@ -160,7 +160,7 @@ class ControllerWatchdog:
             self._stands_in = None
         elif client.last_heard > found.since:
             self._stands_in = None
-            log.warning("%s is heard again: it has control", client)
+            log.warning("%s responds again: it gets control back", client)
             roles.hand_over(found.instead_of)
             if found.named:
                 roles.name_successor(found.number)

@@ -104,12 +104,12 @@ class LosslessClients:
         if not self._may(client):
             return Error(
                 code=ErrorCode.NOT_CONTROLLER,
-                message="Lossless would hold the program, which is the controller's",
-                remedy="take control first, or go without",
+                message="Lossless mode holds the program, which is reserved for the controller",
+                remedy="take control first, or do without lossless mode",
             )
         grant = self._grants.setdefault(client.number, Grant(self._refresh))
         if grant.withdrawn:
-            return self._too_slow("was withdrawn from this connection already")
+            return self._too_slow("was already withdrawn from this connection")
         grant.wait(deadline_millis / 1000)
         self._clients[client.number] = client
         client.grant = grant
@@ -135,7 +135,7 @@ class LosslessClients:
                 client.send(
                     Error(
                         code=ErrorCode.NOT_CONTROLLER,
-                        message="lossless ended: this client does not control the program any more",
+                        message="lossless mode ended: this client no longer controls the program",
                     )
                 )
 
@@ -145,8 +145,8 @@ class LosslessClients:
     def _too_slow(self, why: str) -> Error:
         return Error(
             code=ErrorCode.TOO_SLOW,
-            message=f"lossless {why}: this client does not keep up",
-            remedy="ask for fewer events, or connect again with a longer deadline",
+            message=f"lossless {why}: this client is too slow",
+            remedy="request fewer events, or reconnect with a longer deadline",
         )
 
     # ------------------------------------------------------------------- what happens

@@ -46,7 +46,7 @@ class Questions:
             answer: Answers it; called in a worker thread.
         """
         if sum(1 for one, _ in self._waiting if one is client) >= MOST_WAITING:
-            reason = f"{MOST_WAITING} questions of this client wait already: ask again when they are answered"
+            reason = f"{MOST_WAITING} queries of this client are pending: send more when they are answered"
             client.send(
                 Answer(
                     number=query.number,

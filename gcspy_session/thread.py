@@ -68,7 +68,7 @@ class SessionThread:
         try:
             trio.run(self._main)
         except BaseException:  # noqa: BLE001 - whatever it was, it must not end the program in which this thread runs
-            log.exception("the session ended by an internal error")
+            log.exception("the session ended because of an internal error")
         finally:
             close_all(self._listeners)
             self._started.set()

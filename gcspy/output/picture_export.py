@@ -93,7 +93,7 @@ def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any]
         what = (
             f"it has {recording.first} to {recording.last}"
             if recording.last
-            else "it holds no event"
+            else "it has no events"
         )
         raise CommandError(
             f"the recording has no events {first} to {last}: {what}", exit_code=ExitCode.RECORDING

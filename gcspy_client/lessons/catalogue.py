@@ -45,5 +45,5 @@ def find_lesson(name: str) -> Lesson:
     if name.endswith(".md"):
         return read_lesson(Path(name))
     raise CommandError(
-        f"there is no lesson {name!r}: `gcspy demo --list` lists them; one of your own is named by its file, which ends in .md"
+        f"there is no lesson {name!r}: `gcspy demo --list` lists them; to use your own lesson, give its file, which ends in .md"
     )

@@ -102,13 +102,13 @@ def read_lesson(path: Path) -> Lesson:
     """
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise CommandError(f"{path} has more than {MOST_BYTES:,} bytes: it is no lesson")
+            raise CommandError(f"{path} has more than {MOST_BYTES:,} bytes: it is not a lesson")
         source = path.read_text(encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise CommandError(
-            f"{path} is no text in UTF-8, at byte {error.start:,}: save it as such"
+            f"{path} is not UTF-8 text, at byte {error.start:,}: save it as UTF-8"
         ) from None
     return parse_lesson(source, name=path.stem, path=str(path))
 
@@ -127,22 +127,22 @@ def parse_lesson(source: str, *, name: str, path: str) -> Lesson:
     lines = source.splitlines()
     if not lines or lines[0].strip() != "+++":
         raise CommandError(
-            f"{path}:1: a lesson begins with a line +++, its head in TOML, and another line +++"
+            f"{path}:1: a lesson begins with a line +++, a TOML header, and another line +++"
         )
     end = next((number for number in range(1, len(lines)) if lines[number].strip() == "+++"), 0)
     if not end:
-        raise CommandError(f"{path}:1: the head is not closed: end it with a line +++")
+        raise CommandError(f"{path}:1: the header is not closed: end it with a line +++")
     head = _Block(path, 2, lines[1:end])
-    head.check(head.values, _HEAD_KEYS, "the head of a lesson")
+    head.check(head.values, _HEAD_KEYS, "the header of a lesson")
     for key in _HEAD_KEYS:
         if key not in head.values:
-            raise CommandError(f"{path}:2: the head says no {key}: add it")
+            raise CommandError(f"{path}:2: the header has no {key}: add it")
     simulation = head.values["simulation"]
     head.check(simulation, _SIMULATION_KEYS, "[simulation]")
     steps = _steps(path, lines, end + 1)
     if not steps:
         raise CommandError(
-            f"{path}:{end + 2}: there is no step: begin each with a heading, ## and its title"
+            f"{path}:{end + 2}: there is no step: begin each step with a heading, ## and a title"
         )
     return Lesson(
         name=name,
@@ -166,7 +166,7 @@ def _steps(path: str, lines: list[str], first: int) -> list[Step]:
             starts.append(number)
         elif line.strip() and not starts:
             raise CommandError(
-                f"{path}:{number + 1}: this stands before the first step: begin each with a heading, ## and its title"
+                f"{path}:{number + 1}: this text is before the first step: begin each step with a heading, ## and a title"
             )
     ends = [*starts, len(lines)][1:]
     return [_step(path, lines, start, end) for start, end in zip(starts, ends, strict=True)]
@@ -238,7 +238,7 @@ def _view(block: _Block, values: Mapping[str, Any]) -> View:
     ):
         raise block.wrong("history", f"history is {history!r}: give pairs of a space and a stream")
     if values.get("tile", 0) < 0:
-        raise block.wrong("tile", f"tile is {values['tile']}: give the number of one, from 0")
+        raise block.wrong("tile", f"tile is {values['tile']}: give the number of a tile, from 0")
     return View(
         space=values.get("space", ""),
         stream=values.get("stream", ""),
@@ -275,13 +275,14 @@ def _question(block: _Block) -> Question:
     block.check(values, _QUESTION_KEYS, "a question")
     for key in ("ask", "choices", "answer"):
         if key not in values:
-            raise block.wrong(key, f"a question says no {key}: add it")
+            raise block.wrong(key, f"a question has no {key}: add it")
     choices, answer = values["choices"], values["answer"]
     if len(choices) < 2 or not all(isinstance(one, str) for one in choices):
-        raise block.wrong("choices", f"choices is {choices!r}: give two texts or more")
+        raise block.wrong("choices", f"choices is {choices!r}: give at least two texts")
     if not 1 <= answer <= len(choices):
         raise block.wrong(
-            "answer", f"answer is {answer}: give the place of the right choice, 1 to {len(choices)}"
+            "answer",
+            f"answer is {answer}: give the number of the right choice, 1 to {len(choices)}",
         )
     return Question(
         ask=values["ask"],

@@ -151,7 +151,7 @@ def _name(client: Client) -> str:
 def summary_words(participants: list[Participant]) -> str:
     """How many are present, and how they are."""
     if len(participants) < 2:
-        return "Nobody else is here."
+        return "No other participants."
     parts = [f"{len(participants)} present"]
     for count, words in (
         (

@@ -99,7 +99,7 @@ class DerivedSource:
         self._bound: Bound = bind(expression, [space.space], space.space.id)
         if not expression.shape.tiled or expression.shape.kind is Kind.TEXT:
             raise ExpressionError(
-                f"this is {expression.shape}, and a view needs a number for each tile: name a stream outside of sum(…) and the like",
+                f"this is {expression.shape}, but a view needs one number per tile: use a stream outside of sum(…) and similar functions",
                 text=formula,
                 offset=0,
             )
@@ -119,7 +119,7 @@ class DerivedSource:
         if isinstance(node, Fact) or (isinstance(node, Call) and node.function == "was"):
             what = node.name if isinstance(node, Fact) else "was"
             raise ExpressionError(
-                f"{what} is of the event, and a view is of tiles: use it in a trigger",
+                f"{what} is a value of the event, not of tiles: use it in a trigger",
                 text=self.formula,
                 offset=node.at,
             )

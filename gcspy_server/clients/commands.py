@@ -110,7 +110,7 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
             session.roles.name_successor(message.client)
             session.tell_clients()
         case _:
-            raise AssertionError(f"{type(message).__name__} is no controller's command")
+            raise AssertionError(f"{type(message).__name__} is not a command of a controller")
     return None
 
 
@@ -148,11 +148,11 @@ def _subscribe(session: Session, client: Client, message: m.Subscribe) -> Error 
     known = {space.id: {stream.id for stream in space.streams} for space in session.schema.spaces}
     for one in message.spaces or ():
         if one.space not in known:
-            return _bad(f"subscription to space {one.space}: there is none such")
+            return _bad(f"subscription to space {one.space}: it does not exist")
         missing = sorted(set(one.streams or ()) - known[one.space])
         if missing:
             return _bad(
-                f"subscription to streams {missing} of space {one.space}: there are none such"
+                f"subscription to streams {missing} of space {one.space}: they do not exist"
             )
     wanted = Interest.of(message.spaces), _interval_nanos(message.max_rate_hz)
     if wanted == (client.wants, client.interval_nanos):
@@ -173,7 +173,7 @@ def _tile_names(session: Session, client: Client, message: m.TileNamesRequest) -
     sequence, names = session.names.get(message.space, (0, None))
     if not isinstance(names, StringNames):
         return _bad(
-            f"names of tiles of space {message.space}: it has none that are texts, or no event yet"
+            f"names of tiles of space {message.space}: its tiles have no string names, or it has no event yet"
         )
     if message.first >= names.count:
         return _bad(
@@ -189,11 +189,13 @@ def _tile_names(session: Session, client: Client, message: m.TileNamesRequest) -
 def _not_controller(session: Session, command: str) -> Error:
     controller = session.roles.controller
     if controller is None:
-        remedy = "nobody controls the session: take control first"
+        remedy = "the session has no controller: take control first"
     else:
         remedy = f"client {controller} controls the session: ask it to hand over"
     return Error(
-        code=ErrorCode.NOT_CONTROLLER, message=f"{command} is the controller's", remedy=remedy
+        code=ErrorCode.NOT_CONTROLLER,
+        message=f"{command} is reserved for the controller",
+        remedy=remedy,
     )
 
 

@@ -99,7 +99,7 @@ class DriverGroup:
                 )
             if not found.events:
                 raise DriverError(
-                    f"{label_of(name, package)}: it describes no kinds of event; the first is its clock"
+                    f"{label_of(name, package)}: it describes no kinds of event; the first one must be its clock"
                 )
             described.append((name, found))
         self._description, shares = merge(described)
@@ -296,7 +296,7 @@ class DriverGroup:
         if elapsed < SLOW_SECS:
             return ""
         event = member.server.open_event if member.server is not None else None
-        doing = "has begun no event"
+        doing = "has started no event"
         if event is not None and member.server is not None:
             name = server.events[member.server.share.events[event]].name
             doing = f"has not finished event {name!r}"
@@ -430,7 +430,7 @@ class DriverGroup:
         Raises:
             DriverError: It was the last one.
         """
-        reason = f"{member.label} was given up: {text}"
+        reason = f"{member.label} was stopped: {text}"
         self._members.remove(member)
         self.given_up.append(reason)
         for space in member.server.own_spaces if member.server is not None else ():

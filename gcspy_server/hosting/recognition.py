@@ -164,7 +164,7 @@ class DriverBench:
 
     def _drop(self, name: str, text: str) -> None:
         self._loaded[name] = None
-        self._tell(f"{label_of(name, self.package(name))}: {text}; it is not asked again")
+        self._tell(f"{label_of(name, self.package(name))}: {text}; it will not be called again")
 
 
 def package_of(entry: EntryPoint) -> str:

@@ -254,7 +254,7 @@ class Core:
         """Add a space; published with the next event."""
         if len(self._spaces) >= CLIENT_LIMITS.spaces:
             raise LocalProtocolError(
-                f"space {space.name!r}: there are {len(self._spaces)}, clients take no more"
+                f"space {space.name!r}: there are {len(self._spaces)}, the maximum"
             )
         self._spaces[space.id] = space
 
@@ -262,7 +262,7 @@ class Core:
         """Remove a space; published with the next event."""
         if self._spaces.get(space.id) is not space:
             raise LocalProtocolError(
-                f"space {space.name!r} is none of this server's, or was removed before"
+                f"space {space.name!r} does not belong to this server, or was already removed"
             )
         if self._request is not None:
             raise LocalProtocolError(
@@ -351,7 +351,7 @@ class Core:
                 return None
             if found is None:
                 # Filled in for triggers only: clients see that everything else is of an earlier event.
-                wants, explicit = NOTHING, "triggers look at every event"
+                wants, explicit = NOTHING, "triggers check every event"
             elif found == PART:
                 # Spaces take turns; of the others clients see that they are of an earlier event.
                 self._turn += 1
@@ -385,8 +385,8 @@ class Core:
         if event_filter.pause or event_filter.delay_millis:
             return "an event filter pauses or delays"
         if self.room.wanted:
-            return "a client must not miss an event"
-        return "a program looks at every event" if self._observers else ""
+            return "a lossless client is connected"
+        return "a program reads every event" if self._observers else ""
 
     def _ends_a_pair(self, event: int) -> bool:
         """Whether the start was gathered of what this event ends: then a client's rate and the budget let it through."""

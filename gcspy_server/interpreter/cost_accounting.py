@@ -86,7 +86,7 @@ class CostAccounting:
                 Setting(
                     id=BUDGET,
                     name="Budget",
-                    about="What watching may take of the target's time, in thousandths of it; 1000: no limit",
+                    about="Maximum share of the target's time spent on monitoring, in thousandths; 1000: no limit",
                     kind=SettingKind.RANGE,
                     value=thousandths,
                     minimum=1,
@@ -244,7 +244,7 @@ class CostAccounting:
                 if self._asked
                 else "one event"
             )
-            reason = f"{level} takes so much of the target's time that there is one in {pace.every_nanos / 1e9:.1f} s"
+            reason = f"{level} costs so much of the target's time that it is gathered only once in {pace.every_nanos / 1e9:.1f} s"
         self._message = Budget(
             setting=BUDGET,
             allowed=self._allowed(),

@@ -67,30 +67,28 @@ class DetailTables:
                 query,
                 0,
                 AnswerState.UNKNOWN,
-                "nothing was gathered that could be told: see the levels of the driver",
+                "the current level gathers no such data: see the levels of the driver",
             )
         if query.kind not in kept.kinds:
             told = ", ".join(kept.kinds) or "nothing"
-            reason = f"this space does not tell {query.kind[:100]!r}; it tells {told}"
+            reason = f"this space does not answer {query.kind[:100]!r}; it answers {told}"
             return _without(query, kept.sequence, AnswerState.REFUSED, reason)
         tile = None if query.key is None else _tile(kept.names, query.key)
         if tile == -1:
-            return _without(
-                query, kept.sequence, AnswerState.GONE, "there is no such tile any more"
-            )
+            return _without(query, kept.sequence, AnswerState.GONE, "this tile no longer exists")
         function = kept.functions.get(query.kind)
         table: DetailTable | None = None
         if function is not None:
             try:
                 table = function(tile, query.most)
             except Exception:  # a driver's fault is no reason to end anybody's session
-                log.exception("space %d: the driver failed to tell %r", query.space, query.kind)
+                log.exception("space %d: the driver failed to report %r", query.space, query.kind)
         if table is None:
             return _without(
                 query,
                 kept.sequence,
                 AnswerState.UNKNOWN,
-                "it was not gathered, or could not be read",
+                "it was not gathered or could not be read",
             )
         return Answer(
             number=query.number,

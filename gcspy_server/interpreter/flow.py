@@ -196,7 +196,7 @@ class Flow:
             if self._longest_hold is not None:
                 left = start + self._longest_hold - time.monotonic_ns()
                 if left <= 0:
-                    reason = f"held for the longest time allowed, {self._longest_hold / _NANOS:g} s"
+                    reason = f"held for the maximum time allowed, {self._longest_hold / _NANOS:g} s"
                     self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
                     return
             self._changed.wait(min(left / _NANOS, _LOOK_SECS))
@@ -204,7 +204,9 @@ class Flow:
                 self._move((ControlState.PAUSED,), ControlState.RUNNING, reason)
             elif self.silent:
                 self._move(
-                    (ControlState.PAUSED,), ControlState.RUNNING, "the server's loop fell silent"
+                    (ControlState.PAUSED,),
+                    ControlState.RUNNING,
+                    "the server's event loop does not respond",
                 )
 
     def _move(

@@ -44,7 +44,7 @@ class SettingTable:
         values = setting.maximum - setting.minimum + 1
         with self._lock:
             if setting.id in self._settings:
-                raise LocalProtocolError(f"{what}: the number is taken")
+                raise LocalProtocolError(f"{what}: the number is already used")
             if len(self._settings) >= MOST_SETTINGS:
                 raise LocalProtocolError(f"{what}: there are {MOST_SETTINGS} already")
             if values < 1 or not setting.allows(setting.value):
@@ -76,7 +76,7 @@ class SettingTable:
         with self._lock:
             setting = self._settings.get(ident)
         if setting is None:
-            raise LocalProtocolError(f"setting {ident}: there is none such")
+            raise LocalProtocolError(f"setting {ident}: it does not exist")
         if not setting.allows(value):
             raise LocalProtocolError(
                 f"setting {setting.name!r} to {value}: it goes from {setting.minimum} to {setting.maximum}"
@@ -115,7 +115,7 @@ class SettingTable:
         """
         with self._lock:
             if ident not in self._settings:
-                raise LocalProtocolError(f"setting {ident}: there is none such")
+                raise LocalProtocolError(f"setting {ident}: it does not exist")
             self._taken[ident] = self._settings[ident].value
             return self._taken[ident]
 

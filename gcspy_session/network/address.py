@@ -52,7 +52,7 @@ def runtime_directory() -> Path:
         found = _others()[0]  # of two that were made at once all take the same
     except (OSError, IndexError) as error:
         raise LinkError(
-            f"cannot make a folder for sockets in {_SHARED}: {error}; set XDG_RUNTIME_DIR"
+            f"cannot create a folder for sockets in {_SHARED}: {error}; set XDG_RUNTIME_DIR"
         ) from error
     _say(preferred, found)
     return found
@@ -106,7 +106,7 @@ def _is_own(directory: Path) -> bool:
 @cache
 def _say(taken: Path, instead: Path) -> None:
     _log.warning(
-        "%s is not a folder of uid %d alone: sockets are in %s instead",
+        "%s does not belong to uid %d alone: using %s for sockets",
         taken,
         os.geteuid(),
         instead,

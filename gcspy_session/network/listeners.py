@@ -137,7 +137,7 @@ def _remove_stale(address: UnixAddress) -> None:
         ) from error
     if not stat.S_ISSOCK(found.st_mode):
         raise LinkError(
-            f"cannot listen at {address}: there is a file that is no socket; give another path"
+            f"cannot listen at {address}: a file that is not a socket exists there; give another path"
         )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
@@ -149,7 +149,7 @@ def _remove_stale(address: UnixAddress) -> None:
         except OSError as error:
             raise LinkError(f"cannot listen at {address}: {error}; give another path") from error
     raise LinkError(
-        f"cannot listen at {address}: a server listens there already; look at it with `gcspy view {address}`, "
+        f"cannot listen at {address}: a server already listens there; connect to it with `gcspy view {address}`, "
         "or give another path"
     )
 

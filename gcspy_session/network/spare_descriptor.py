@@ -62,8 +62,7 @@ class SpareDescriptor:
         if now - self._told_at >= _TELL_AGAIN_SECS:
             self._told_at = now
             log.warning(
-                "nobody else can be let in: %s: newcomers are turned away until somebody leaves; "
-                "`ulimit -n` in the server's shell allows more file descriptors",
+                "new connections are refused: %s; they are accepted again when a client leaves; raise the limit with `ulimit -n` in the server's shell",
                 error.strerror,
             )
         self._release()
@@ -82,7 +81,7 @@ class SpareDescriptor:
         words = Error(
             code=ErrorCode.BUSY,
             message="the server has no file descriptor left",
-            remedy="try again when somebody has left",
+            remedy="try again when a client has left",
             fatal=True,
         )
         newcomer.send(connection.preamble() + connection.send(words))

@@ -92,7 +92,7 @@ def parse_address(text: str) -> Address:
     place, mark, fragment = (rest if tls or scheme == "tcp" else text).partition("#")
     fingerprint = _fingerprint(fragment, text) if mark else None
     if fingerprint is not None and not tls:
-        raise CommandError(f"address {text!r}: a fingerprint belongs to tls:HOST:PORT")
+        raise CommandError(f"address {text!r}: only tls:HOST:PORT takes a fingerprint")
     host, colon, port = place.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

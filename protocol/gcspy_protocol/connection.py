@@ -259,7 +259,7 @@ class Connection:
         frame_type = self._type_of(message)
         if is_event_frame(frame_type):
             raise LocalProtocolError(
-                f"{frame_type.name} travels inside an event: use encode_event, send_event"
+                f"{frame_type.name} is part of an event: use encode_event or send_event"
             )
         self._check_may_send(frame_type)
         self._check_order(message)
@@ -312,7 +312,7 @@ class Connection:
                     raise LocalProtocolError("a greeting over plain TCP needs a nonce")
             case Challenge():
                 if theirs is not ConnectionState.PROVING or self._transcript is None:
-                    raise LocalProtocolError("a challenge that the client did not ask for")
+                    raise LocalProtocolError("a challenge that the client did not request")
             case Proof() if self._role is Role.CLIENT:
                 if theirs is not ConnectionState.PROVEN:
                     raise LocalProtocolError("a proof before the server has proved itself")
@@ -338,7 +338,7 @@ class Connection:
             "_" + c if c.isupper() and i else c for i, c in enumerate(type(message).__name__)
         ).upper()
         if isinstance(message, (Event, Unknown)):
-            raise LocalProtocolError(f"{type(message).__name__} is not sent by itself")
+            raise LocalProtocolError(f"{type(message).__name__} is never sent alone")
         return FrameType[name]
 
     def _check_may_send(self, frame_type: FrameType) -> None:
@@ -369,19 +369,25 @@ class Connection:
             if left:
                 self._fail(
                     RemoteProtocolError(
-                        f"the peer closed in the middle of a frame: {left} bytes of it came"
+                        f"the peer closed the connection in the middle of a frame: {left} bytes of it came"
                     )
                 )
             elif frames:
                 self._fail(
                     RemoteProtocolError(
-                        f"the peer closed in the middle of an event: {frames} frames came"
+                        f"the peer closed the connection in the middle of an event: {frames} frames came"
                     )
                 )
             elif self._their_state in (ConnectionState.PROVING, ConnectionState.PROVEN):
-                self._fail(RemoteProtocolError("the peer closed in the middle of the handshake"))
+                self._fail(
+                    RemoteProtocolError(
+                        "the peer closed the connection in the middle of the handshake"
+                    )
+                )
             elif self._their_state is not ConnectionState.OPEN:
-                self._fail(RemoteProtocolError("the peer closed before it greeted"))
+                self._fail(
+                    RemoteProtocolError("the peer closed the connection before its greeting")
+                )
             else:
                 self._their_state = ConnectionState.CLOSED
         if self._failure is not None:
@@ -523,9 +529,7 @@ class Connection:
                 RemoteProtocolError(f"frame type {number:#04x} before the greeting")
             ) from None
         if frame_type is FrameType.WELCOME and self._must_prove:
-            raise self._fail(
-                Unproven("it welcomes us without having proved that it knows the token")
-            )
+            raise self._fail(Unproven("it sent a welcome without proving that it knows the token"))
         allowed = _ALLOWED[(self._peer_role, self._their_state)]
         if frame_type not in allowed or not self._is_asked_for(frame_type):
             raise self._fail(
@@ -606,8 +610,7 @@ class Connection:
         key = key_of(self._credentials.token)
         if not is_proof(message.proof, key, self._peer_role, self._transcript):
             raise Unproven(
-                "its proof does not fit: it knows another token, it answers another connection, "
-                "or somebody in between changed what was said"
+                "its proof does not match: it has another token, it answers another connection, or the data was changed in transit"
             )
         server = self._peer_role is Role.SERVER
         self._their_state = ConnectionState.PROVEN if server else ConnectionState.OPEN

@@ -159,7 +159,7 @@ class TriggerSet:
         if trigger.expression:
             if len(others) >= MOST_TRIGGERS:
                 raise LocalProtocolError(
-                    f"trigger {trigger.id}: there are {len(others)}, and no more are taken"
+                    f"trigger {trigger.id}: there are {len(others)}, the maximum"
                 )
             if len(trigger.note) > MOST_NOTE_CHARS:
                 what = (

@@ -29,11 +29,11 @@ class Sample:
 _ABOUT = {
     "demo-cpython-3.11.gcspy": (
         "A Python service",
-        "A small web service on CPython 3.11, its first 20 s: the cache fills, an import brings arenas and frees most of them.",
+        "A small web service on CPython 3.11, its first 20 s: the cache fills, and an import allocates arenas and frees most of them.",
     ),
     "semispace.gcspy": (
         "A semi-space collector",
-        "A simulated collector, 50 collections: the two halves of its heap take turns.",
+        "A simulated collector, 50 collections: the two halves of its heap alternate.",
     ),
 }
 

@@ -38,7 +38,7 @@ def running(arguments: list[str], environment: dict[str, str]) -> Iterator[tuple
         try:
             line = program.stdout.readline()
             if not line:
-                raise SystemExit(f"{arguments[0]} ended at once, exit code {program.wait()}")
+                raise SystemExit(f"{arguments[0]} ended immediately, exit code {program.wait()}")
             yield program.pid, line
         finally:
             program.kill()

@@ -460,7 +460,7 @@ def test_a_disk_that_is_full_is_told_of_in_one_line(
         )
     assert done.returncode == ExitCode.RECORDING
     (line,) = done.stderr.splitlines()
-    assert f"cannot go on writing {path}" in line
+    assert f"cannot continue writing {path}" in line
     assert json.loads(done.stdout)["stopped"] == "unwritable"
     assert path.stat().st_size == 40_000
     with Recording.open(path) as recording:

@@ -106,7 +106,7 @@ def test_a_leader_that_stops_reading_is_waited_for_and_then_ended(
         witness.until(lambda: witness.positions.count(12) == 2)
         assert witness.positions[:13] == [*range(1, 13), 1]
         (line,) = ended.abnormal()
-    assert "stalled: took nothing for 1 s" in line
+    assert "stalled: read nothing for 1 s" in line
     assert int(line.split(" events of ")[0].split()[-1]) <= 8, "not much was piled up for it"
     witness.until(lambda: len(witness.state.clients.clients) == 1)
 

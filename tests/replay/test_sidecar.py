@@ -126,7 +126,7 @@ def test_cut_short_or_with_any_byte_changed_it_is_refused_or_makes_sense(path: P
         ({"layout": []}, "layout is not an object"),
         ({"notes": 1}, "notes is not a text"),
         ({"notes": "x" * 100_001}, "notes has 100001 characters"),
-        ({"notes": "\ud800"}, "notes has half a character"),
+        ({"notes": "\ud800"}, "notes has an unpaired surrogate"),
         ({"bookmarks": {}}, "bookmarks is not a list"),
         ({"bookmarks": [3]}, "bookmark 1 is not an object"),
         ({"bookmarks": [{}]}, "bookmark 1: event is None"),

@@ -82,7 +82,7 @@ def test_when_the_sessions_loop_falls_silent_the_target_goes_on() -> None:
     with watched.held(STOP):
         pass  # nobody pulses
     assert watched.posted[-1] == State(
-        state=ControlState.RUNNING, reason="the server's loop fell silent"
+        state=ControlState.RUNNING, reason="the server's event loop does not respond"
     )
 
 

@@ -133,7 +133,7 @@ def test_a_viewer_that_stops_reading_is_ended_after_a_while(beside: Beside, ende
         watched.notices_nothing(events=10)
         watched.alone()  # it is gone for the others when they are told so
         watched.notices_nothing()
-    ended_with(ended, "'stranger'", "stalled: took nothing for 1 s", "unread")
+    ended_with(ended, "'stranger'", "stalled: read nothing for 1 s", "unread")
 
 
 def http(sock: socket.socket) -> None:

@@ -171,7 +171,7 @@ async def test_what_is_sent_to_one_client_does_not_wait_for_another(
     await stuck_stream.closed.wait()
     await trio.testing.wait_all_tasks_blocked()
     assert 29 <= trio.current_time() - before <= 31
-    assert "stalled: took nothing for 30 s, 0 events" in ended.abnormal()[0]
+    assert "stalled: read nothing for 30 s, 0 events" in ended.abnormal()[0]
 
 
 class _Stuck(trio.abc.Stream):

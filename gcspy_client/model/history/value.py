@@ -112,7 +112,7 @@ class ValueReader:
         space = session.spaces.get(at.space)
         tile = None if space is None else space.names.index_of(at.key)
         if space is None or tile is None:
-            return TileValue(at, "", "there was no such tile")
+            return TileValue(at, "", "the tile did not exist")
         words = control_words(int(space.control.values[tile]), space.space.unused_text)
         return TileValue(at, tile_title(space, tile), words or self._source.text(space, tile))
 

@@ -156,9 +156,7 @@ def chart_of(kind: str, table: DetailTable, *, in_bytes: bool = True) -> Chart |
             return _lifetimes(table.rows, clock, in_bytes=in_bytes)
         return _collections(table.rows, in_bytes=in_bytes)
     except (IndexError, ValueError, TypeError, OverflowError) as error:
-        raise RemoteProtocolError(
-            f"the table that was told is none of {kind!r}: {error}"
-        ) from error
+        raise RemoteProtocolError(f"the table is not one of {kind!r}: {error}") from error
 
 
 def _numbers(rows: Sequence[tuple[Cell, ...]], place: int) -> Floats:
@@ -212,7 +210,7 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
     last = float(np.log2(max(oldest, 2 * least))) if across.log else max(oldest, 1.0)
     first = float(np.log2(least)) if across.log else 0.0
     return Chart(
-        f"Share of {unit} that is still there",
+        f"Share of {unit} still alive",
         across,
         Axis("", _SHARE),
         tuple(curves[:4]),
@@ -223,21 +221,21 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
 
 
 _ACROSS: Final = {
-    "bytes": "Across: age, in bytes allocated meanwhile.",
-    "gcs": "Across: age, in collections meanwhile.",
+    "bytes": "Horizontal axis: age, in bytes allocated meanwhile.",
+    "gcs": "Horizontal axis: age, in collections.",
 }
-_BAND: Final = "Band: how much sooner they may have died, once last seen alive."
+_BAND: Final = "Band: they may have died earlier, at any time since they were last seen alive."
 _GENERATIONS: Final = {
     "all": "all objects",
     "young": "young objects",
-    "old": "old objects, since they are old",
+    "old": "old objects, since promotion",
 }
 
 
 def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -> Chart | None:
     died, left = (4, 6) if in_bytes else (2, 5)
     low, high = _numbers(rows, 0), _numbers(rows, 1)
-    across = Axis("GCs lived through", _NUMBER) if clock == "gcs" else Axis("age", _BYTES, log=True)
+    across = Axis("GCs survived", _NUMBER) if clock == "gcs" else Axis("age", _BYTES, log=True)
     if across.log:
         low, high = _log(low, 512.0), _log(high, 512.0)
     edges, values = [float(low[0])], []
@@ -251,7 +249,7 @@ def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) 
     made = np.array(values)
     curves = tuple(
         Curve(name, *_stairs(np.array(edges), made[:, place]), filled=not place)
-        for place, name in enumerate(("died", "left at the end"))
+        for place, name in enumerate(("died", "alive at the end"))
     )
     up = Axis("", _BYTES if in_bytes else _OBJECTS)
     title = f"{'Bytes' if in_bytes else 'Objects'} by age at death"
@@ -289,7 +287,7 @@ def _collections(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart |
         tuple(made),
         span,
         _top(np.stack(values)),
-        "Across: number of the collection.",
+        "Horizontal axis: number of the collection.",
     )
 
 

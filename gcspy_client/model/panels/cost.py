@@ -143,9 +143,9 @@ def budget_words(session: ClientInterpreter) -> str:
         return ""
     spent = f"{budget.spent / 10_000:.1f} %"
     return (
-        f"{spent} of {budget.allowed / 10_000:g} % spent lately"
+        f"{spent} of {budget.allowed / 10_000:g} % used recently"
         if budget.limits
-        else f"{spent} spent lately, no limit"
+        else f"{spent} used recently, no limit"
     )
 
 

@@ -83,7 +83,7 @@ def general_facts(session: Session) -> list[Fact]:
         Fact(
             "Began",
             _began(welcome, session),
-            "The oldest event that can be gone to, by the clock of the target's host, UTC",
+            "Oldest event that can be shown, by the clock of the target's host, UTC",
         ),
     ]
     for space in session.interpreter.spaces.values():
@@ -125,7 +125,7 @@ def timer_facts(timers: Timers | None) -> list[Fact]:
     if timers is None:
         return []
     least = (
-        f"{timers.missed:,} events in between were missed: what gathering took for them is not known"
+        f"{timers.missed:,} events in between were missed: their gathering time is unknown"
         if timers.missed
         else ""
     )
@@ -134,11 +134,11 @@ def timer_facts(timers: Timers | None) -> list[Fact]:
     per_event = timers.gathering_nanos // max(1, timers.last - timers.first)
     return [
         Fact(f"From event {timers.first:,} to event {timers.last:,}"),
-        Fact("Elapsed", duration(timers.elapsed_nanos), "What the clock says"),
+        Fact("Elapsed", duration(timers.elapsed_nanos), "Time by the clock"),
         Fact(
             "Compensation",
             about + duration(timers.compensation_nanos),
-            least or "What watching took: gathering and holds",
+            least or "Cost of monitoring: gathering and holds",
         ),
         Fact(
             "  gathering",
@@ -204,22 +204,22 @@ def connection_facts(
         Fact(
             "Compression",
             _UNKNOWN if meter.ratio is None else f"{meter.ratio:,.1f} : 1",
-            "All values of the streams that came, plain, to the bytes that came",
+            "Uncompressed size of all received stream values, relative to the bytes received",
         ),
         Fact(
             "Missed events",
             f"{meter.missed:,}",
-            "Dropped by the server, as this window or the network was too slow",
+            "Dropped by the server because this window or the network was too slow",
         ),
         Fact(
             "Waiting here",
             _bytes(shift.waiting_bytes) + (", reading holds" if held else ""),
-            "Received, and not kept yet; while it is too much nothing is read",
+            "Received but not stored yet; reading stops while there is too much of it",
         ),
         Fact(
             "Lossless holds",
             f"{duration(meter.waited_nanos)} in all" if meter.waited_nanos else "none",
-            "Time that what is watched waited for clients that must not miss an event, since the server began",
+            "Total time that the target waited for lossless clients since the server started",
         ),
         Fact("Kept", _kept(shift)),
         Fact("Gathering  (mean, longest)"),

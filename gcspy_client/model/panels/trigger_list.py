@@ -36,7 +36,7 @@ __all__ = [
 ACTION_WORDS = {
     TriggerAction.PAUSE: "pause",
     TriggerAction.BOOKMARK: "bookmark",
-    TriggerAction.NOTE: "only tell",
+    TriggerAction.NOTE: "only report",
 }
 
 _MOST_FIRINGS = 1_000

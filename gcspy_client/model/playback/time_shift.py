@@ -66,12 +66,12 @@ _TRIES = 5
 
 
 class Keeping(Enum):
-    """Whether what comes is kept."""
+    """Whether received events are stored."""
 
     WAITING = "no event received yet"
-    ON = "what comes is kept"
-    OFF = "what comes is a recording already"
-    ENDED = "keeping has ended"
+    ON = "received events are stored"
+    OFF = "this session is already a recording"
+    ENDED = "storing has ended"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +79,7 @@ class ShiftStatus:
     """How a time shift stands.
 
     Attributes:
-        keeping: Whether what comes is kept.
+        keeping: Whether received events are stored.
         reason: Why not, in words; empty while it is.
         first: Number of the oldest event that is kept; 0: none. Those before it were given up.
         last: Number of the latest event that can be gone to.
@@ -450,7 +450,7 @@ class TimeShift:
 
     @staticmethod
     def _do(keeper: _Keeper, work: Callable[[], None]) -> None:
-        """Do it, unless the keeping has ended before."""
+        """Do it, unless the storing has ended before."""
         if keeper.failure and work != keeper.store.discard:
             return
         try:
@@ -458,11 +458,11 @@ class TimeShift:
         except RecordingError as error:
             keeper.failure = str(error)
         except GCspyError as error:
-            keeper.failure = f"what the server said cannot be kept: {error}"
+            keeper.failure = f"the server's messages cannot be stored: {error}"
         except MemoryError:
-            keeper.failure = "there is no memory left for it"
+            keeper.failure = "out of memory"
         except Exception as error:  # noqa: BLE001  # whatever it is, the live view goes on, and the window says it
-            keeper.failure = f"an error of GCspy's: {type(error).__name__}: {error}"
+            keeper.failure = f"an internal error of GCspy: {type(error).__name__}: {error}"
 
     def close(self) -> None:
         """End the worker and give back what was kept."""
@@ -561,7 +561,7 @@ class TimeShift:
             self._wait_for(lambda: number <= keeper.last or bool(keeper.failure), _PATIENCE_SECS)
         if not keeper.first <= number <= keeper.last:
             raise RecordingError(
-                f"event {number} is not kept: there are {keeper.first} to {keeper.last}"
+                f"event {number} is not stored: stored are events {keeper.first} to {keeper.last}"
             )
         try:
             return self._go(self._reader(keeper, number), number)
@@ -594,7 +594,7 @@ class TimeShift:
             self.settle(_PATIENCE_SECS)  # the first event may wait in the queue
         if keeper is None or not keeper.last:
             raise RecordingError(
-                "nothing is kept of this session"
+                "this session is not stored"
                 if self._off
                 else "nothing is kept yet: no event has arrived"
             )
@@ -637,7 +637,7 @@ class TimeShift:
             self._put(0, keeper, keeper.flush)
         self.settle(_END_SECS)
         keeper = self._kept()  # asked after that: the first event may have waited
-        note = "a session, saved while it was watched"
+        note = "a session saved while it was monitored"
         for _ in range(_TRIES):
             with keeper.store.recording() as recording:
                 facts = PartFacts(recording=keeper.recording, created=time.time_ns(), note=note)
@@ -657,5 +657,5 @@ class TimeShift:
                         raise
                     # The oldest were given up in the meantime.
         raise RecordingError(
-            "the oldest events are given up faster than they are read: save a range of later ones"
+            "the oldest events are discarded before they can be read: save a range of later events"
         )

@@ -229,7 +229,7 @@ class DistributionRenderer(Renderer):
 
     name: ClassVar[str] = "distribution"
     title: ClassVar[str] = "Distribution of values"
-    about: ClassVar[str] = "How many tiles have which value; click a bar to find them."
+    about: ClassVar[str] = "Number of tiles by value; click a bar to find them."
     margins: ClassVar[frozenset[Side]] = _MARGINS
     zooms_height: ClassVar[bool] = False
 

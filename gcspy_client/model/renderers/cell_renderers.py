@@ -214,7 +214,7 @@ class TilesRenderer(ArrangedRenderer):
 
     name: ClassVar[str] = "tiles"
     title: ClassVar[str] = "Tiles"
-    about: ClassVar[str] = "One cell a tile, in rows."
+    about: ClassVar[str] = "One cell per tile, in rows."
 
     def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
         """Rows that fill the picture."""
@@ -241,7 +241,7 @@ class RowsRenderer(ArrangedRenderer):
 
     name: ClassVar[str] = "rows"
     title: ClassVar[str] = "Rows (2-D)"
-    about: ClassVar[str] = "Rows of a width of your choice: for spaces that have two dimensions."
+    about: ClassVar[str] = "Rows of a chosen width: for two-dimensional spaces."
 
     def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:
         super().__init__(space, source, palette)
@@ -293,7 +293,9 @@ class HilbertRenderer(ArrangedRenderer):
 
     name: ClassVar[str] = "hilbert"
     title: ClassVar[str] = "Hilbert curve"
-    about: ClassVar[str] = "Tiles along a folded line, so that a stretch of memory is a patch."
+    about: ClassVar[str] = (
+        "Tiles along a Hilbert curve: a contiguous range of memory forms one area."
+    )
 
     def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
         """Squares of the curve, side by side."""

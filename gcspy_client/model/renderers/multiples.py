@@ -153,7 +153,7 @@ class MultiplesRenderer(Renderer):
     name: ClassVar[str] = "multiples"
     title: ClassVar[str] = "Side by side"
     about: ClassVar[str] = (
-        "Several streams of the space beside each other, each tile at the same place in all."
+        "Several streams of the space side by side, with each tile at the same place."
     )
 
     def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:

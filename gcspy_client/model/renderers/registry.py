@@ -68,7 +68,7 @@ def _loader(entry: EntryPoint) -> Callable[[], type[Renderer]]:
         found: object = entry.load()
         if not (isinstance(found, type) and issubclass(found, Renderer)):
             raise Unsupported(
-                f"the renderer {entry.name!r} is not one",
+                f"the renderer {entry.name!r} is not valid",
                 found=repr(found),
                 known="a class derived from Renderer",
             )

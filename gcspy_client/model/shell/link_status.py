@@ -102,8 +102,8 @@ def flow_words(
 def mode_words(mode: Mode) -> str:
     """How the target is watched, in a sentence for a tooltip."""
     return {
-        Mode.PASSIVE: "Passive: memory is read while the program runs; what moved meanwhile is shown as unknown.",
-        Mode.STOPPED: "Stopped: all threads are held while memory is read.",
+        Mode.PASSIVE: "Passive: memory is read while the program runs; values that change meanwhile are shown as unknown.",
+        Mode.STOPPED: "Stopped: all threads are stopped while memory is read.",
         Mode.COOPERATIVE: "Cooperative: the program waits at its events while they are read; the picture is exact.",
         Mode.EMBEDDED: "Embedded: the memory manager itself reports; the picture is exact.",
         Mode.PLAYBACK: "Playback: a recording, not a running program.",

@@ -62,16 +62,18 @@ def processes_of(text: bytes) -> tuple[ProcessRow, ...]:
     """
     if len(text) > _MOST_BYTES:
         raise CommandError(
-            f"the list of processes has {len(text):,} bytes, more than {_MOST_BYTES:,}: it is not read"
+            f"the list of processes has {len(text):,} bytes; the limit is {_MOST_BYTES:,}"
         )
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CommandError(
-            f"the list of processes makes no sense: {error}; try `gcspy ps` in a terminal"
+            f"the list of processes is invalid: {error}; try `gcspy ps` in a terminal"
         ) from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise CommandError("the list of processes is no list: try `gcspy ps` in a terminal")
+        raise CommandError(
+            "the list of processes is not a JSON array: try `gcspy ps` in a terminal"
+        )
     return tuple(_row(row) for row in rows[:_MOST_ROWS])
 
 

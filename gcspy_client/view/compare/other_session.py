@@ -1,7 +1,7 @@
 """Another session beside the one of the window: a recording that is read here, or a live one that is joined.
 
 It has no playback of its own: it is told which event to show, and shows it as soon as it is got at, which happens in a thread; of what
-is requested meanwhile the latest follows. So does a live one: what comes is kept, and shown when it is requested.
+is requested meanwhile the latest follows. So does a live one: received events are stored, and shown when it is requested.
 
 Knows sessions, recordings and links; does not know widgets, nor which event belongs to which.
 """

@@ -198,11 +198,7 @@ def recorded_words(
             hidden.append(f"Recorded no {name}: its events are not recorded.")
         elif one.period > 1:
             hidden.append(f"Recorded 1 in {one.period:,} of {name}: the others are not recorded.")
-    about = (
-        f"Attach mode of the recording: {mode}"
-        if mode
-        else "The attach mode was not recorded"
-    )
+    about = f"Attach mode of the recording: {mode}" if mode else "The attach mode was not recorded"
     about += f"; a pause held the {pause}." if pause else "."
     chip = f"recorded {mode}" if mode else "recorded"
     return [f"{chip}, with filters" if hidden else chip, about, *hidden]

@@ -164,7 +164,9 @@ class ViewController(Part):
             return
         low, high = sorted((first, last))
         if high - low >= MOST_MARKS:
-            self._desk.say(f"Not marked: {high - low + 1:,} tiles exceed the limit of {MOST_MARKS} marks.")
+            self._desk.say(
+                f"Not marked: {high - low + 1:,} tiles exceed the limit of {MOST_MARKS} marks."
+            )
             return
         keys = {state.names.key(tile) for tile in range(low, min(high + 1, state.count))}
         before = looks.marks.get(space, frozenset())

@@ -55,7 +55,7 @@ def distribution(
                died_objects / nullif(sum(died_objects) OVER (), 0) AS died_share
         FROM stepped"""
     unit = Unit.BYTES if clock is Clock.BYTES else Unit.NUMBER
-    what = "Bytes allocated meanwhile" if clock is Clock.BYTES else "GCs lived through"
+    what = "Bytes allocated meanwhile" if clock is Clock.BYTES else "GCs survived"
     columns = (
         Column("age", what, unit, "From this age on.", summed=False),
         Column("below", "Less than", unit, "To below this age.", summed=False),

@@ -70,7 +70,7 @@ def parse_condition(text: str) -> Expression:
 
 def _not_a_condition(found: Expression, remedy: str) -> ExpressionError:
     return ExpressionError(
-        f"a condition is needed, and this is {found.shape}: {remedy}", text=found.text, offset=0
+        f"a condition is needed, but this is {found.shape}: {remedy}", text=found.text, offset=0
     )
 
 
@@ -98,7 +98,7 @@ class Bound:
     def space_of(self, tiled: Node) -> int:
         """The space, by id, of whose tiles a part of the expression speaks."""
         found = _first_name(tiled)
-        assert found is not None, "no name in what is one value a tile"
+        assert found is not None, "no name in an expression with one value per tile"
         return self.streams[found][0]
 
 
@@ -163,7 +163,7 @@ class _Binder:
             if space is not None and space not in spaces:
                 spaces.append(space)
         if len(spaces) > 1:
-            what = f"tiles of {spaces[0].name!r} with tiles of {spaces[1].name!r}: make one number of each, with sum() or the like"
+            what = f"tiles of {spaces[0].name!r} with tiles of {spaces[1].name!r}: reduce each to one number, with sum() or similar"
             raise self._fail(what, node.at)
         if isinstance(node, Call) and _is_aggregate(node):
             self._check_summary(node)
@@ -190,7 +190,7 @@ class _Binder:
             names = (
                 f"one of its names: {_listed(stream.enum_names)}"
                 if stream.enum_names
-                else "no name: it is no enum"
+                else "no name: it is not an enum"
             )
             raise self._fail(f"the summary of stream {stream.name!r} takes {names}", node.at)
         if len(node.arguments) == 2:
@@ -219,7 +219,7 @@ class _Binder:
         if found:
             where = _listed([space.name for space, _ in found])
             raise self._fail(
-                f"several streams are called {name.stream!r}, in {where}: put the space before it, with a point",
+                f"several streams are called {name.stream!r}, in {where}: write the space before it, with a point",
                 name.at,
             )
         raise self._fail(self._missing(name, spaces), name.at)

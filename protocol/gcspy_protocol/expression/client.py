@@ -31,7 +31,9 @@ class ClientSource:
 
     def __init__(self, session: ClientInterpreter) -> None:
         if session.last_event is None:
-            raise LocalProtocolError("an expression is evaluated at an event, and none has come")
+            raise LocalProtocolError(
+                "an expression is evaluated at an event, but no event has arrived"
+            )
         self._session = session
         self._event: Event = session.last_event
 

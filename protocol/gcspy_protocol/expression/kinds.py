@@ -28,16 +28,16 @@ __all__ = ["FUNCTIONS", "Kind", "Shape", "kind_of"]
 FUNCTIONS = {
     "sum": "sum(x): over the tiles that are used and known",
     "mean": "mean(x): over the tiles that are used and known",
-    "min": "min(x): the least of the tiles that are used and known; min(x, y): the lesser of two",
-    "max": "max(x): the greatest of the tiles that are used and known; max(x, y): the greater of two",
-    "count": "count(condition): so many used tiles of which it holds",
-    "share": "share(condition): their share of the used tiles of which it is known",
-    "covered": "covered(x): so many used tiles of which x is known",
-    "summary": "summary(stream): what the driver says of the whole stream; summary(stream, 'name'): of one of its names",
-    "total": "total(stream): what is 100 % of the driver's summary",
-    "abs": "abs(x): without its sign",
+    "min": "min(x): the minimum over the tiles that are used and known; min(x, y): the smaller of two",
+    "max": "max(x): the maximum over the tiles that are used and known; max(x, y): the larger of two",
+    "count": "count(condition): number of used tiles for which it is true",
+    "share": "share(condition): share of the used tiles for which it is true",
+    "covered": "covered(x): number of used tiles for which x is known",
+    "summary": "summary(stream): the driver's summary of the whole stream; summary(stream, 'name'): of one of its names",
+    "total": "total(stream): the value that is 100 % of the driver's summary",
+    "abs": "abs(x): the absolute value",
     "known": "known(x): whether it is known",
-    "was": "was(x): what it was at the event before",
+    "was": "was(x): the value at the previous event",
 }
 """Every function, with how it is used."""
 
@@ -114,7 +114,7 @@ class _Judge:
     def _needs(self, node: Node, kind: Kind, who: str) -> Shape:
         found = self.shape(node)
         if found.kind is not kind:
-            raise self._fail(f"{who} takes {kind.value}, and this is {found}", node)
+            raise self._fail(f"{who} takes {kind.value}, but this is {found}", node)
         return found
 
     def _both(self, left: Node, right: Node, kind: Kind, who: str) -> Shape:
@@ -164,7 +164,7 @@ class _Judge:
             case "was":
                 found = self.shape(argument)
                 if found.tiled:
-                    what = f"was takes one value, and this is {found}: tiles come, go and move; use was(sum(…)) or the like"
+                    what = f"was takes one value, but this is {found}: tiles appear, disappear and move; use was(sum(…)) or similar"
                     raise self._fail(what, argument)
                 return found
             case "count" | "share":
@@ -178,7 +178,7 @@ class _Judge:
         found = self.shape(argument) if kind is None else self._needs(argument, kind, node.function)
         if not found.tiled:
             raise self._fail(
-                f"{node.function} goes over tiles, and this is {found} of all of them", argument
+                f"{node.function} needs tiles, but this is {found} of all of them", argument
             )
         return _NUMBER
 

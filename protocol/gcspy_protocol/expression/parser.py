@@ -116,8 +116,8 @@ def _stray(character: str) -> str:
     if character in "\"'":
         return f"the {character} is never closed"
     if character == "=":
-        return "a single =; two of them, ==, compare"
-    return f"{character!r} has no meaning here; names with such characters stand in double quotes"
+        return "a single =; use == to compare"
+    return f"{character!r} has no meaning here; put names with such characters in double quotes"
 
 
 def _number(text: str, match: re.Match[str]) -> tuple[_Token, int]:
@@ -126,7 +126,7 @@ def _number(text: str, match: re.Match[str]) -> tuple[_Token, int]:
     end = match.end() if suffix is None else suffix.end()
     after = text[end : end + 1]
     if suffix is None and after != "%" and (after.isalnum() or after == "_"):
-        what = f"{digits} is followed by {after!r}; behind a number may stand %, k, M, G, T, Ki, Mi, Gi or Ti, and B"
+        what = f"{digits} is followed by {after!r}; a number may be followed by %, k, M, G, T, Ki, Mi, Gi or Ti, and B"
         raise ExpressionError(what, text=text, offset=end)
     ending = "" if suffix is None else suffix.group()
     value: int | float = int(digits) if digits.isdigit() else float(digits)
@@ -184,7 +184,7 @@ class _Parser:
         node = self._condition()
         if self._next.kind != "end":
             raise self._fail(
-                f"{self._next.text} is one too many here: an operator should stand before it"
+                f"{self._next.text} is unexpected here: an operator is missing before it"
             )
         self._measure(node)
         return node
@@ -272,14 +272,14 @@ class _Parser:
                 return node
         self._at -= 1
         what = "it ends" if token.kind == "end" else f"there is {token.text}"
-        raise self._fail(f"a number, a name or a parenthesis should be here, and {what}")
+        raise self._fail(f"a number, a name or a parenthesis is expected here, but {what}")
 
     def _word(self, token: _Token) -> Node:
         if token.text in ("true", "false"):
             return Literal(token.text == "true", token.at)
         if token.text in KEYWORDS:
             raise self._fail(
-                f"a number, a name or a parenthesis should be here, and there is {token.text}",
+                f"a number, a name or a parenthesis is expected here, but there is {token.text}",
                 token.at,
             )
         after = self._next.text if self._next.kind == "operator" else ""
@@ -304,7 +304,7 @@ class _Parser:
         if self._take(")") is None:
             if self._next.kind == "end":
                 raise self._fail(f"the {opening} is never closed", at)
-            raise self._fail(f"a ) should be here, and there is {self._next.text}")
+            raise self._fail(f"a ) is expected here, but there is {self._next.text}")
 
     def _stream(self, token: _Token) -> Node:
         first = self._part(token)
@@ -312,7 +312,7 @@ class _Parser:
             return Name(first, None, token.at)
         second = self._next
         if second.kind not in ("word", "name"):
-            raise self._fail("behind the point should be the name of a stream")
+            raise self._fail("the name of a stream is expected after the point")
         self._at += 1
         return Name(self._part(second), first, token.at)
 

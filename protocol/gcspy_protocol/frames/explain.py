@@ -408,16 +408,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m gcspy_protocol.frames.explain",
         description="Show a captured GCspy byte stream, one line a frame.",
-        epilog="Exit codes: 0 whole and right, 1 something is wrong in it, 2 it could not be read.",
+        epilog="Exit codes: 0 valid, 1 invalid, 2 unreadable.",
     )
     parser.add_argument(
         "file",
         nargs="?",
         default="-",
-        help="the captured bytes of one direction; - is standard input",
+        help="file with the captured bytes of one direction; -: standard input",
     )
     parser.add_argument(
-        "--from", dest="sender", choices=[role.value for role in Role], help="which end sent them"
+        "--from",
+        dest="sender",
+        choices=[role.value for role in Role],
+        help="which end sent the bytes",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="show at most N lines")
     given = parser.parse_args(arguments)

@@ -256,10 +256,10 @@ def _check_end(window: Window, scan: PartScan, report: Report, note: _Note) -> N
     size = report.size
     footer = read_footer(window.source.read_at(max(0, size - FOOTER_BYTES), FOOTER_BYTES))
     if footer is None and scan.closed:
-        note(size, size, "what stands behind the index is no footer of ours", loses=False)
+        note(size, size, "the footer after the index is invalid", loses=False)
         return
     if footer is None:
-        what = "there is no index: the recorder was killed, or still writes; readers find the chunks by a scan"
+        what = "there is no index: the recorder was killed or is still writing; readers scan for the chunks"
         note(size, size, what, loses=False)
         return
     offset, length = footer
@@ -267,7 +267,7 @@ def _check_end(window: Window, scan: PartScan, report: Report, note: _Note) -> N
     if header is None or header.type != FileFrame.INDEX or offset + length + FOOTER_BYTES != size:
         note(size - FOOTER_BYTES, size, "the footer does not lead to the index", loses=False)
     elif not scan.closed:
-        note(offset, size, "the index is damaged; readers find the chunks by a scan", loses=False)
+        note(offset, size, "the index is damaged; readers scan for the chunks", loses=False)
 
 
 # -------------------------------------------------------------------------- repair
@@ -324,7 +324,7 @@ def _repair(source: Source, store: Store, limits: Limits, progress: Progress | N
     scan.advance(_halves(progress, second=False))
     if not scan.chunks:
         raise NotARecording(
-            f"{source.name}: no chunk of a recording could be found in {source.size()} bytes"
+            f"{source.name}: no chunk of a recording was found in {source.size()} bytes"
         )
     note = f"repaired from {source.name}"
     writer: RecordingWriter | None = None

@@ -45,7 +45,7 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
         LocalProtocolError: There was no welcome yet.
     """
     if session.welcome is None:
-        raise LocalProtocolError("a session without a welcome cannot be kept: connect first")
+        raise LocalProtocolError("a session without a welcome cannot be stored: connect first")
     # As for one who joins now: how the target is watched may have been changed since the welcome.
     messages: list[Message] = [replace(session.welcome, mode=session.mode or session.welcome.mode)]
     messages += [m.SpaceDefined(space=state.space) for state in session.spaces.values()]
@@ -188,6 +188,6 @@ def encode_keyframe(session: ClientInterpreter, *, cached: bool) -> bytes:
     """
     event = session.last_event
     if event is None:
-        raise LocalProtocolError("there was no event yet of which a keyframe could be made")
+        raise LocalProtocolError("there is no event yet from which to make a keyframe")
     repeated = replace(event, epoch=session.epoch, keyframe=True, cached=cached or event.cached)
     return encode_event(repeated, keyframe_frames(session))

@@ -371,7 +371,7 @@ def read_facts(header: Header, payload: bytes, limits: Limits, offset: int) -> P
             note=fields.text("note", ""),
         )
     except (RemoteProtocolError, ValueError) as error:
-        raise _corrupt(offset, f"what the recording says of itself: {error}") from error
+        raise _corrupt(offset, f"the description of the recording: {error}") from error
 
 
 def read_chunk(payload: bytes, offset: int) -> ChunkHead:

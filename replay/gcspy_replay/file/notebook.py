@@ -154,8 +154,7 @@ class Moment:
         """
         if self._session.last_event is not self.event:
             raise RecordingError(
-                f"the loop has gone on from event {self.number}: keep what you need of a moment inside the loop, "
-                f"or ask for rec[{self.number}]"
+                f"the loop has moved on from event {self.number}: copy the values you need inside the loop, or use rec[{self.number}]"
             )
 
     @property
@@ -356,7 +355,9 @@ class SavedSession:
         if not isinstance(number, slice):
             return self.at(self._number(number))
         if number.step not in (None, 1):
-            raise RecordingError("a slice of events has no step: take every n-th one in the loop")
+            raise RecordingError(
+                "a slice of events has no step: select every n-th event in the loop"
+            )
         numbers = self.events["number"]
         start = (
             0

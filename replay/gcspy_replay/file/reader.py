@@ -497,7 +497,7 @@ class Recording(Places):
 
     def _some(self) -> None:
         if not self._firsts:
-            raise RecordingError(f"{self._parts[0].window.source.name} holds no event")
+            raise RecordingError(f"{self._parts[0].window.source.name} has no events")
 
     def chunk_of(self, number: int) -> ChunkAt:
         """The chunk of an event; of number 0 the first chunk.

@@ -162,7 +162,7 @@ def read_sidecar(path: Path) -> Sidecar | None:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:
         raise RecordingError(
-            f"{path} has more than the {_MOST_BYTES} bytes that bookmarks and notes may take: remove it"
+            f"{path} has more than the {_MOST_BYTES} bytes allowed for bookmarks and notes: remove it"
         )
     return _Reader(str(path)).sidecar(data)
 
@@ -242,7 +242,7 @@ class _Reader:
         try:
             value.encode()
         except UnicodeEncodeError:
-            self._fail(f"{name} has half a character")
+            self._fail(f"{name} has an unpaired surrogate")
         return value
 
     def _bookmarks(self, value: object) -> tuple[Bookmark, ...]:
@@ -300,7 +300,7 @@ def encode_sidecar(sidecar: Sidecar, name: str = "the sidecar") -> bytes:
         ) from error
     if len(data) > _MOST_BYTES:
         raise RecordingError(
-            f"bookmarks and notes of {len(data)} bytes, at most {_MOST_BYTES} are kept: shorten some"
+            f"bookmarks and notes of {len(data)} bytes, the limit is {_MOST_BYTES}: shorten some"
         )
     _Reader(name).sidecar(data)
     return data
@@ -354,7 +354,7 @@ def put_sidecar(path: Path, sidecar: Sidecar) -> None:
             path.replace(path.with_name(path.name + ".old"))
         except OSError as error:
             raise RecordingError(
-                f"cannot rename {path}, which is not of this recording: {error.strerror}"
+                f"cannot rename {path}, which belongs to another recording: {error.strerror}"
             ) from error
     if not sidecar.empty:
         write_sidecar(path, sidecar)

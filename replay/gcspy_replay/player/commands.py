@@ -57,7 +57,7 @@ def obey(
         case m.Lossless():
             playback_session.wait_for(client, message.deadline_millis / 1000)
         case m.SetSetting():
-            return _bad("SetSetting: what was recorded stays as it is")
+            return _bad("SetSetting: the settings of a recording cannot be changed")
         case (
             m.Pause()
             | m.Resume()
@@ -102,7 +102,7 @@ def _command(message: Message, playback: Playback, now_nanos: int) -> Move | Non
         case m.SetFilters():
             playback.set_filters(message.filters)
         case _:
-            raise AssertionError(f"{type(message).__name__} is no command of a leader")
+            raise AssertionError(f"{type(message).__name__} is not a command of a leader")
     return None
 
 
@@ -129,7 +129,7 @@ def _lead(
                 *playback_session.numbers,
             ):
                 return _bad(
-                    f"client {message.client} as successor: it is no other client that sees this playback"
+                    f"client {message.client} as successor: it is not another client of this playback"
                 )
             playback_session.successor = message.client
             player.tell_clients()
@@ -155,11 +155,13 @@ def _follow(player: Player, client: Client, number: int | None) -> Error | None:
         return None
     other = player.playback_session_of(number)
     if number == client.number:
-        return _bad("follow oneself: name another client, or none for a playback of one's own")
+        return _bad(
+            "a client cannot follow itself: name another client, or none for its own playback"
+        )
     if other is None or not other.ready or number not in player.welcomed:
         return _bad(f"follow client {number}: it is not connected")
     if other.leader is None or other.leader.number != number:
-        return _bad(f"follow client {number}: it has no playback of its own, it follows another")
+        return _bad(f"follow client {number}: it follows another client itself")
     if other is not playback_session:
         player.follow(client, other)
     return None
@@ -190,12 +192,12 @@ def _subscribe(playback_session: PlaybackSession, client: Client, message: m.Sub
     known = {space.id: {stream.id for stream in space.streams} for space in playback_session.spaces}
     for one in message.spaces or ():
         if one.space not in known:
-            client.send(_bad(f"subscription to space {one.space}: there is none such"))
+            client.send(_bad(f"subscription to space {one.space}: it does not exist"))
             return
         missing = sorted(set(one.streams or ()) - known[one.space])
         if missing:
             client.send(
-                _bad(f"subscription to streams {missing} of space {one.space}: there are none such")
+                _bad(f"subscription to streams {missing} of space {one.space}: they do not exist")
             )
             return
     interval_nanos = 0 if message.max_rate_hz is None else int(_NANOS / message.max_rate_hz)
@@ -216,7 +218,7 @@ def _tile_names(
     if state is None or state.space.naming is not Naming.STRINGS or session.last_event is None:
         client.send(
             _bad(
-                f"names of tiles of space {message.space}: it has none that are texts, or no event yet"
+                f"names of tiles of space {message.space}: its tiles have no string names, or it has no event yet"
             )
         )
         return
@@ -246,7 +248,7 @@ def _not_controller(playback_session: PlaybackSession, message: Message) -> Erro
         if playback_session.leader is None
         else f"client {playback_session.leader.number}"
     )
-    remedy = "take control, or follow nobody, to have a playback of your own"
+    remedy = "take control or stop following to get your own playback"
     what = f"{type(message).__name__}: this client follows the playback of {whose}"
     return Error(code=ErrorCode.NOT_CONTROLLER, message=what, remedy=remedy)
 

@@ -171,7 +171,7 @@ class PlaybackSession:
         except RecordingError as error:
             self._fail(f"the recording cannot be read: {error}")
         except Exception as error:
-            log.exception("a playback ended by an internal error")
+            log.exception("a playback ended because of an internal error")
             self._fail(f"internal error: {error!r}")
         finally:
             if self._opened is not None:
@@ -291,7 +291,7 @@ class PlaybackSession:
 
     def _enqueue(self, job: _Job) -> None:
         if job.client is not None and len(self._jobs) >= _MOST_JOBS:
-            why = f"{len(self._jobs)} commands wait, and what they asked for is not read"
+            why = f"{len(self._jobs)} commands are pending, and their results are not read"
             job.client.end(
                 f"too slow: {why}",
                 last_words=Error(code=ErrorCode.TOO_SLOW, message=why, fatal=True),

@@ -162,7 +162,7 @@ class Player:
             try:
                 grown = await trio.to_thread.run_sync(self._refresh)
             except RecordingError as error:
-                log.warning("the recording cannot be followed any more: %s", error)
+                log.warning("new events of the recording cannot be read: %s", error)
                 break
             now = trio.current_time()
             grown_at = now if grown else grown_at
@@ -331,7 +331,7 @@ class Player:
 
     def _hold(self, client: Client, held: list[Message], message: Message) -> None:
         if len(held) >= _MOST_HELD:
-            why = f"{len(held)} commands wait for the one before them"
+            why = f"{len(held)} commands are pending"
             client.end(
                 f"too slow: {why}",
                 last_words=Error(code=m.ErrorCode.TOO_SLOW, message=why, fatal=True),

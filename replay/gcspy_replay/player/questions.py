@@ -51,16 +51,16 @@ def shown_by(playback: Playback, query: Query) -> Shown | Answer:
     event, state = session.last_event, session.spaces.get(query.space)
     if event is None or state is None:
         return without(
-            query, 0, AnswerState.UNKNOWN, "there is no such space at the event that is shown"
+            query, 0, AnswerState.UNKNOWN, "the space does not exist at the current event"
         )
     if query.kind not in state.space.details:
         told = ", ".join(state.space.details) or "nothing"
-        reason = f"this space does not tell {query.kind[:100]!r}; it tells {told}"
+        reason = f"this space does not answer {query.kind[:100]!r}; it answers {told}"
         return without(query, event.sequence, AnswerState.REFUSED, reason)
     tile = None if query.key is None else state.names.index_of(query.key)
     if tile is None and query.key is not None:
         return without(
-            query, event.sequence, AnswerState.GONE, "there is no such tile at this event"
+            query, event.sequence, AnswerState.GONE, "the tile does not exist at this event"
         )
     return Shown(
         number=playback.number,
@@ -81,7 +81,7 @@ def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answ
         log.exception("space %r: failed to tell %r", shown.space, query.kind)
         table = None
     if table is None:
-        return without(query, shown.sequence, AnswerState.UNKNOWN, "nothing is known of it")
+        return without(query, shown.sequence, AnswerState.UNKNOWN, "there is no data on it")
     return Answer(
         number=query.number,
         space=query.space,
@@ -93,7 +93,7 @@ def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answ
 
 def not_recorded(query: Query) -> Answer:
     """The answer of a recording that nobody can be asked about."""
-    reason = "a recording has what was gathered for everybody, and no answers to questions"
+    reason = "a recording contains no answers to queries"
     return without(query, 0, AnswerState.NOT_RECORDED, reason)
 
 

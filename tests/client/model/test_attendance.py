@@ -27,8 +27,8 @@ def one(
 
 
 def test_one_is_alone_and_two_are_present() -> None:
-    assert summary_words([]) == "Nobody else is here."
-    assert summary_words([one(1)]) == "Nobody else is here."
+    assert summary_words([]) == "No other participants."
+    assert summary_words([one(1)]) == "No other participants."
     assert summary_words([one(1), one(2)]) == "2 present"
 
 

@@ -157,7 +157,7 @@ class PackedSource(Source):
             rows = _find_blocks(file)
         if not rows:
             raise NotARecording(
-                f"{file.name} is packed with zstd, but nothing of it can be unpacked: ask for it once more"
+                f"{file.name} is packed with zstd, but cannot be unpacked: get another copy of it"
             )
         self._places: list[tuple[int, int]] = []
         self._starts: list[int] = []
@@ -169,8 +169,7 @@ class PackedSource(Source):
             self._size += raw
         if self._size > _MOST_RATIO * file.size() + _FREE_BYTES:
             raise NotARecording(
-                f"{file.name}: its {file.size()} bytes would unpack to {self._size}, over {_MOST_RATIO} times as many, "
-                "which a recording never does; if you trust it, unpack it with zstd -d"
+                f"{file.name}: its {file.size()} bytes would unpack to {self._size}, over {_MOST_RATIO} times as many, which is not plausible for a recording; if you trust it, unpack it with zstd -d"
             )
         self._kept: OrderedDict[int, bytes] = OrderedDict()
         self._unpacked_bytes = 0

@@ -68,7 +68,7 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
         )
     if entry.frames[0].header.type != FileFrame.RECORDING:
         raise CorruptChunk(
-            f"damaged at byte {PREAMBLE_BYTES}: the file says nothing of itself",
+            f"damaged at byte {PREAMBLE_BYTES}: the file has no description",
             offset=PREAMBLE_BYTES,
         )
     # The seal is over the preamble too.
@@ -90,7 +90,7 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
             assert isinstance(welcome, Welcome)
             return facts, welcome, entry.end
     raise CorruptChunk(
-        "the file does not say whom it recorded: gcspy repair looks for it elsewhere",
+        "the file does not name its target: gcspy repair searches the rest of the file for it",
         offset=PREAMBLE_BYTES,
     )
 
@@ -252,7 +252,9 @@ class Part(ChunkFile):
         twin = copy(self)
         twin.window = Window(source)
         if read_part_header(twin.window, self._limits)[0] != self.facts:
-            raise RecordingError(f"{source.name} is another recording than it was: open it anew")
+            raise RecordingError(
+                f"{source.name} has been replaced by another recording: open it again"
+            )
         twin.places, twin.damages = list(self.places), list(self.damages)
         twin._tables, twin._made = OrderedDict(self._tables), dict(self._made)
         twin._scan = None if self._scan is None else self._scan.again(twin.window)

@@ -85,7 +85,7 @@ class FileSource(Source):
 
     def _gone(self) -> RecordingError:
         return RecordingError(
-            f"{self._path} is no longer open: the ring has dropped it, or it was closed"
+            f"{self._path} is no longer open: the ring deleted it, or it was closed"
         )
 
     def read_at(self, offset: int, size: int) -> bytes:

@@ -122,7 +122,7 @@ class _ShiftPart:
         with self._lock:
             if self._gone:
                 raise RecordingError(
-                    "what is asked for is no longer kept: it is older than the time shift's budget"
+                    "the requested events are no longer stored: they are older than the time shift's budget"
                 )
             if self._memory is not None:
                 return self._memory.read_at(offset, size)
@@ -239,7 +239,7 @@ class ShiftStore:
             self._parts[-1].append(data)
         except OSError as error:
             raise RecordingError(
-                f"the time shift cannot be kept: {error.strerror or error}"
+                f"the time shift cannot be stored: {error.strerror or error}"
             ) from error
         self._peak = max(self._peak, self.memory_bytes)
 

@@ -56,7 +56,7 @@ def _create(path: Path, syncer: Syncer, *, replace: bool) -> FileIO:
         # Unbuffered: what was written is in the kernel, whatever becomes of this process.
         file = FileIO(path, "w" if replace else "x")
     except FileExistsError as error:
-        raise RecordingError(f"{path} is there already: name another file, or remove it") from error
+        raise RecordingError(f"{path} exists already: name another file, or remove it") from error
     except OSError as error:
         raise RecordingError(f"cannot write {path}: {error.strerror or error}") from error
     syncer.created(path)
@@ -70,7 +70,7 @@ def _write(file: FileIO, data: bytes, syncer: Syncer) -> None:
             left = left[file.write(left) or 0 :]
     except OSError as error:
         raise RecordingError(
-            f"cannot go on writing {file.name!s}: {error.strerror or error}; what was written before can be read"
+            f"cannot continue writing {file.name!s}: {error.strerror or error}; the part already written is readable"
         ) from error
     syncer.wrote(file)
 
@@ -192,7 +192,7 @@ class RingStore:
         sync_secs: float = 0,
     ) -> None:
         if (keep_bytes or keep_nanos or 0) <= 0:
-            raise RecordingError("a ring keeps a number of bytes or of seconds, more than none")
+            raise RecordingError("a ring needs a positive number of bytes or seconds")
         self.folder = folder
         self._syncer = Syncer(sync_secs)
         self._keep_bytes, self._keep_nanos = keep_bytes, keep_nanos
@@ -215,7 +215,7 @@ class RingStore:
             ) from error
         if taken:
             raise RecordingError(
-                f"the folder {folder} holds a recording already: name another, or remove it"
+                f"the folder {folder} already contains a recording: name another folder, or remove the recording"
             )
 
     def begin(self, part: int) -> None:

@@ -130,5 +130,5 @@ class Syncer:
         except OSError as error:
             with self._changed:
                 self._error = RecordingError(
-                    f"cannot bring {name} to the disk: {error.strerror or error}; its latest seconds may not outlive the machine"
+                    f"cannot flush {name} to the disk: {error.strerror or error}; its latest seconds would be lost in a crash of the machine"
                 )

@@ -188,7 +188,7 @@ def test_nothing_is_kept_of_a_playback() -> None:
             0,
             0,
         )
-        with pytest.raises(RecordingError, match="nothing is kept of this session"):
+        with pytest.raises(RecordingError, match="this session is not stored"):
             shift.at(1)
 
 
@@ -291,7 +291,7 @@ def test_a_disk_that_is_full_ends_the_keeping_and_nothing_else(
         assert shift.settle(_SOON)
         status = shift.status
         assert status.keeping is Keeping.ENDED
-        assert status.reason == "the time shift cannot be kept: No space left on device"
+        assert status.reason == "the time shift cannot be stored: No space left on device"
         assert 30 <= status.last < 330
         assert shift.timeline.last == status.last
         assert session.live.last_event is not None
@@ -348,7 +348,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told(tmp_path: Path) -> None
         assert shift.save(path, 3, 9, replace=True) == 7
         with Recording.open(path) as recording:
             assert (recording.first, recording.last) == (3, 9)
-            assert recording.facts.note == "a session, saved while it was watched"
+            assert recording.facts.note == "a session saved while it was monitored"
         with pytest.raises(RecordingError, match="no events 3 to 99"):
             shift.save(tmp_path / "b.gcspy", 3, 99)
         with pytest.raises(RecordingError, match="there is no folder"):
