@@ -321,7 +321,7 @@ def _wait_for_events(
         raise LinkError(f"{status.address}: {status.message}{remedy}")
     raise LinkError(
         f"{status.address}: {seen} of {events} events arrived within {timeout_secs:g} s; is the session paused or "
-        "the target held still?"
+        "the target stopped?"
     )
 
 

@@ -29,7 +29,7 @@ class PendingConnections:
         self._clients[client.number] = client
         if len(self._clients) > self._most:
             oldest = self._clients.pop(next(iter(self._clients)))
-            oldest.end(f"was still without a greeting when {self._most} that came later did not")
+            oldest.end(f"sent no greeting; {self._most} later clients are waiting")
 
     def remove(self, client: Client) -> None:
         """Somebody has greeted, or has gone; harmless for others."""

@@ -99,7 +99,7 @@ def parse_address(text: str) -> Address:
     elif ":" in host:
         raise CommandError(f"address {text!r}: put the IPv6 address into brackets, [{host}]:{port}")
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise CommandError(f"address {text!r} is none: {_FORMS}")
+        raise CommandError(f"address {text!r} is invalid: {_FORMS}")
     return TcpAddress(host, int(port), tls, fingerprint)
 
 

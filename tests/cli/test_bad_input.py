@@ -74,7 +74,7 @@ def test_a_program_that_a_debugger_has_is_not_held(
     )
     both = gcspy("attach", "--mode", "stopped", "--inject", "gdb", "1")
     assert both.returncode == ExitCode.USAGE
-    assert "leave out --inject" in both.stderr
+    assert "omit --inject" in both.stderr
 
 
 def test_an_unsupported_version(here: Run) -> None:

@@ -28,7 +28,7 @@ def test_ps_finds_by_pattern_and_prints_a_table(busy_target: BusyTarget, here: R
     done = here("ps", "heap_target.py")
     assert str(busy_target.pid) in done.stdout
     assert "CPython" in done.stdout
-    assert here("ps", "no such command line").stdout.startswith("no process here can be watched")
+    assert here("ps", "no such command line").stdout.startswith("no process can be monitored")
 
 
 def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Run) -> None:
@@ -130,7 +130,7 @@ def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
         assert len(taken.stderr.splitlines()) == 1
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == ExitCode.OK
-        assert "the target runs on" in server.stdout.read()
+        assert "the target keeps running" in server.stdout.read()
     assert busy_target.advances()
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.is_socket()]
 

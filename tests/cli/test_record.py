@@ -284,7 +284,7 @@ def test_a_server_that_dies_leaves_a_finished_file_and_is_told_of(
         output, errors = recorder.communicate(timeout=60)
     assert recorder.returncode == ExitCode.NO_CONNECTION
     (line,) = errors.splitlines()
-    assert "gone without a goodbye" in line or "was cut" in line
+    assert "closed the connection without a goodbye" in line or "was cut" in line
     facts = json.loads(output)
     assert facts["stopped"] == "lost"
     with Recording.open(path) as recording:

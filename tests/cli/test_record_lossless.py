@@ -183,4 +183,4 @@ def test_the_report_says_what_was_held(tmp_path: Path, capsys: pytest.CaptureFix
 )
 def test_what_is_no_deadline_is_refused(deadline: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "1", "-o", "a", deadline]) == ExitCode.USAGE
-    assert "is no deadline from 1ms to 60s" in capsys.readouterr().err
+    assert "is not a deadline from 1ms to 60s" in capsys.readouterr().err

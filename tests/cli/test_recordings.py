@@ -129,7 +129,7 @@ def test_info_tells_of_a_file_that_was_not_closed(
 ) -> None:
     path.write_bytes(path.read_bytes()[:-300])
     assert main(["info", str(path)]) == ExitCode.OK
-    assert "not closed: the recorder was killed, or still writes" in capsys.readouterr().out
+    assert "not closed: the recorder was killed or is still writing" in capsys.readouterr().out
 
 
 def test_verify_exits_by_what_it_finds(
@@ -208,7 +208,7 @@ def test_bookmarks_are_told_and_come_along(
     assert (facts["notes"], facts["sidecar_error"]) == ("of a small session", "")
     saved = tmp_path / "saved.gcspy"
     assert main(["repair", str(damaged), "-o", str(saved)]) == ExitCode.OK
-    assert "bookmarks carried: 2" in capsys.readouterr().out
+    assert "bookmarks copied: 2" in capsys.readouterr().out
     assert read_sidecar(sidecar_path(saved)) == added
 
 
@@ -227,7 +227,7 @@ def test_a_sidecar_that_is_damaged_or_another_s_is_told_and_the_rest_too(
     assert "not JSON" in facts["sidecar_error"]
     new = tmp_path / "new.gcspy"
     assert main(["cut", str(path), "-o", str(new)]) == ExitCode.OK
-    assert "bookmarks were not carried" in capsys.readouterr().out
+    assert "bookmarks were not copied" in capsys.readouterr().out
     with Recording.open(new) as recording:
         assert recording.last == 12
 
@@ -364,7 +364,7 @@ def test_what_cannot_be_packed_is_told_why(
     assert main(["pack", str(path)]) == ExitCode.OK
     for arguments, code, words in (
         (["pack", str(path)], ExitCode.USAGE, "is there already"),
-        (["pack", str(path) + ".zst"], ExitCode.USAGE, "packed already"),
+        (["pack", str(path) + ".zst"], ExitCode.USAGE, "already packed"),
         (["pack", "--undo", str(path)], ExitCode.USAGE, "is not packed"),
         (["pack", str(other)], ExitCode.RECORDING, "not a GCspy recording"),
         (["pack", str(path), "-o", str(path), "--force"], ExitCode.USAGE, "the recording itself"),

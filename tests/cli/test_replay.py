@@ -190,9 +190,9 @@ def test_what_is_damaged_is_told_and_left_out(recorded: Path, replay: Replay) ->
 @pytest.mark.parametrize(
     ("arguments", "what", "code"),
     [
-        (["--pace", "original", "--interval", "5"], "--interval is the time", ExitCode.USAGE),
+        (["--pace", "original", "--interval", "5"], "--interval needs --pace", ExitCode.USAGE),
         (["--speed", "1000"], "1000", ExitCode.USAGE),
-        (["--loop", "9-2"], "no range of events", ExitCode.USAGE),
+        (["--loop", "9-2"], "neither a range of events", ExitCode.USAGE),
         (["--listen", "nonsense"], "nonsense", ExitCode.USAGE),
         (["--listen", "unix:/nowhere/at/all.sock"], "cannot listen", ExitCode.NO_CONNECTION),
     ],
@@ -215,7 +215,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, here: Run) -> None:
     assert here("replay", str(tmp_path / "none.gcspy")).returncode == ExitCode.USAGE
     done = here("record", str(other), "-o", str(tmp_path / "x"))
     assert done.returncode == ExitCode.USAGE
-    assert "is a recording already" in done.stderr
+    assert "is already a recording" in done.stderr
 
 
 def test_a_recording_over_tcp_needs_its_token(

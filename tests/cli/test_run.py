@@ -198,7 +198,7 @@ def test_a_paused_program_goes_on_without_its_sidecar_and_the_stub_goes_quiet(
                 target.until_all_run()
                 os.kill(sidecar, signal.SIGCONT)
                 viewer.wait_state(ControlState.RUNNING)
-                assert viewer.seen(m.State)[-1].reason.startswith("the program went on")
+                assert viewer.seen(m.State)[-1].reason.startswith("the program continued")
                 pause(viewer)  # and it can be held again
                 assert target.stands_still(0.2)
         finally:

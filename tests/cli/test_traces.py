@@ -85,7 +85,7 @@ def test_a_command_for_recordings_says_what_to_do_with_a_trace(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["info", str(LIST)]) == ExitCode.USAGE
-    assert "gcspy convert makes a recording of it" in capsys.readouterr().err
+    assert "gcspy convert converts it to a recording" in capsys.readouterr().err
 
 
 def test_what_is_no_trace_is_refused_and_leaves_no_file(

@@ -418,7 +418,7 @@ def test_a_server_that_never_greets_is_given_up(make_window: MakeWindow, wait: W
         wait(lambda: phase(window) is LinkPhase.GREETING)
         window.link._give_up_waiting()  # what its timer does after ten seconds
         assert phase(window) is LinkPhase.FAILED
-        assert "did not greet" in window.session_part.page.text.text()
+        assert "sent no greeting" in window.session_part.page.text.text()
         window.close()
 
 

@@ -465,11 +465,11 @@ def test_an_end_believes_what_the_table_says_and_nothing_else(role: Role, state:
 
 def test_frames_of_an_event_are_not_sent_singly() -> None:
     server = in_state(Role.SERVER, "open")
-    with pytest.raises(LocalProtocolError, match="inside an event"):
+    with pytest.raises(LocalProtocolError, match="part of an event"):
         server.send(info())
-    with pytest.raises(LocalProtocolError, match="not sent by itself"):
+    with pytest.raises(LocalProtocolError, match="never sent alone"):
         server.send(EVENT)
-    with pytest.raises(LocalProtocolError, match="not sent by itself"):
+    with pytest.raises(LocalProtocolError, match="never sent alone"):
         server.send(m.Unknown(type=0x7F, payload_bytes=0))
 
 

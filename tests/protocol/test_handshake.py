@@ -205,7 +205,7 @@ def test_a_welcome_of_a_server_that_has_not_proved_itself_is_refused() -> None:
     for data in (preamble((2, 2)) + MADE.welcome, MADE.answer[:-60] + MADE.welcome):
         end = client()
         end.receive_data(data)
-        with pytest.raises(Unproven, match="welcomes us without"):
+        with pytest.raises(Unproven, match="sent a welcome without"):
             list(end.messages())
 
 

@@ -57,7 +57,7 @@ def test_a_moment_of_a_loop_that_has_gone_on_says_so(path: Path) -> None:
             lambda: moments[0].session,
             lambda: list(moments[0]),
         ):
-            with pytest.raises(RecordingError, match=r"gone on from event 3.*rec\[3\]"):
+            with pytest.raises(RecordingError, match=r"moved on from event 3.*rec\[3\]"):
                 ask()
         one = rec[3]
         rec[4]

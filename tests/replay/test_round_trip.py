@@ -302,9 +302,9 @@ def test_a_recording_of_nothing_is_one_of_no_events() -> None:
     scan = PartScan(Window(MemorySource(store.data)), chunk.place.offset, CLIENT_LIMITS)
     scan.advance()
     assert [found.place for found in scan.chunks] == [chunk.place], "of no time either"
-    with pytest.raises(RecordingError, match="holds no event"):
+    with pytest.raises(RecordingError, match="has no events"):
         recording.seek(1)
-    with pytest.raises(RecordingError, match="holds no event"):
+    with pytest.raises(RecordingError, match="has no events"):
         recording.nearest(5)
 
 

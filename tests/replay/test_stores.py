@@ -259,9 +259,9 @@ def test_a_reader_follows_a_ring(tmp_path: Path) -> None:
 
 def test_a_ring_needs_a_folder_without_a_recording(tmp_path: Path) -> None:
     (tmp_path / "a.gcspy").write_bytes(small(3))
-    with pytest.raises(RecordingError, match="holds a recording already"):
+    with pytest.raises(RecordingError, match="already contains a recording"):
         RingStore(tmp_path, keep_bytes=1000)
-    with pytest.raises(RecordingError, match="more than none"):
+    with pytest.raises(RecordingError, match="a positive number"):
         RingStore(tmp_path / "ring")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotARecording, match="no recording in the folder"):

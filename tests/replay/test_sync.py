@@ -122,7 +122,7 @@ def test_a_disk_that_does_not_take_it_ends_the_recording_and_is_told_of(
     session = Small(FileStore(tmp_path / "a.gcspy", sync_secs=SOON), rule=RULE)
     disk.error = OSError(number, os.strerror(number))
     with pytest.raises(
-        RecordingError, match=rf"cannot bring .*a\.gcspy to the disk: {os.strerror(number)}"
+        RecordingError, match=rf"cannot flush .*a\.gcspy to the disk: {os.strerror(number)}"
     ):
         session.events(100_000)
     written = session.writer.number

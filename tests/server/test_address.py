@@ -51,7 +51,7 @@ def test_the_forms_of_an_address(text: str, expected: object) -> None:
         ("unix:relative", "absolute"),
         ("unix:/" + "x" * 107, "108 bytes"),
         ("unix:/a\0b", "absolute"),
-        (f"host:1#sha256={PRINT}", "belongs to tls"),
+        (f"host:1#sha256={PRINT}", "only tls"),
         ("tls:host:1#sha256=abc", "got 3"),
         ("tls:host:1#md5=" + PRINT, "sha256="),
     ],

@@ -56,7 +56,7 @@ def test_nobody_listens(socket_directory: Path) -> None:
 def test_a_tunnel_to_nobody_is_no_connection(socket_directory: Path) -> None:
     with (
         FakeServer(socket_directory / "x", b"") as fake,
-        pytest.raises(LinkError, match="closed the connection before it greeted"),
+        pytest.raises(LinkError, match="closed the connection before its greeting"),
     ):
         connect(fake.address)
 

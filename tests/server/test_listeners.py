@@ -82,7 +82,7 @@ def test_a_directory_that_is_taken_is_replaced_by_one_that_cannot_be(
     assert stat.S_IMODE(folder.lstat().st_mode) == 0o700
     assert addresses.default_address(4711) == address, "every process finds the same"
     (line,) = [record.getMessage() for record in caplog.records]
-    assert f"{usual} is not a folder of uid {os.geteuid()} alone: sockets are in {folder}" in line
+    assert f"{usual} does not belong to uid {os.geteuid()} alone: using {folder}" in line
 
 
 def test_what_others_put_beside_it_is_never_taken(shared: Path) -> None:
@@ -212,7 +212,7 @@ def test_tls_is_trusted_by_its_fingerprint(serve: Serve, join: Join) -> None:
         viewer.event()
         viewer.assert_has(target.heap)
     wrong = join_line[:-4] + ("0000" if not join_line.endswith("0000") else "1111")
-    with pytest.raises(LinkError, match="another server than the join line means"):
+    with pytest.raises(LinkError, match="not the server of the join line"):
         connect(wrong, token=TOKEN)
     with pytest.raises(LinkError, match="fingerprint is missing"):
         connect(join_line.partition("#")[0], token=TOKEN)
@@ -251,7 +251,7 @@ def test_a_taken_socket_is_refused_and_a_stale_one_replaced(
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(address.removeprefix("unix:"))
     first = serve(Target(), address)
-    with pytest.raises(LinkError, match="a server listens there already"):
+    with pytest.raises(LinkError, match="a server already listens there"):
         serve(Target(), address)
     join(first.addresses[0])
 

@@ -178,7 +178,7 @@ def test_a_reader_that_is_too_slow_too_often_is_told_that_it_is_lossless_no_more
     # It goes on like anybody else, and cannot have it back.
     until_occurrence(recorder, latest)
     recorder.send(m.Lossless(deadline_millis=1000))
-    assert "withdrawn from this connection already" in recorder.next(m.Error).message
+    assert "already withdrawn from this connection" in recorder.next(m.Error).message
     for _ in range(12):
         target.event(START)
         witness.event()
@@ -201,7 +201,7 @@ def test_a_program_is_held_for_its_controller_only(serve: Serve, join: Join) -> 
         # With control the promise is gone, and the program goes on.
         controller.send(m.HandOver(client=viewer.number))
         progress.wait_for(12)
-    assert "does not control the program any more" in controller.next(m.Error).message
+    assert "no longer controls the program" in controller.next(m.Error).message
 
 
 @pytest.mark.parametrize("acts_on", [PauseActsOn.SAMPLING, PauseActsOn.PLAYBACK])

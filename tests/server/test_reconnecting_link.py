@@ -58,7 +58,7 @@ def test_it_goes_on_over_a_lost_connection(serve: Serve, relay: Relay) -> None:
         assert isinstance(repeated, m.Event)
         assert (repeated.occurrence, repeated.cached) == (event.occurrence, True)
         assert link.lost == 1
-        assert "trying to connect again for 10 s" in said[0]
+        assert "trying to reconnect for 10 s" in said[0]
         assert said[1].startswith("connected again to unix:")
 
 

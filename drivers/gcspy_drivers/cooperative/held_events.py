@@ -31,7 +31,7 @@ _LONGEST_BUSY_SECS: Final = 2.0
 """One that was let go early and has come to its next event waits no longer until we have done with the one before, unless none may be
 left out."""
 
-_NOT_READ: Final = "; not read: nothing was heard of gcspy for 2 s, and the program went on"
+_NOT_READ: Final = "; not read: gcspy was silent for 2 s, and the program continued"
 
 _ENDING_SECS: Final = 0.5
 """How long a process may take from closing its sockets to its end."""

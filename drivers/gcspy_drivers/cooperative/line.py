@@ -151,7 +151,7 @@ class StubLine:
         page = self._opened()
         starts, ends = int(page[0]), int(page[1])
         if max(starts, ends) >= _MOST_EVENTS:
-            raise StubLost(f"the stub counts what cannot be: {starts} starts, {ends} ends")
+            raise StubLost(f"the stub reports impossible counts: {starts} starts, {ends} ends")
         return starts, ends
 
     def begin(self, secs: float) -> None:
@@ -167,7 +167,7 @@ class StubLine:
         pid = self._process.pid
         if not self._poll.poll(secs * 1000):
             raise StubLost(
-                f"process {pid}: its stub did not answer within {secs:g} s; it may be busy elsewhere, try again"
+                f"process {pid}: its stub did not answer within {secs:g} s; it may be busy: try again"
             )
         try:
             packet, descriptors, _, _ = socket.recv_fds(
@@ -189,7 +189,7 @@ class StubLine:
     def _take_hello(self, pid: int, packet: bytes, descriptors: list[int]) -> None:
         if len(packet) < _HELLO.size or len(descriptors) != 2 or packet[:8] != _MAGIC:
             raise StubLost(
-                f"process {pid}: what connected is no stub of ours ({len(packet)} bytes); attach again"
+                f"process {pid}: the peer is not a GCspy stub ({len(packet)} bytes); attach again"
             )
         _, protocol, flags, _, waits_at = _HELLO.unpack_from(packet)
         if protocol != _PROTOCOL:
@@ -203,7 +203,7 @@ class StubLine:
         owner = user_of(self._process).uid
         if peer_uid not in (owner, os.geteuid(), 0):
             raise NotPermitted(
-                f"process {pid}: uid {peer_uid} answered in its stead", remedy="attach again"
+                f"process {pid}: uid {peer_uid} answered instead of it", remedy="attach again"
             )
         timer, memory = descriptors
         if os.fstat(memory).st_size < mmap.PAGESIZE:
@@ -213,7 +213,7 @@ class StubLine:
         # Reading a page that was cut away would end us by a signal, and reading another file may wait for ever.
         if not _seals(memory) & fcntl.F_SEAL_SHRINK or not _is_timer(timer):
             raise StubLost(
-                f"process {pid}: what its stub shares is no sealed page and timer; restart the program, it may have an older gcspy's stub"
+                f"process {pid}: its stub does not share a sealed page and a timer: restart the program, which may have the stub of an older gcspy"
             )
         self._rest = Rest(self._process, waits_at)
         self._waits = bool(flags & _WAITS)
@@ -258,7 +258,7 @@ class StubLine:
         except OSError:
             packet = b""
         if len(packet) < _EVENT.size:
-            raise StubLost("the stub has left the program: it was taken out, or failed there")
+            raise StubLost("the stub is no longer in the program: it was removed, or it failed")
         event = StubEvent(*(*_EVENT.unpack_from(packet), packet[_EVENT.size :]))
         self._refuse_nonsense(event)
         if not self._holds:
@@ -282,7 +282,7 @@ class StubLine:
             or not self._begun_nanos - _SLACK_NANOS <= event.time_nanos <= now + _SLACK_NANOS
         ):
             raise StubLost(
-                f"the stub reports what cannot be: kind {event.kind}, number {event.number}, "
+                f"the stub reports an impossible event: kind {event.kind}, number {event.number}, "
                 f"{(now - event.time_nanos) / _NANOS:.3g} s ago"
             )
 

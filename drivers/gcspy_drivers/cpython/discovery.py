@@ -105,9 +105,7 @@ class RuntimeFound:
         """
         found = None if self.image is None else self.image.exported(name)
         if found is None:
-            raise TargetError(
-                f"{self.path} does not export {name}: it is no CPython that can be read"
-            )
+            raise TargetError(f"{self.path} does not export {name}: it is not a supported CPython")
         return found
 
     def refuse_unsupported(self) -> None:
@@ -240,7 +238,7 @@ def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> Found:
     except TargetError as error:
         return _found(process, runtime=runtime, why_not=str(error))
     setting = pymalloc_setting(process)
-    note = f"pymalloc is off (PYTHONMALLOC={setting})" if without_pymalloc(setting) else ""
+    note = f"pymalloc is disabled (PYTHONMALLOC={setting})" if without_pymalloc(setting) else ""
     return _found(process, runtime=runtime, note=note)
 
 

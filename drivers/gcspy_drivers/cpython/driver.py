@@ -22,7 +22,7 @@ class CPythonDriver(PassiveDriver):
         DriverOption(
             name="inject",
             default="",
-            about="How a stub is loaded into the process, for exact events; empty: none is.",
+            about="How to load a stub into the process, for exact events. Empty: no stub.",
             choices=("", "auto", "remote-exec", "gdb"),
         ),
         DriverOption(

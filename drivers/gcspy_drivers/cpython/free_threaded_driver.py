@@ -66,10 +66,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
     name: ClassVar[str] = "cpython"
     runtime = FREE_THREADED_RUNTIME
     has_stub = True
-    info = (
-        "Told: this Python has no lock by which it could be made to stand still, so its objects are not looked at. At GC start and "
-        "GC end it tells what its collector says of itself, and goes on; a pause stops the sampling, not the program."
-    )
+    info = "Reported: this Python has no global lock that could stop it, so its objects are not read. At GC start and GC end it reports the statistics of its collector and continues; a pause stops the sampling, not the program."
 
     def __init__(
         self, process: Process, options: AttachOptions, version: str, line: StubLine

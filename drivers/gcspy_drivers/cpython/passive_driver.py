@@ -60,7 +60,7 @@ from gcspy_server.api import (
 __all__ = ["ABOUT_MEMORY", "COLLECTIONS", "PassiveDriver"]
 
 ABOUT_MEMORY: Final = (
-    "All memory of the process by kind: pymalloc has only blocks of up to 512 bytes"
+    "All memory of the process by kind. pymalloc serves only blocks of up to 512 bytes"
 )
 
 POOLS: Final = 2
@@ -192,7 +192,7 @@ class PassiveDriver(SampledDriver):
         """Return what distinguishes the session; see `ServerDescription`."""
         target = self._target
         info = (
-            "Passive: read from outside while it runs; what changed while it was read is read again, and then unknown. "
+            "Passive: read from outside while it runs; values that change during the read are read again, and then unknown. "
             f"Stopped: {ABOUT_HOLDS[0].lower()}{ABOUT_HOLDS[1:]}"
         )
         if not self._has_pymalloc():

@@ -49,14 +49,14 @@ class HoldSpace:
             names=StringNames(["for pool headers", "for objects"]),
             driver="cpython",
             tile_title="Held ",
-            description="How long all threads of the program were held so that it could be read",
+            description="Time for which all threads of the program were stopped for reading",
         )
         for order, (name, suffix, description) in enumerate(
             (
                 (
                     "Held",
                     " µs",
-                    "From the first thread that stood still to the last that was let go, at this event",
+                    "From the first thread stopped to the last one resumed, at this event",
                 ),
                 ("Longest", " µs", "The longest of all so far"),
                 ("Threads", "", "Threads that were held"),
@@ -130,7 +130,7 @@ class HeldReader:
         if objects and not target.warm(target.heaps(interpreters)):
             objects, note = (
                 False,
-                "too little memory is free to copy all objects at once: they were read while it went on",
+                "not enough free memory to copy all objects at once: they were read while the program ran",
             )
         copies: ObjectCopies | None = None
         hold: Hold | None = None
@@ -144,11 +144,11 @@ class HeldReader:
         except TargetError as error:
             if hold is not None:
                 raise
-            note = f"read while it went on: {error}"
+            note = f"read while the program ran: {error}"
             heaps = target.heaps(interpreters)
         else:
             if hold.expired:
-                note = f"it went on after {LONGEST_HOLD_SECS:g} s, before all was read: what changed then may be unknown"
+                note = f"it was resumed after {LONGEST_HOLD_SECS:g} s, before all was read: what changed then may be unknown"
         if hold is not None:
             self._server.held(hold.nanos)
         self._space.fill(hold, objects=copies is not None, note=note)

@@ -290,7 +290,7 @@ class Target:
             TargetError: It exports none of this name.
         """
         if self._found is None:
-            raise TargetGone(f"process {self.process.pid} was let go: attach again to watch it")
+            raise TargetGone(f"process {self.process.pid} was released: attach again to monitor it")
         return self._found.exported(name)
 
     def debugger_support(self) -> DebuggerSupport | None:

@@ -26,7 +26,7 @@ class HotSpotDriver(PassiveDriver):
         DriverOption(
             name="inject",
             default="",
-            about="How the agent is loaded into the JVM, for exact events; empty: it is not.",
+            about="How to load the agent into the JVM, for exact events. Empty: no agent.",
             choices=("", "auto", "agent"),
         ),
     )

@@ -53,7 +53,7 @@ class PassiveDriver(SampledDriver):
     name: ClassVar[str] = "hotspot"
     runtime = "HotSpot"
     levels = _LEVELS
-    info = "Read from outside while it runs; what changed while it was read is read again, and then unknown."
+    info = "Read from outside while it runs; values that change during the read are read again, and then unknown."
     noticed: int | None = COLLECTIONS
 
     def __init__(self, target: JvmTarget, options: AttachOptions) -> None:

@@ -20,10 +20,10 @@ _NAMES = {
     MemoryKind.KERNEL: "kernel",
 }
 _STREAMS = (
-    ("Resident", " bytes", "Bytes in memory; the sum is the process's RSS"),
+    ("Resident", " bytes", "Resident bytes; the sum is the process's RSS"),
     ("Mapped", " bytes", "Bytes of address space"),
-    ("Swapped", " bytes", "Bytes that were moved out to swap"),
-    ("Mappings", "", "How many mappings there are; arenas are inside of others"),
+    ("Swapped", " bytes", "Bytes in swap"),
+    ("Mappings", "", "Number of mappings; arenas are inside other mappings"),
 )
 
 

@@ -67,7 +67,7 @@ class SampledDriver(SteppedDriver):
     """What is gathered at each level, from level 1 on; none: the driver has no levels."""
 
     info: ClassVar[str] = (
-        "Read from outside while it runs; what changed while it was read is unknown."
+        "Read from outside while it runs; values that change during the read are unknown."
     )
     """Text about the whole target."""
 

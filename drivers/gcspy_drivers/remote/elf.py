@@ -196,7 +196,7 @@ class ElfFile:
             )
         if kind not in ("ET_EXEC", "ET_DYN") or segments > _MAX_SEGMENTS:
             raise TargetError(
-                f"{self.name} is no program or library: ELF type {kind}, {segments} segments"
+                f"{self.name} is neither a program nor a library: ELF type {kind}, {segments} segments"
             )
         elf.header["e_shoff"] = (
             0  # all but `static` does without sections, so that file and memory are read in one way

@@ -146,9 +146,11 @@ class TargetRoot:
         """Return where a link leads, if nobody but an administrator can have made it (``/var/run`` in most systems)."""
         trusted = (0, self.owner)
         if found.st_uid not in trusted or folder.st_uid not in trusted or links > _MOST_LINKS:
-            raise OSError(errno.ELOOP, "it leads over a link")
+            raise OSError(errno.ELOOP, "its path has a symbolic link")
         if folder.st_mode & _OTHERS_WRITE:
-            raise OSError(errno.ELOOP, "it leads over a link in a folder that others may write in")
+            raise OSError(
+                errno.ELOOP, "its path has a symbolic link in a folder that others can write to"
+            )
         return os.readlink("", dir_fd=link)
 
 
@@ -236,7 +238,7 @@ def reopen_regular(looked_at: int) -> int:
         OSError: It is not, or cannot be opened.
     """
     if not stat.S_ISREG(os.fstat(looked_at).st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     return os.open(f"/proc/self/fd/{looked_at}", _READ)
 
 
@@ -287,13 +289,13 @@ def refuse_shared(folder: int, user: User, owner: int) -> None:
     if found.st_uid != user.uid:
         raise OSError(errno.EACCES, f"it is a folder of uid {found.st_uid}")
     if found.st_mode & _OTHERS_WRITE:
-        raise OSError(errno.EACCES, "it is a folder in which others may write")
+        raise OSError(errno.EACCES, "it is a folder that others can write to")
 
 
 def _parts(path: str) -> list[str]:
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in path:
-        raise OSError(errno.EINVAL, "it goes up again")
+        raise OSError(errno.EINVAL, "its path contains ..")
     return parts
 
 

@@ -69,7 +69,7 @@ class Handover:
         except OSError as error:
             self.close()
             raise TargetError(
-                f"process {process.pid}: no folder can be made in its file system: {error.strerror}"
+                f"process {process.pid}: cannot create a folder in its file system: {error.strerror}"
             ) from error
         except BaseException:
             self.close()
@@ -94,7 +94,7 @@ class Handover:
             as_user(self._user, make)
         except OSError as error:
             raise TargetError(
-                f"process {self._process.pid}: nothing can be made in its {self.path}: {error.strerror}"
+                f"process {self._process.pid}: cannot create a file in its {self.path}: {error.strerror}"
             ) from error
         return f"{self.path}/{name}"
 
@@ -154,7 +154,7 @@ class Handover:
             else:
                 return fd, place
         raise TargetError(
-            f"process {self._process.pid}: there is no place for a file that it may read, of {', '.join(PLACES)} in its root: {why}; "
+            f"process {self._process.pid}: found no folder for a file that it can read among {', '.join(PLACES)} in its root: {why}; "
             "start it with `gcspy run`"
         )
 

@@ -203,7 +203,7 @@ def parse_maps(text: bytes) -> Maps:
     rows = _HEADER.findall(text)
     if not rows and text.strip():
         raise TargetError(
-            f"cannot understand the memory map of the target ({len(text)} bytes, none is a mapping): {text[:80]!r}"
+            f"the memory map of the target has an unknown format ({len(text)} bytes, none is a mapping): {text[:80]!r}"
         )
     columns = list(zip(*rows, strict=True)) if rows else [()] * 10
     start, end, read, write, execute, private, offset, device, inode, path = columns

@@ -74,8 +74,7 @@ class Memory:
         if found is None:
             self.process.check()
             raise TargetError(
-                f"process {self.process.pid} has no readable memory at {addr:#x} ({size_bytes} bytes): it changed "
-                "while it was read, or it is not what its symbols say"
+                f"process {self.process.pid} has no readable memory at {addr:#x} ({size_bytes} bytes): it changed during the read, or its symbols do not describe it"
             )
         return found
 
@@ -222,7 +221,7 @@ class Neighbours:
     def __init__(self, process: Process, addrs: U64, size_bytes: int) -> None:
         if size_bytes % _WORD or (addrs % np.uint64(_WORD)).any():
             raise TargetError(
-                f"process {process.pid}: structures of {size_bytes} bytes lie between words: they are not what they should be"
+                f"process {process.pid}: structures of {size_bytes} bytes lie between words: they are not valid"
             )
         self._process = process
         self._addrs = addrs
@@ -307,6 +306,5 @@ class Neighbours:
 def _check_bound(pid: int, size_bytes: int) -> None:
     if not 0 <= size_bytes <= MAX_READ_BYTES:
         raise TargetError(
-            f"refused to read {size_bytes} bytes of process {pid} at once (at most {MAX_READ_BYTES}): "
-            "a size that was found in the target is not plausible"
+            f"refused to read {size_bytes} bytes of process {pid} at once (at most {MAX_READ_BYTES}): a size found in the target is not plausible"
         )

@@ -72,12 +72,12 @@ class Process:
         except (FileNotFoundError, ProcessLookupError):
             self.close()
             raise TargetGone(
-                f"there is no process {pid}: `gcspy ps` lists those that can be watched"
+                f"there is no process {pid}: `gcspy ps` lists the processes that can be monitored"
             ) from None
         except PermissionError as error:  # /proc is mounted with hidepid
             self.close()
             raise NotPermitted(
-                f"not permitted to look at process {pid} ({error.strerror})",
+                f"no permission to inspect process {pid} ({error.strerror})",
                 remedy=permission_remedy(pid),
             ) from None
         try:
@@ -85,8 +85,7 @@ class Process:
             self._refuse_ended(found)
             if start_ticks is not None and found.start_ticks != start_ticks:
                 raise TargetGone(
-                    f"process {pid} has ended and its number belongs to another one now "
-                    f"(started at tick {found.start_ticks}, not {start_ticks}): look with `gcspy ps`"
+                    f"process {pid} has ended and its PID now belongs to another process (started at tick {found.start_ticks}, not {start_ticks}): see `gcspy ps`"
                 )
         except TargetGone:
             self.close()
@@ -116,7 +115,7 @@ class Process:
             TargetGone: It has ended and was waited for.
         """
         if self._stat_fd < 0:
-            raise TargetGone(f"process {self.pid} was let go: attach again to watch it")
+            raise TargetGone(f"process {self.pid} was released: attach again to monitor it")
         try:
             line = os.pread(self._stat_fd, _STAT_BYTES, 0)
         except ProcessLookupError:
@@ -216,7 +215,7 @@ class Process:
 
     def _open(self, name: str, flags: int) -> int:
         if self._directory_fd < 0:
-            raise TargetGone(f"process {self.pid} was let go: attach again to watch it")
+            raise TargetGone(f"process {self.pid} was released: attach again to monitor it")
         try:
             return os.open(name, flags | os.O_CLOEXEC, dir_fd=self._directory_fd)
         except OSError as error:
@@ -225,7 +224,7 @@ class Process:
     def read_link(self, name: str) -> str | None:
         """Return where a link under ``/proc/PID`` points, such as ``exe`` or ``ns/pid``; None when we may not know."""
         if self._directory_fd < 0:
-            raise TargetGone(f"process {self.pid} was let go: attach again to watch it")
+            raise TargetGone(f"process {self.pid} was released: attach again to monitor it")
         try:
             return os.readlink(name, dir_fd=self._directory_fd)
         except OSError:
@@ -260,7 +259,7 @@ class Process:
         if error.errno in (errno.EPERM, errno.EACCES):
             self.stat()  # a process that ended meanwhile is gone, not forbidden
             raise NotPermitted(
-                f"not permitted to read process {self.pid} ({what}: {error.strerror})",
+                f"no permission to read process {self.pid} ({what}: {error.strerror})",
                 remedy=permission_remedy(self.pid),
             ) from None
         if error.errno in (errno.ESRCH, errno.ENOENT):
@@ -276,7 +275,7 @@ class Process:
     def _refuse_ended(self, stat: Stat) -> None:
         if stat.state in "ZX":
             raise TargetGone(
-                f"process {self.pid} ({stat.name}) has ended and only waits for its parent to notice"
+                f"process {self.pid} ({stat.name}) is a zombie: it has exited and its parent has not reaped it"
             )
 
 
@@ -307,7 +306,7 @@ def permission_remedy(pid: int) -> str:
     if scope == 2:
         return f"kernel.yama.ptrace_scope is 2, so only an administrator may: `sudo gcspy attach {pid}`"
     if scope == 3:
-        return "kernel.yama.ptrace_scope is 3, so nobody may until the next boot, root neither"
+        return "kernel.yama.ptrace_scope is 3, so nobody may until the next boot, not even root"
     return (
         "gcspy needs the same rights as a debugger: the same user as the target and all of its capabilities, in the same "
         "container, or CAP_SYS_PTRACE; a process that changed its user since it started needs CAP_SYS_PTRACE as well "

@@ -114,13 +114,13 @@ class Hold:
                 waiting = {tid for tid in waiting if not self._is_still(tid)}
                 if waiting and time.monotonic() > give_up:
                     raise TargetError(
-                        f"process {self._process.pid} could not be held: {len(waiting)} of its {len(known)} threads "
-                        f"(thread {min(waiting)}) did not stand still within {STOP_SECS} s"
+                        f"process {self._process.pid} could not be stopped: {len(waiting)} of its {len(known)} threads "
+                        f"(thread {min(waiting)}) did not stop within {STOP_SECS} s"
                     )
                 if waiting:
                     time.sleep(_POLL_SECS)
         raise TargetError(
-            f"process {self._process.pid} could not be held: it starts threads faster than they can be stopped"
+            f"process {self._process.pid} could not be stopped: it starts threads faster than they can be stopped"
         )
 
     def _seize(self, tid: int) -> None:
@@ -139,16 +139,16 @@ class Hold:
         tracer = _field(process, f"task/{process.pid}/status", "TracerPid")
         if tracer not in ("", "0"):
             raise NotPermitted(
-                f"process {process.pid} cannot be held: {_owner_of(tracer)} is attached to it as a debugger",
-                remedy="end the debugger, or watch without holding: --mode passive",
+                f"process {process.pid} cannot be stopped: {_owner_of(tracer)} is attached to it as a debugger",
+                remedy="end the debugger, or do not stop the process: --mode passive",
             )
         if number in (errno.EPERM, errno.EACCES):
             raise NotPermitted(
-                f"not permitted to hold process {process.pid}",
+                f"no permission to stop process {process.pid}",
                 remedy=permission_remedy(process.pid),
             )
         raise TargetError(
-            f"process {process.pid} could not be held: {os.strerror(number)} (errno {number}); watch without holding: --mode passive"
+            f"process {process.pid} could not be stopped: {os.strerror(number)} (errno {number}); do not stop it: --mode passive"
         )
 
     def _has_ended(self, tid: int) -> bool:

@@ -68,7 +68,7 @@ def connect_in(line: socket.socket, name: str, folder: int, owners: tuple[int, .
     try:
         found = os.fstat(looked_at)
         if not stat.S_ISSOCK(found.st_mode) or found.st_uid not in owners:
-            raise FileNotFoundError(errno.ENOENT, "there is something else of that name")
+            raise FileNotFoundError(errno.ENOENT, "another file with that name exists")
         line.connect(f"/proc/self/fd/{looked_at}")
     finally:
         os.close(looked_at)

@@ -68,7 +68,7 @@ def user_of(process: Process) -> User:
     except (KeyError, IndexError, ValueError):
         process.check()
         raise TargetError(
-            f"process {process.pid}: its /proc/PID/status cannot be understood"
+            f"process {process.pid}: its /proc/PID/status has an unknown format"
         ) from None
 
 

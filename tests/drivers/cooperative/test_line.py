@@ -53,15 +53,15 @@ def say_hello(theirs: socket.socket, *fds: int, flags: int = 2) -> None:
     ("kind", "said"),
     [
         ("nothing", "did not answer within 0 s"),
-        ("the end", "is no stub of ours"),
-        ("rubbish", "is no stub of ours"),
-        ("too much", "is no stub of ours"),
-        ("no descriptors", "is no stub of ours"),
-        ("many descriptors", "is no stub of ours"),
-        ("a page that can be cut away", "no sealed page"),
+        ("the end", "is not a GCspy stub"),
+        ("rubbish", "is not a GCspy stub"),
+        ("too much", "is not a GCspy stub"),
+        ("no descriptors", "is not a GCspy stub"),
+        ("many descriptors", "is not a GCspy stub"),
+        ("a page that can be cut away", "not share a sealed page"),
         ("a small page", "too small"),
-        ("a file", "no sealed page|too small"),
-        ("a pipe as timer", "no sealed page and timer"),
+        ("a file", "not share a sealed page|too small"),
+        ("a pipe as timer", "does not share a sealed page and a timer"),
     ],
 )
 def test_whatever_it_says_first_is_taken_or_refused_in_words(kind: str, said: str) -> None:
@@ -134,6 +134,6 @@ def test_an_event_that_can_be_is_told_and_counts_that_cannot_be_are_refused() ->
         with pytest.raises(PermissionError):
             os.truncate(kept, 0)
         os.pwrite(kept, struct.pack("<QQ", 1 << 60, 4), 0)
-        with pytest.raises(StubLost, match="counts what cannot be"):
+        with pytest.raises(StubLost, match="reports impossible counts"):
             _ = line.counts
         os.close(kept)

@@ -243,7 +243,7 @@ def test_an_event_that_may_be_another_processs_is_not_sent(
     watched.append(one := Watched(child))
 
     def gone() -> None:
-        raise TargetGone("its number belongs to another one now")
+        raise TargetGone("its PID now belongs to another process")
 
     monkeypatch.setattr(one.driver._target, "check", gone)
     with pytest.raises(TargetGone):

@@ -111,7 +111,7 @@ def test_what_is_told_is_what_the_program_itself_says_at_each_collection(python:
         assert seen == own
         driver.close()
         target.say("")
-        assert json.loads(target.read_line()) == [False], "the stub has left"
+        assert json.loads(target.read_line()) == [False], "the stub is no longer in"
 
 
 def take_all(driver: FreeThreadedDriver) -> None:

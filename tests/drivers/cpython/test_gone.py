@@ -166,7 +166,7 @@ def test_another_users_process_is_refused_with_the_remedy(own_python: str, start
         check=False,
     )
     refused, recognised = done.stdout.splitlines()
-    assert f"not permitted to read process {child.pid}" in refused
+    assert f"no permission to read process {child.pid}" in refused
     assert "belongs to uid 0 and gcspy runs as uid 65534" in refused
     assert f"sudo gcspy attach {child.pid}" in refused
     assert "supported=False" in recognised

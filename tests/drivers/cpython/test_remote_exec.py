@@ -149,7 +149,7 @@ def test_eight_threads_change_nothing_while_it_is_held(asked_python: str) -> Non
 
 def test_one_that_is_blocked_is_left_as_it_was(asked_python: str) -> None:
     with running(asked_python, READING) as process, Target(process.pid) as target:
-        with pytest.raises(TargetError, match="blocked somewhere"):
+        with pytest.raises(TargetError, match="is blocked"):
             bring_in(target, "auto", secs=0.5)
         assert folders(process.pid) == []
         RemoteScript(target)  # nothing waits there: that would be refused
@@ -177,7 +177,7 @@ def test_a_script_of_another_tool_is_not_overwritten(asked_python: str) -> None:
     with running(asked_python, READING) as process, Target(process.pid) as target:
         first = RemoteScript(target)
         first.ask("/nowhere")
-        with pytest.raises(TargetError, match="another tool's script waits"):
+        with pytest.raises(TargetError, match="the script of another tool is pending"):
             RemoteScript(target)
         assert first.take_back()
         assert say(process) == "2\n"

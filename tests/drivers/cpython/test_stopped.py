@@ -195,7 +195,7 @@ def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran
         with Target(churning) as target, held(target.process, longest_secs=60):
             driver.tick()
         (space,) = [space for space in server.spaces if space.name == "Holds"]
-        assert space.info.startswith("read while it went on: ")
+        assert space.info.startswith("read while the program ran: ")
         driver.tick()
         assert "threads were held for" in space.info
     finally:

@@ -158,7 +158,7 @@ def test_a_folder_of_everybody_serves_if_nobody_can_exchange_what_is_in_it() -> 
         folder_of(NOBODY, 0o777) as folder,
         program_of(NOBODY, WAITING) as target,
         Process(target.pid) as process,
-        pytest.raises(TargetError, match="others may write"),
+        pytest.raises(TargetError, match="others can write"),
     ):
         meet(process, f"{folder}/meet", secs=0)
 
@@ -255,7 +255,7 @@ def test_what_is_there_already_stays(kind: str) -> None:
             other.bind(str(path))
             other.listen(1)
         before = look_of(path)
-        with pytest.raises(TargetError, match="or something else, is there already"):
+        with pytest.raises(TargetError, match="or another program already uses it"):
             meet(process, str(path), secs=0)
         assert look_of(path) == before
 
@@ -274,12 +274,12 @@ def test_a_socket_that_a_killed_one_left_is_replaced() -> None:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("somewhere", "no absolute path"),
-        ("/", "no absolute path"),
+        ("somewhere", "not an absolute path"),
+        ("/", "not an absolute path"),
         ("/nowhere/at/all/meet", "No such file"),
-        ("/tmp/../tmp/meet", "goes up again"),
+        ("/tmp/../tmp/meet", "contains .."),
         ("/etc/hostname/meet", "Not a directory"),
-        ("/tmp/..", "is there already"),
+        ("/tmp/..", "already uses it"),
     ],
 )
 def test_a_place_that_is_none_is_refused_in_words(place: str, said: str) -> None:

@@ -488,7 +488,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                 rows = (
                     np.ones(told.space("Objects").count, dtype=np.bool_) if known is None else known
                 )
-                if "not read: nothing was heard" in told.space("Objects").info:
+                if "not read: gcspy was silent" in told.space("Objects").info:
                     return  # a busy machine gave this process no time, and the JVM went on
                 # At the end that allocation is not in order yet for which it was collected.
                 assert np.count_nonzero(~rows) <= (

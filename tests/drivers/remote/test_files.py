@@ -255,7 +255,7 @@ def test_a_path_is_walked_below_the_targets_root_and_never_up(tmp_path: Path) ->
             (f"{tmp_path}/../{tmp_path.name}/file", "goes up"),
             (f"{tmp_path}/no/file", "No such file"),
             (f"{tmp_path}/file/file", "Not a directory"),
-            (str(tmp_path), "no regular file"),
+            (str(tmp_path), "not a regular file"),
             ("/" + "a/" * 300 + "b", "too many parts"),
         ):
             with pytest.raises(OSError, match=said):

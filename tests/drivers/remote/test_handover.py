@@ -163,7 +163,10 @@ def test_a_place_behind_a_link_of_the_targets_is_none() -> None:
             os.chown(folder / "tmp", NOBODY, NOBODY, follow_symlinks=False)
 
         before = own.stat().st_mtime_ns
-        with confined(link) as (process, _), pytest.raises(TargetError, match="no place for a"):
+        with (
+            confined(link) as (process, _),
+            pytest.raises(TargetError, match="found no folder for a"),
+        ):
             Handover(process)
         assert own.stat().st_mtime_ns == before
 
@@ -178,7 +181,7 @@ def test_a_place_where_the_target_may_write_nothing_is_none() -> None:
 
     with confined(prepare) as (process, folder):
         before = [(folder / place).stat().st_mtime_ns for place in PLACES]
-        with pytest.raises(TargetError, match=r"no place for a file .* in its root: "):
+        with pytest.raises(TargetError, match=r"found no folder for a file .* in its root: "):
             Handover(process)
         assert [(folder / place).stat().st_mtime_ns for place in PLACES] == before
 
@@ -194,7 +197,7 @@ def test_a_place_where_others_may_exchange_the_folder_is_none(mode: int, owner: 
         (folder / "tmp").chmod(mode)
 
     with confined(prepare) as (process, folder):
-        with pytest.raises(TargetError, match="no place for a file"):
+        with pytest.raises(TargetError, match="found no folder for a file"):
             Handover(process)
         assert list((folder / "tmp").iterdir()) == []
 

@@ -131,7 +131,7 @@ def test_a_process_that_is_hidden_from_us_is_not_permitted(
 
     monkeypatch.setattr(os, "open", hide)
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(NotPermitted, match=f"not permitted to look at process {other.pid}"):
+    with pytest.raises(NotPermitted, match=f"no permission to inspect process {other.pid}"):
         Process(other.pid)
     assert len(os.listdir("/proc/self/fd")) == before
 

@@ -232,7 +232,7 @@ def test_threads_that_do_not_stand_still_are_let_go(
     monkeypatch.setattr(process_hold.Hold, "_is_still", lambda *_: False)
     with (
         Process(pid) as process,
-        pytest.raises(TargetError, match="did not stand still"),
+        pytest.raises(TargetError, match="did not stop within"),
         held(process, longest_secs=60),
     ):
         pass

@@ -153,7 +153,7 @@ class ToldTime:
         if not len(recent):
             return ""
         spent = float(self._times.total_nanos.sum()) / 1e6
-        return f"its {int(collections.sum())} collections took {spent:,.1f} ms, as it says itself; the last: {_said(recent[-1])}"
+        return f"its {int(collections.sum())} collections took {spent:,.1f} ms, as measured by itself; the last: {_said(recent[-1])}"
 
 
 def times_text(times: CollectionTimes | None, before: npt.NDArray[np.int64]) -> str:

@@ -109,7 +109,7 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
     """
     if how not in WAYS:
         raise Unsupported(
-            "no such way to bring a stub into a process", found=how, known=", ".join(WAYS)
+            "no such way to load a stub into a process", found=how, known=", ".join(WAYS)
         )
     script = None if how == "gdb" else RemoteScript(target)
     gdb = shutil.which("gdb")
@@ -213,7 +213,7 @@ def _mmap(process: Process) -> int:
         if found is not None:
             return found
     raise Unsupported(
-        "gdb has no way to get a page there: start the program with `gcspy run`, or let it call gcspy.listen()",
+        "gdb cannot allocate a page there: start the program with `gcspy run`, or let it call gcspy.listen()",
         found=f"process {process.pid}, without a C library that exports mmap",
         known="glibc, musl",
     )
@@ -246,12 +246,12 @@ def _run_gdb(gdb: str, process: Process, passed: int, *calls: str) -> None:
         )
     except subprocess.TimeoutExpired:
         raise TargetError(
-            f"process {process.pid}: gdb did not come to an end within {_GDB_SECS:g} s and was killed; the target runs on"
+            f"process {process.pid}: gdb did not finish within {_GDB_SECS:g} s and was killed; the target keeps running"
         ) from None
     if "$1 = 1" not in done.stdout or "$2 = 0" not in done.stdout:
         said = " ".join(done.stderr.split())[-400:]
         raise TargetError(
-            f"process {process.pid}: gdb could not bring the stub in: {said or 'it did not say why'}"
+            f"process {process.pid}: gdb could not load the stub: {said or 'no reason given'}"
         )
 
 
@@ -260,8 +260,5 @@ def _why_not(target: Target, folder: Handover, secs: float) -> str:
     target.check()
     error = folder.told("error")
     if error is not None:
-        return f"process {pid}: the stub could not begin there: {error}"
-    return (
-        f"process {pid}: its main thread did not come to run Python within {secs:g} s; it is blocked somewhere, "
-        "as in reading: try again when it is not, or let the program call gcspy.listen()"
-    )
+        return f"process {pid}: the stub could not start: {error}"
+    return f"process {pid}: its main thread did not come to run Python within {secs:g} s; it is blocked, for example in a read: try again later, or let the program call gcspy.listen()"

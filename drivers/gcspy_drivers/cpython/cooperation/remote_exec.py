@@ -49,7 +49,7 @@ class RemoteScript:
         support = target.debugger_support()
         if support is None:
             raise Unsupported(
-                "only newer Pythons can be asked to run a script: start the program with `gcspy run`, let it call gcspy.listen(), "
+                "only newer versions of Python can run a script on request: start the program with `gcspy run`, let it call gcspy.listen(), "
                 "or use --inject gdb",
                 found="CPython " + ".".join(map(str, target.version)),
                 known="CPython 3.14 or later",
@@ -61,15 +61,15 @@ class RemoteScript:
             )
         if self._number(main.address + support.enabled, 4) != 1:
             raise Unsupported(
-                "remote debugging is switched off there, by -X disable-remote-debug, PYTHON_DISABLE_REMOTE_DEBUG or the build: "
+                "remote debugging is disabled there, by -X disable-remote-debug, PYTHON_DISABLE_REMOTE_DEBUG or the build: "
                 "start the program with `gcspy run`, or let it call gcspy.listen()",
                 found=f"process {self._process.pid}",
-                known="a Python that was not told so",
+                known="a Python in which it is enabled",
             )
         thread = self._number(main.address + support.threads_main, 8)
         if not thread:
             raise TargetError(
-                f"process {self._process.pid} has no main thread any more: it is ending"
+                f"process {self._process.pid} no longer has a main thread: it is ending"
             )
         self._path_bytes = support.path_bytes
         self._flag = thread + support.support + support.pending_call
@@ -77,8 +77,8 @@ class RemoteScript:
         self._breaker = thread + support.eval_breaker
         if self._number(self._flag, 4) != 0:
             raise TargetError(
-                f"process {self._process.pid}: another tool's script waits there to be run (pending call "
-                f"{self._number(self._flag, 4)}): try again when it was"
+                f"process {self._process.pid}: the script of another tool is pending there (pending call "
+                f"{self._number(self._flag, 4)}): try again later"
             )
 
     def ask(self, path: str) -> None:

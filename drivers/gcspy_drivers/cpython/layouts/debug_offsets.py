@@ -36,7 +36,7 @@ _MOST_PATH_BYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 20  # PyInterpreterState of 3.15 has 226 kB
 
 
-FREE_THREADED: Final = "free-threaded CPython has neither pymalloc nor generations to show, and no lock by which it could be made to stand still"
+FREE_THREADED: Final = "free-threaded CPython has neither pymalloc nor generations, and no global lock that could stop it"
 
 
 def with_gil(version: tuple[int, ...]) -> str:
@@ -66,7 +66,7 @@ def apply(layout: Layout, table: bytes) -> Layout:
     gc_bytes, collecting = _GC.unpack_from(table, layout.debug_gc_size_at)
     if cookie != _COOKIE:
         raise TargetError(
-            f"the target's _PyRuntime begins with {cookie!r}, not {_COOKIE!r}: it has not started yet, or is no CPython"
+            f"the target's _PyRuntime begins with {cookie!r}, not {_COOKIE!r}: it has not started yet, or is not CPython"
         )
     found = (version >> 24 & 0xFF, version >> 16 & 0xFF)
     if free_threaded:

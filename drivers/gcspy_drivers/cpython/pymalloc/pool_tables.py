@@ -25,9 +25,9 @@ CONTENTS: Final = "contents"
 _COLUMNS: Final = (
     DetailColumn(name="Blocks of", kind=ColumnKind.TEXT, about="Size class of the pools"),
     DetailColumn(name="Pools", about="Pools of this size class"),
-    DetailColumn(name="Blocks in use", about="Blocks that were handed out and not given back"),
+    DetailColumn(name="Blocks in use", about="Blocks allocated and not freed"),
     DetailColumn(
-        name="Free blocks", about="Other blocks of these pools: only this size class can have them"
+        name="Free blocks", about="Other blocks of these pools: only this size class can use them"
     ),
     DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="Bytes of the blocks in use"),
     DetailColumn(

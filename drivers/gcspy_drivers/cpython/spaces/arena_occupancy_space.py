@@ -55,7 +55,7 @@ class ArenaOccupancySpace:
             names=ExtentNames([], []) if first is None else self._tiles.cut(first).names,
             driver="cpython",
             tile_title="Arena ",
-            description="Arenas of pymalloc; each can be given back to the system only when none of its blocks is in use",
+            description="Arenas of pymalloc. An arena can be returned to the system only when none of its blocks is in use",
         )
         arena, bytes_ = geometry.arena_bytes, " bytes"
         size = add_amount(
@@ -73,7 +73,7 @@ class ArenaOccupancySpace:
         self.blocks = add_amount(
             self.space,
             "Blocks in use",
-            "When these blocks have gone, the arena can be given back",
+            "Once these blocks are free, the arena can be returned",
             order=1,
             most=pools * int(capacities(geometry)[0]),
         )
@@ -89,7 +89,7 @@ class ArenaOccupancySpace:
         self.idle = add_amount(
             self.space,
             "Idle",
-            "Bytes that are not in use, and that the system does not get back before the blocks in use have gone",
+            "Unused bytes that cannot be returned to the system until the blocks in use are free",
             order=3,
             most=arena,
             suffix=bytes_,
@@ -99,14 +99,14 @@ class ArenaOccupancySpace:
             self.space,
             "Size class",
             class_names(geometry),
-            "Size of the blocks of more than half of its pools in use, or mixed",
+            "Block size of more than half of its used pools, or mixed",
             order=4,
             paint_style=PaintStyle.ZERO,
         )
         self.classes = add_amount(
             self.space,
             "Size classes",
-            "How many sizes of blocks are in use in it",
+            "Number of block sizes in use",
             order=5,
             most=geometry.size_classes,
         )

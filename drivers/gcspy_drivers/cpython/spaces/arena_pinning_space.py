@@ -52,7 +52,7 @@ class ArenaPinningSpace:
             names=ExtentNames([], []),
             driver="cpython",
             tile_title="Arena ",
-            description="What is in the blocks that keep an arena from being given back to the system",
+            description="Contents of the blocks that prevent an arena from being returned to the system",
         )
         most = int(capacities(geometry)[0]) * (geometry.arena_bytes // geometry.pool_bytes)
         for order, (name, description) in enumerate(
@@ -60,11 +60,11 @@ class ArenaPinningSpace:
                 ("Objects", "Python objects in the arena"),
                 (
                     "Tracked",
-                    "Objects that the collector tracks: only these can be garbage in a cycle",
+                    "Objects tracked by the collector: only these can be part of cyclic garbage",
                 ),
                 (
                     "Other blocks",
-                    "Blocks in use that are no object: items, keys, text of one that may be anywhere",
+                    "Blocks in use that are not objects: items, keys or text of an object elsewhere",
                 ),
             )
         ):
@@ -73,7 +73,7 @@ class ArenaPinningSpace:
             self.space,
             "Top type",
             types.space,
-            "The type with most bytes in the arena, as the number of its tile in the space Types",
+            "Type with the most bytes in the arena, as the number of its tile in the space Types",
             order=3,
         )
 

@@ -63,7 +63,7 @@ class ArenaSpace:
         self.carved_bytes = add_bytes(
             self.space,
             "Carved",
-            "Bytes of the tile that are cut into pools: more can never be in use",
+            "Bytes of the tile that are carved into pools: the upper limit of use",
             order=4,
             most=geometry.arena_bytes,
             presentation=Presentation.PLAIN,
@@ -72,7 +72,7 @@ class ArenaSpace:
         self.used_bytes = add_amount(
             self.space,
             "Used",
-            "Bytes of blocks in use, in percent of what is carved",
+            "Bytes of blocks in use, in percent of the carved bytes",
             order=0,
             most=geometry.arena_bytes,
             suffix=" bytes",
@@ -81,14 +81,14 @@ class ArenaSpace:
         self.blocks_used = add_amount(
             self.space,
             "Blocks in use",
-            "Blocks that were handed out and not given back",
+            "Blocks allocated and not freed",
             order=1,
             most=most_blocks,
         )
         self.blocks_free = add_amount(
             self.space,
             "Free blocks",
-            "Blocks of pools in use that are not in use themselves: only their own size class can have them",
+            "Free blocks in used pools: only their own size class can use them",
             order=2,
             most=most_blocks,
         )
@@ -96,7 +96,7 @@ class ArenaSpace:
             self.space,
             "Size class",
             class_names(geometry),
-            "Size of the blocks; of several pools that of most of those in use, or mixed",
+            "Block size; for several pools that of most used pools, or mixed",
             order=3,
             paint_style=PaintStyle.ZERO,
         )

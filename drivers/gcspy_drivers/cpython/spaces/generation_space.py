@@ -47,7 +47,7 @@ class GenerationSpace:
             dtype="i4",
             of=self.threshold,
         )
-        self.collections = self._stream("Collections", 2, "How often it was collected", dtype="i8")
+        self.collections = self._stream("Collections", 2, "Number of collections", dtype="i8")
         self.collected = self._stream(
             "Collected", 3, "Objects that its collections freed", dtype="i8"
         )
@@ -57,7 +57,7 @@ class GenerationSpace:
         self.examined = self._stream(
             "Examined",
             6,
-            "Objects that its last collection looked at, with those of the younger ones, as far as that is known",
+            "Objects examined by its last collection, including those of younger generations, as far as known",
             dtype="i8",
         )
         self.survivors = self._stream(
@@ -71,7 +71,7 @@ class GenerationSpace:
         self.needed = self._stream(
             "Waits for",
             8,
-            "A quarter of what survived the last full collection: before so many are pending, there is no other, whatever the count",
+            "A quarter of the survivors of the last full collection: the next full collection waits for this many pending objects, whatever the count",
             dtype="i8",
         )
         self.pending = self._stream(
@@ -90,15 +90,14 @@ class GenerationSpace:
         self.time = self._stream(
             "Collecting",
             10,
-            "Processor time of its collections, as far as their start and end were told; without exact events how long they took, which "
-            "Python 3.15 writes down itself; else unknown",
+            "Processor time of its collections, as far as their start and end were reported; without exact events their duration, which Python 3.15 records itself; otherwise unknown",
             dtype="i8",
             suffix=" µs",
         )
         self.last_time = self._stream(
             "Last collection",
             11,
-            "Time of its last collection that was told, as for Collecting",
+            "Time of its last reported collection, as for Collecting",
             dtype="i8",
             suffix=" µs",
         )
@@ -187,7 +186,7 @@ def _info(found: Generations, note: str) -> str:
     )
     parts = [automatic]
     if found.collecting:
-        parts.append("it was collecting just then")
+        parts.append("a collection was in progress")
     if found.collections[_OLD]:
         parts.append(
             f"{found.long_lived} objects survived the last full collection, {found.pending} became old since: "

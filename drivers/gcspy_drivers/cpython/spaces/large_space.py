@@ -37,9 +37,7 @@ _LEAST_TILE: Final = 16
 """Bytes of the tile of a block whose size is not known."""
 
 _OF_TILE: Final = (
-    DetailColumn(
-        name="Kind", kind=ColumnKind.TEXT, about="What the block is to the object it belongs to"
-    ),
+    DetailColumn(name="Kind", kind=ColumnKind.TEXT, about="Role of the block in its object"),
     DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of that object"),
     DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="As sys.getsizeof counts"),
     DetailColumn(name="Generation", kind=ColumnKind.TEXT, about="Of that object"),
@@ -49,9 +47,7 @@ _OF_TILE: Final = (
     ),
 )
 _OF_SPACE: Final = (
-    DetailColumn(
-        name="Kind", kind=ColumnKind.TEXT, about="What the blocks are to the objects they belong to"
-    ),
+    DetailColumn(name="Kind", kind=ColumnKind.TEXT, about="Role of the blocks in their objects"),
     DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of those objects"),
     DetailColumn(name="Blocks"),
     DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="As sys.getsizeof counts"),
@@ -91,7 +87,7 @@ class LargeSpace:
             suffix=" bytes",
         )
         self.kind = add_enumeration(
-            self.space, "Kind", KINDS, "What the block is to the object it belongs to", order=1
+            self.space, "Kind", KINDS, "Role of the block in its object", order=1
         )
         self.type = add_category(
             self.space,

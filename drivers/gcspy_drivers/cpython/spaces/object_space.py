@@ -27,8 +27,8 @@ __all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace", "top_types"]
 _AMOUNTS: Final = (
     ("Objects", "Python objects in the tile"),
     ("Tracked", "Objects that the collector tracks"),
-    ("Untracked", "Objects that the collector could track and does not, such as tuples of numbers"),
-    ("Other blocks", "Blocks in use that are no object"),
+    ("Untracked", "Objects that the collector could track but does not, such as tuples of numbers"),
+    ("Other blocks", "Blocks in use that are not objects"),
 )
 LIST_NAMES = ("0 (young)", "1 (middle)", "2 (old)", "permanent (gc.freeze)")
 
@@ -63,7 +63,7 @@ class ObjectSpace:
             driver="cpython",
             tile_title="Pool ",
             unused_text="not carved into pools yet",
-            description="The Python objects in pymalloc's pools; blocks that are none hold what an object keeps: items, keys, text",
+            description="Python objects in pymalloc's pools; the other blocks hold the items, keys or text of objects",
             details=(TYPES,),
         )
         most = int(capacities(geometry)[0]) * (geometry.arena_bytes // geometry.pool_bytes)
@@ -75,7 +75,7 @@ class ObjectSpace:
             self.space,
             "Generation",
             ("none tracked", *LIST_NAMES),
-            "The generation that most of the tile's tracked objects are in",
+            "Generation of most tracked objects of the tile",
             order=4,
             paint_style=PaintStyle.ZERO,
         )
@@ -83,7 +83,7 @@ class ObjectSpace:
             self.space,
             "Top type",
             types.space,
-            "The type with most bytes in the tile, as the number of its tile in the space Types",
+            "Type with the most bytes in the tile, as the number of its tile in the space Types",
             order=5,
         )
 
@@ -193,7 +193,7 @@ class TrackedSpace:
                 (
                     "Large",
                     "",
-                    "Those of them that are too large for pymalloc; their bytes are not known",
+                    "Objects among them that are too large for pymalloc; their bytes are unknown",
                 ),
             )
         ):
@@ -220,7 +220,7 @@ class TrackedSpace:
         if lists.complete:
             self.lengths = rows[:GENERATIONS, 0].copy()
         self.space.info = (
-            "the lists were seen whole"
+            "the lists were read completely"
             if lists.complete
-            else f"{torn} objects are on no list that could be followed"
+            else f"{torn} objects are on lists that could not be read completely"
         )

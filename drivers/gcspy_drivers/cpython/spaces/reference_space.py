@@ -28,9 +28,9 @@ _STREAMS: Final = (
     ("Into", "References found in other pools to objects of this one"),
     (
         "Old to young",
-        "Those in the tile from an object of an older generation to one of a younger: what a young collection needs to know",
+        "References in the tile from an older generation to a younger one: the roots of a young collection",
     ),
-    ("Young to old", "Those in the tile from an object of a younger generation to one of an older"),
+    ("Young to old", "References in the tile from a younger generation to an older one"),
 )
 
 
@@ -51,8 +51,7 @@ class ReferenceSpace:
             driver="cpython",
             tile_title="Pool ",
             unused_text="not carved into pools yet",
-            description="References found in pools: words of objects, and of what they keep there, that are the address of an object in a "
-            "pool. Tables and items of more than 512 bytes are not in pools, and not looked at",
+            description="References found in pools: words of objects, and of their items and tables there, that are the address of an object in a pool. Tables and items of more than 512 bytes are outside of pools and are not read",
         )
         for order, (name, description) in enumerate(_STREAMS):
             add_amount(self.space, name, description, order=order, most=U4_MAX)

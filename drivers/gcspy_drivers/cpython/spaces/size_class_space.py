@@ -32,7 +32,7 @@ class SizeClassSpace:
             names=StringNames([f"{size} bytes" for size in block_bytes(geometry)]),
             driver="cpython",
             tile_title="Size class ",
-            description="What the pools of each size of block hold together",
+            description="Totals of the pools of each block size",
         )
 
         def stream(
@@ -45,27 +45,27 @@ class SizeClassSpace:
             return add_amount(self.space, name, description, order=order, suffix=suffix, of=of)
 
         stream("Pools", 0, "Pools with at least one block in use")
-        stream("Blocks in use", 1, "Blocks that were handed out and not given back")
-        stream("Free blocks", 2, "Other blocks of these pools: only this size class can have them")
+        stream("Blocks in use", 1, "Blocks allocated and not freed")
+        stream("Free blocks", 2, "Other blocks of these pools: only this size class can use them")
         stream(
             "Wasted",
             3,
-            "Bytes of these pools that cannot be a block: headers and what remains at the end",
+            "Bytes of these pools that cannot be a block: headers and the remainder",
             " bytes",
         )
         stream(
             "Partly used",
             6,
-            "Pools with blocks in use and free ones: what a burst that went leaves behind",
+            "Pools with both used and free blocks, such as after a burst of allocation",
         )
-        held = stream("Held", 7, "Bytes of the pools: nobody else can have them", " bytes")
+        held = stream("Held", 7, "Bytes of the pools, reserved for this size class", " bytes")
         stream(
             "Used", 4, "Bytes of blocks in use, in percent of what the pools hold", " bytes", held
         )
         stream(
             "Lost",
             5,
-            "What the pools hold and the program does not use: free blocks and waste",
+            "Bytes of the pools that the program does not use: free blocks and waste",
             " bytes",
             held,
         )

@@ -43,7 +43,7 @@ class TypeSpace:
             names=StringNames(self._names),
             driver="cpython",
             tile_title="Type ",
-            description="Objects in pymalloc's pools by type; what is larger than 512 bytes is not among them",
+            description="Objects in pymalloc's pools by type; objects larger than 512 bytes are not included",
             details=(TYPES,),
         )
         for order, (name, suffix, description) in enumerate(
@@ -51,12 +51,12 @@ class TypeSpace:
                 (
                     "Bytes",
                     " bytes",
-                    "Bytes of the blocks that its objects are in, without what they keep elsewhere",
+                    "Bytes of the blocks of its objects, without data that they keep elsewhere",
                 ),
                 (
                     "Objects",
                     "",
-                    "Objects of the type; of what is no object, blocks with items, keys or text",
+                    "Objects of the type; in the row of no object, blocks with items, keys or text",
                 ),
             )
         ):

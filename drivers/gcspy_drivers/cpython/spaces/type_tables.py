@@ -29,18 +29,18 @@ _COLUMNS = (
     DetailColumn(name="Type", kind=ColumnKind.TEXT),
     DetailColumn(
         name="Objects",
-        about="Objects of the type; of what is no object, blocks with items, keys or text",
+        about="Objects of the type; in the row of no object, blocks with items, keys or text",
     ),
     DetailColumn(
         name="Bytes",
         kind=ColumnKind.BYTES,
-        about="Bytes of their blocks, without what they keep elsewhere",
+        about="Bytes of their blocks, without data that they keep elsewhere",
     ),
     DetailColumn(name="Tracked", about="Those of them that the collector tracks"),
     DetailColumn(name="Young", about="Tracked objects in generation 0"),
     DetailColumn(name="Middle", about="Tracked objects in generation 1"),
     DetailColumn(
-        name="Old", about="Tracked objects in generation 2, and those that gc.freeze took out"
+        name="Old", about="Tracked objects in generation 2, including those frozen by gc.freeze"
     ),
 )
 
@@ -171,7 +171,7 @@ def _ranked(sums: I64, names: Sequence[str], lists: bool, most: int, torn: int) 
         rows.append((names[kind] if is_type else _NO_OBJECT, figures[0], figures[1], *tracked))
     rest = order[most:]
     left = sums[rest].sum(axis=0).tolist()
-    note = f"{torn:,} pools could not be looked into and are not counted" if torn else ""
+    note = f"{torn:,} pools could not be read and are not counted" if torn else ""
     return DetailTable(
         columns=_COLUMNS,
         rows=tuple(rows),

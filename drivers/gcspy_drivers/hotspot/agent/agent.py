@@ -36,11 +36,11 @@ BUILD_REMEDY: Final = (
 )
 
 _ANSWERS: Final = {
-    "101": "it did not understand us",
+    "101": "it did not understand the request",
     "102": "another gcspy has its agent: `gcspy view {pid}` joins that one, or end it",
     "103": "it could not connect to gcspy: is a sandbox (seccomp, AppArmor) in the way?",
-    "104": "it does not give events of its collections to an agent",
-    "105": "its agent is in use at this moment: try again",
+    "104": "it does not send collection events to an agent",
+    "105": "its agent is in use: try again",
 }
 _OTHERWISE: Final = (
     "with `gcspy run -- java …`, or with the option that `gcspy ps --java-option` prints"
@@ -89,7 +89,7 @@ def at_start(option: str) -> str:
         raise Unsupported(
             f"there is no agent for JVMs here: {BUILD_REMEDY}",
             found="no agent",
-            known="watching from outside",
+            known="monitoring from outside",
         )
     return f"-agentpath:{found}={option}"
 
@@ -124,7 +124,7 @@ class Agent:
         pid = self._process.pid
         if how not in INJECTIONS:
             raise Unsupported(
-                "a JVM takes no stub in this way",
+                "a JVM does not support this kind of stub",
                 found=f"--inject {how}",
                 known=", ".join(INJECTIONS),
             )
@@ -135,9 +135,9 @@ class Agent:
         image = library()
         if why_not or image is None:
             raise Unsupported(
-                f"process {pid} cannot be given the agent: {why_not}",
+                f"process {pid} cannot load the agent: {why_not}",
                 found="no agent",
-                known="watching from outside",
+                known="monitoring from outside",
             )
         deadline = time.monotonic() + secs
         with Handover(self._process, code=True) as folder:
@@ -178,10 +178,10 @@ class Agent:
                 said = (
                     said.format(pid=self._process.pid)
                     or " ".join(answer.split())[:400]
-                    or "it did not say why"
+                    or "no reason given"
                 )
                 raise TargetError(
-                    f"process {self._process.pid}: the JVM did not take the agent: {said}"
+                    f"process {self._process.pid}: the JVM did not load the agent: {said}"
                 )
 
     def _had(self, name: str) -> str:

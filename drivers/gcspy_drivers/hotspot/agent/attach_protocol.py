@@ -75,7 +75,7 @@ class AttachListener:
             return f"it belongs to uid {status.user.uid}, and a JVM answers only its own user and root: `sudo gcspy attach {self._process.pid}`"
         if status.handles_sigquit or self._listens(status):
             return ""
-        return "it does not handle SIGQUIT, by which it is asked to listen: it is starting, or is no JVM: try again"
+        return "it does not handle SIGQUIT, the signal that makes it listen: it is starting, or is not a JVM: try again"
 
     def ask(self, command: str, *arguments: str, secs: float) -> str:
         """Ask the JVM to do something.
@@ -96,9 +96,7 @@ class AttachListener:
         deadline = time.monotonic() + secs
         why_not = self.why_not()
         if why_not:
-            raise TargetError(
-                f"process {self._process.pid} cannot be asked to do anything: {why_not}"
-            )
+            raise TargetError(f"process {self._process.pid} does not accept commands: {why_not}")
         words = [command, *arguments, *[""] * (_ARGUMENTS - len(arguments))]
         request = b"\0".join([_VERSION, *(word.encode() for word in words), b""])
         with self._connected(deadline) as line:
@@ -107,7 +105,7 @@ class AttachListener:
         if code != "0":
             said = " ".join(text.split())[:400]
             raise TargetError(
-                f"process {self._process.pid}: the JVM refused to {command}: {said or 'it did not say why'} (code {code[:20]})"
+                f"process {self._process.pid}: the JVM refused to {command}: {said or 'no reason given'} (code {code[:20]})"
             )
         return text
 
@@ -124,7 +122,7 @@ class AttachListener:
                 if not self._connect(line, status):
                     self._process.check()
                     raise TargetError(
-                        f"process {self._process.pid}: the JVM's socket is there, and nobody listens to it: try again"
+                        f"process {self._process.pid}: the JVM's socket exists, but the JVM does not listen: try again"
                     )
             yield line
 
@@ -139,17 +137,17 @@ class AttachListener:
             raise self._silent("take the connection") from None
         except PermissionError as error:
             raise NotPermitted(
-                f"process {self._process.pid}: its JVM may not be spoken to ({error.strerror})",
+                f"process {self._process.pid}: no permission to talk to its JVM ({error.strerror})",
                 remedy=f"run gcspy as its user, or as root: `sudo gcspy attach {self._process.pid}`",
             ) from None
         except OSError as error:
             self._process.check()
             raise TargetError(
-                f"process {self._process.pid}: its JVM cannot be spoken to: {error.strerror}; try again"
+                f"process {self._process.pid}: cannot talk to its JVM: {error.strerror}; try again"
             ) from None
         if peer_pid(line) != self._process.pid:
             raise TargetError(
-                f"process {self._process.pid}: another process ({peer_pid(line)}) listens at its socket: it was not spoken to"
+                f"process {self._process.pid}: another process ({peer_pid(line)}) listens at its socket: nothing was sent"
             )
         return True
 
@@ -177,19 +175,19 @@ class AttachListener:
         except OSError as error:
             self._process.check()
             raise TargetError(
-                f"process {self._process.pid}: the JVM closed the connection ({error.strerror}): it is ending, or try again"
+                f"process {self._process.pid}: the JVM closed the connection ({error.strerror}): try again, unless it is ending"
             ) from None
         if not answer:
             self._process.check()
             raise TargetError(
-                f"process {self._process.pid}: the JVM answered nothing: it is ending, or does not take orders from uid {os.geteuid()}"
+                f"process {self._process.pid}: the JVM did not answer: it is ending, or does not accept commands from uid {os.geteuid()}"
             )
         return answer.decode("utf-8", "replace")
 
     def _silent(self, what: str) -> TargetError:
         return TargetError(
             f"process {self._process.pid}: the JVM did not {what} in time: it is in a long pause (a collection, a heap dump, another tool's), "
-            "is stopped, or has no memory left to answer; it was not waited for any longer, try again"
+            "is stopped, or has no memory left to answer; gave up waiting: try again"
         )
 
     # ------------------------------------------------------------------ waking it
@@ -209,8 +207,8 @@ class AttachListener:
             while not self._listens(status):
                 if time.monotonic() > deadline:
                     raise TargetError(
-                        f"process {pid}: the JVM does not begin to listen: it is in a long pause, is ending or stopped, or has no memory "
-                        "left for a thread; it was not waited for any longer, try again"
+                        f"process {pid}: the JVM does not start to listen: it is in a long pause, is ending or stopped, or has no memory "
+                        "left for a thread; gave up waiting: try again"
                     )
                 self._process.check()
                 time.sleep(_LOOK_SECS)
@@ -242,7 +240,7 @@ class AttachListener:
                 continue
             return folder
         raise TargetError(
-            f"process {self._process.pid}: no file can be made in its /tmp or its working directory, where the JVM looks for one: {why}"
+            f"process {self._process.pid}: cannot create a file in its /tmp or its working directory, where the JVM looks for it: {why}"
         )
 
     def _quit(self) -> None:
@@ -255,7 +253,7 @@ class AttachListener:
             self._process.check()
             if not self._status().handles_sigquit:
                 raise TargetError(
-                    f"process {self._process.pid} does not handle SIGQUIT: it is starting, or is no JVM; it was not sent, try again"
+                    f"process {self._process.pid} does not handle SIGQUIT: it is starting, or is not a JVM; no signal was sent: try again"
                 )
             signal.pidfd_send_signal(handle, signal.SIGQUIT)
         except OSError as error:
@@ -289,7 +287,7 @@ class AttachListener:
         except (KeyError, IndexError, ValueError):
             self._process.check()
             raise TargetError(
-                f"process {self._process.pid}: its /proc/PID/status cannot be understood"
+                f"process {self._process.pid}: its /proc/PID/status has an unknown format"
             ) from None
 
 

@@ -26,7 +26,7 @@ from gcspy_drivers.remote.user import User, as_user, user_of
 __all__ = ["meet", "meeting_place"]
 
 _OPTION: Final = re.compile(rb"-agentpath:[^\0 ]*/gcspy-agent-[0-9a-f]+\.so=at:([^\0 ]+)")
-_TAKEN: Final = "another gcspy, or something else, is there already"
+_TAKEN: Final = "another gcspy or another program already uses it"
 _MOST_BYTES: Final = 8 << 20  # of arguments and of environment; the kernel takes 6 MB of both
 
 
@@ -70,7 +70,7 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
     user = user_of(process)
     if not path.is_absolute() or not path.name:
         raise TargetError(
-            f"process {process.pid} looks for gcspy at {place!r}, which is no absolute path of a socket"
+            f"process {process.pid} looks for gcspy at {place!r}, which is not an absolute path of a socket"
         )
     with packet_socket() as listener:
         folder = -1
@@ -83,7 +83,7 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
             connection = accept_from(listener, process.pid, secs)
         except OSError as error:
             raise TargetError(
-                f"process {process.pid} looks for gcspy at {place!r}, and no socket can be made there: {error.strerror}"
+                f"process {process.pid} looks for gcspy at {place!r}, but a socket cannot be created there: {error.strerror}"
             ) from None
         finally:
             if folder >= 0:
@@ -94,7 +94,7 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
         return connection
     process.check()
     raise TargetError(
-        f"process {process.pid} was started so that it looks for gcspy at each collection, and there was none within {secs:g} s: try again"
+        f"process {process.pid} connects to gcspy at its collections, but there was none within {secs:g} s: try again"
     )
 
 

@@ -171,8 +171,7 @@ class G1Reader:
         fields = (self._bottom, self._end, self._top, self._pinned or 0)
         if not 0 < self.regions <= _MOST_REGIONS or max(fields) + _WORD > self._size > 4096:
             raise TargetError(
-                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes, each told in {self._size}: it is starting, "
-                "or no G1 that can be read"
+                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes, each told in {self._size}: it is starting, or its G1 is not supported"
             )
         self._pointers: U64 = np.zeros(0, dtype=np.uint64)
         self._there: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
@@ -184,7 +183,7 @@ class G1Reader:
         if self._tag is None:
             if self._private is None or self._private.tag is None:
                 raise TargetError(
-                    f"process {memory.process.pid}: this JVM does not say of what kind a region is: {self.why_no_private}"
+                    f"process {memory.process.pid}: this JVM does not export the kind of a region: {self.why_no_private}"
                 )
             self._tag = self._private.tag
         self._bitmap = MarkBitmap(memory, *self.reserved)
@@ -435,18 +434,18 @@ class G1Reader:
     def _prove(self, private: G1Private | None) -> tuple[G1Private | None, str]:
         """Believe a layout only where each region has its own number, and its remembered set points back to it."""
         if private is None:
-            return None, f"no layout is known for regions that are told in {self._size} bytes"
+            return None, f"no layout is known for regions described in {self._size} bytes"
         heads = self._read_heads()
         look = None if heads is None else self._look(heads[2:4])
         if look is None or not look.ok.all():
             return None, "the regions could not be read"
         there = self._there
         if not np.array_equal(self._column(private.number, "<u4"), there.astype(np.uint32)):
-            return None, "its regions have their numbers elsewhere than in the layout that is known"
+            return None, "its regions do not have the known layout"
         sets, ok = self._memory.read_many(self._column(private.rem_set), _REM_SET_BYTES)
         back = sets.view("<u8") == self._pointers[there][:, np.newaxis]
         if not ok.all() or not back.all(axis=0).any():
-            return None, "its remembered sets are not where the layout that is known has them"
+            return None, "its remembered sets do not have the known layout"
         return private, ""
 
 
@@ -475,7 +474,7 @@ def _top_offset(tables: Tables, region: str) -> int:
         found = tables.offset(holder, "_top")
         if found is not None:
             return found
-    raise TargetError("this JVM does not export where a region's top is")
+    raise TargetError("this JVM does not export the top of a region")
 
 
 def _kinds(tables: Tables, tag_type: str) -> U8:

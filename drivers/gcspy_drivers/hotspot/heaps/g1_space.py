@@ -66,14 +66,14 @@ class G1Space:
             tile_title="Region ",
             unused_text="not committed",
             main=True,
-            description="Regions of G1 in order of address; a line joins those of a humongous object. "
+            description="Regions of G1 by address; a line joins the regions of a humongous object. "
             + missing,
         )
         self.committed = add_bytes(
             self.space,
             "Committed",
             3,
-            "Bytes of the tile that have memory; what is free may be as of half a second ago",
+            "Committed bytes of the tile; for free regions up to half a second old",
         )
         self.used = add_bytes(
             self.space,
@@ -86,7 +86,7 @@ class G1Space:
             "Type",
             0,
             (*KIND_NAMES, "mixed"),
-            "What the region is for; of several that of most of them, or mixed",
+            "Role of the region; for several regions that of most of them, or mixed",
             zero=RegionKind.FREE,
         )
         live = first.live is not None
@@ -102,7 +102,7 @@ class G1Space:
         self.pinned = (
             None
             if first.pinned is None
-            else self._number("Pinned objects", 6, "Objects that native code holds in place")
+            else self._number("Pinned objects", 6, "Objects pinned by native code")
         )
         self.cards = add_cards(self.space, 7) if cards else None
 
@@ -238,14 +238,13 @@ class G1Space:
         return add_count(self.space, name, description, order=order, most=MOST_TILE_BYTES)
 
 
-_LIVE: Final = (
-    "Bytes of old and humongous regions that the last completed marking did not find dead; what was allocated since counts as live. "
-    "Unknown before the first marking, in young regions, where nobody counts, and in parts of a region"
-)
+_LIVE: Final = "Bytes of old and humongous regions not found dead by the last completed marking; later allocations count as live. Unknown before the first marking, in young regions, which are not counted, and in parts of a region"
 _REMEMBERED: Final = (
-    "Cards of other regions that may have references into this one; unknown in parts of a region"
+    "Cards of other regions that may contain references into this one; unknown in parts of a region"
 )
-_STATE: Final = "Whether references into the region are remembered: complete where a mixed collection may take it"
+_STATE: Final = (
+    "State of the region's remembered set: complete where a mixed collection may evacuate it"
+)
 
 
 def with_uncommitted(reading: G1Reading, committed: Bool) -> npt.NDArray[np.uint8]:
@@ -297,7 +296,7 @@ def _missing(first: G1Reading, why_no_private: str, *, cards: bool) -> str:
         why = (
             f": {why_no_private}"
             if why_no_private
-            else ": this version does not keep or not export them"
+            else ": this version does not keep them or does not export them"
         )
         said.insert(0, f"Not available: {', '.join(absent)}{why}")
     return ". ".join(said)
@@ -311,7 +310,7 @@ def _info(reading: G1Reading, kind: npt.NDArray[np.uint8]) -> str:
     text = f"{len(kind)} regions of {reading.grain >> 10:,} KiB: {said}; {reading.collections:,} collections so far"
     unknown = int(np.count_nonzero(~reading.known))
     if unknown:
-        text += f"; {unknown} regions changed each time while they were read, and are unknown"
+        text += f"; {unknown} regions changed during each read and are unknown"
     if reading.collecting:
-        text += "; read while a collection was under way"
+        text += "; read during a collection"
     return text

@@ -45,12 +45,10 @@ class GenerationalSpace:
             tile_title="Tile ",
             unused_text="reserved, not committed",
             main=True,
-            description="Eden, from, to and old in order of address; a line stands where a space begins"
+            description="Eden, from, to and old by address; a line marks the start of each space"
             + (f". Cards: {why_no_cards}" if why_no_cards else ""),
         )
-        self.committed = add_bytes(
-            self.space, "Committed", 3, "Bytes of the tile that the VM may use"
-        )
+        self.committed = add_bytes(self.space, "Committed", 3, "Committed bytes of the tile")
         self.used = add_bytes(
             self.space,
             "Used",
@@ -62,11 +60,11 @@ class GenerationalSpace:
             self.space,
             "Space",
             ("not committed", *PART_NAMES.values(), "in no space"),
-            "The space that has most of the tile's bytes",
+            "The space with most of the tile's bytes",
             order=1,
             paint_style=PaintStyle.ZERO,
         )
-        self.free = add_bytes(self.space, "Free", 2, "Bytes of a space that are not allocated yet")
+        self.free = add_bytes(self.space, "Free", 2, "Bytes of a space that are not allocated")
         self.cards = add_cards(self.space, 4) if cards else None
 
     @property
@@ -94,7 +92,7 @@ class GenerationalSpace:
         if reading is None:
             for stream in streams:
                 stream.set_unknown(np.ones(self._tiling.count, dtype=np.bool_))
-            self.space.info = "the heap changed each time while it was read: everything is unknown"
+            self.space.info = "the heap changed during each read: everything is unknown"
             return
         tiling, count = self._tiling, self._tiling.count
         committed, used, free = (np.zeros(count, dtype=np.int64) for _ in range(3))
@@ -174,5 +172,5 @@ def _info(reading: GenerationalReading) -> str:
     ]
     text = ", ".join(said) + f"; {reading.collections:,} collections so far"
     if reading.collecting:
-        text += "; read while one was under way: objects were being moved"
+        text += "; read during a collection, while objects were being moved"
     return text

@@ -100,7 +100,7 @@ def tile_size_setting(extent_bytes: int, tile_bytes: int) -> tuple[Setting, tupl
     setting = Setting(
         id=TILE_SIZE,
         name="Tile size",
-        about="How much of the heap a tile stands for; another size gives all tiles new names and no history",
+        about="Bytes of the heap per tile; a new size gives all tiles new names without history",
         kind=SettingKind.CHOICE,
         value=sizes.index(tile_bytes),
         minimum=0,

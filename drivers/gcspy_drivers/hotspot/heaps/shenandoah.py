@@ -98,8 +98,7 @@ class ShenandoahReader:
             or max(self._offsets) + _WORD > self._size
         ):
             raise TargetError(
-                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes at {self._low:#x}: it is starting, or no "
-                "Shenandoah that can be read"
+                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes at {self._low:#x}: it is starting, or its Shenandoah is not supported"
             )
         self._states = _states(tables)
         pointers = memory.read(heap + regions, _WORD)

@@ -74,12 +74,10 @@ class ShenandoahView:
             tile_title="Region ",
             unused_text="not committed",
             main=True,
-            description="Regions of Shenandoah in order of address; a line joins those of a humongous object. "
+            description="Regions of Shenandoah by address; a line joins the regions of a humongous object. "
             "Not available: live bytes, ages and the generation of a region, which no version exports; it has no cards",
         )
-        self._committed = add_bytes(
-            self._space, "Committed", 2, "Bytes of the tile that have memory"
-        )
+        self._committed = add_bytes(self._space, "Committed", 2, "Committed bytes of the tile")
         self._used = add_bytes(
             self._space,
             "Used",
@@ -91,7 +89,7 @@ class ShenandoahView:
             self._space,
             "State",
             (*_NAMES, "mixed"),
-            "What the region is for; of several that of most of them, or mixed",
+            "Role of the region; for several regions that of most of them, or mixed",
             order=0,
             zero=RegionState.EMPTY_COMMITTED,
             paint_style=PaintStyle.ZERO,
@@ -174,7 +172,7 @@ class ShenandoahView:
         )
         space.info = f"{len(reading.state)} regions of {reading.grain >> 10:,} KiB: {said}"
         if unknown.any():
-            space.info += f"; {int(np.count_nonzero(~reading.known))} changed each time while they were read, and are unknown"
+            space.info += f"; {int(np.count_nonzero(~reading.known))} changed during each read and are unknown"
 
     def _cut_to(self, tile_bytes: int) -> RegionTiles:
         return RegionTiles(

@@ -58,13 +58,13 @@ def add_cards(space: ServerSpace, order: int) -> CardStreams:
     dirty = stream(
         "Dirty cards",
         order,
-        "Cards in which a reference was stored that no collection has looked at yet",
+        "Cards with a stored reference that no collection has examined yet",
         everything,
     )
     other = stream(
         "Other cards",
         order + 1,
-        "Cards that are neither clean nor dirty, such as those already looked at",
+        "Cards that are neither clean nor dirty, such as those already examined",
         everything,
     )
     return CardStreams(everything, dirty, other)

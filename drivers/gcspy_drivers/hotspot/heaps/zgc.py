@@ -116,8 +116,8 @@ class ZReader:
             or not self._map
         ):
             raise TargetError(
-                f"process {memory.process.pid}: a table of {self._granules} granules at {self._map:#x}, pages told in {self._size} bytes: "
-                "it is starting, or no ZGC that can be read"
+                f"process {memory.process.pid}: a table of {self._granules} granules at {self._map:#x}, pages described in {self._size} bytes: "
+                "it is starting, or its ZGC is not supported"
             )
 
     @property

@@ -68,16 +68,16 @@ class ZView:
             tile_title="Page ",
             main=True,
             description="Pages of ZGC in order of their offset in the heap. "
-            f"Not available, as this version does not export them: {', '.join(missing)}. There is no card table that is exported"
+            f"Not available, as this version does not export them: {', '.join(missing)}. No card table is exported"
             + (
                 ""
                 if self._reader.tells_used
-                else ". Pages that were given back may still be among them: this version does not tell"
+                else ". Freed pages may still be included: this version does not mark them"
             ),
         )
         self._size = self._bytes("Size", 3, "Bytes of the page")
         self._kind = self._enum(
-            "Type", 1, PAGE_KINDS, "Small pages have small objects; a large one has one object"
+            "Type", 1, PAGE_KINDS, "Small pages hold small objects; a large page holds one object"
         )
         self._used = (
             self._bytes(
@@ -88,7 +88,7 @@ class ZView:
         )
         self._sequence = (
             self._number(
-                "Made in collection", 4, "Number of the collection in which it was taken into use"
+                "Made in collection", 4, "Number of the collection in which the page was allocated"
             )
             if self._reader.tells_sequence
             else None
@@ -99,7 +99,7 @@ class ZView:
                 "Generation", 2, ("young", "old"), "The page's generation"
             )
             self._age = self._number(
-                "Age", 5, f"Collections that its objects have survived; {OLD_AGE}: it is old"
+                "Age", 5, f"Collections survived by its objects; {OLD_AGE}: old generation"
             )
 
     @property
@@ -180,9 +180,7 @@ class ZView:
         said = ", ".join(f"{count} {name}" for count, name in zip(counts, PAGE_KINDS, strict=True))
         space.info = f"{len(reading.base)} pages of {int(reading.size.sum()):,} bytes: {said}"
         if reading.unsure:
-            space.info += (
-                f"; {reading.unsure} more changed each time while they were read, and are not shown"
-            )
+            space.info += f"; {reading.unsure} more changed during each read and are not shown"
 
     def _pools(self, reading: ZReading | None) -> list[Pool]:
         pools = []

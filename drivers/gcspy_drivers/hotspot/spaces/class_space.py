@@ -38,7 +38,9 @@ _COLUMNS: Final = (
     DetailColumn(name="Class", kind=ColumnKind.TEXT),
     DetailColumn(name="Objects", about="Objects of the class, reachable or not"),
     DetailColumn(
-        name="Bytes", kind=ColumnKind.BYTES, about="Their own bytes, without what they refer to"
+        name="Bytes",
+        kind=ColumnKind.BYTES,
+        about="Their own bytes, without the objects they refer to",
     ),
 )
 
@@ -67,7 +69,7 @@ class ClassSpace:
         self.bytes = add_bytes(
             self.space,
             "Bytes",
-            "Bytes of the objects themselves, without what they refer to",
+            "Bytes of the objects themselves, without the objects they refer to",
             order=0,
         )
         self.objects = add_count(self.space, "Objects", "Objects of the class", order=1)
@@ -173,7 +175,7 @@ class ClassTable:
             if tile < len(self.torn) and self.torn[tile]:
                 if first == last:
                     return None
-                note = "some of the tile could not be walked and is not counted"
+                note = "part of the tile could not be walked and is not counted"
         return _ranked(self.number[rows], self.count[rows], self.size[rows], self.names, most, note)
 
 

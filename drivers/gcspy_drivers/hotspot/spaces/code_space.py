@@ -41,9 +41,9 @@ class CodeSpace:
             driver="hotspot",
             tile_title="Tile ",
             unused_text="reserved, not committed",
-            description="Compiled methods and stubs by address; a line stands where a code heap begins",
+            description="Compiled methods and stubs by address; a line marks the start of each code heap",
         )
-        self.committed = add_bytes(self.space, "Committed", 2, "Bytes of the tile that have memory")
+        self.committed = add_bytes(self.space, "Committed", 2, "Committed bytes of the tile")
         self.used = add_bytes(
             self.space,
             "Used",
@@ -55,7 +55,7 @@ class CodeSpace:
             self.space,
             "Given back",
             1,
-            "Bytes of blocks that were given back, between those in use",
+            "Bytes of freed blocks between used ones",
         )
 
     def fill(self, heaps: list[CodeHeapReading]) -> None:
@@ -87,7 +87,7 @@ class CodeSpace:
             f"{len(heaps)} code heaps with {blocks:,} blocks; {_used(heaps):,} bytes in use"
         )
         if unknown.any():
-            space.info += "; what changed each time while it was read is unknown"
+            space.info += "; values that changed during each read are unknown"
 
 
 def code_pool(heaps: list[CodeHeapReading]) -> Pool:

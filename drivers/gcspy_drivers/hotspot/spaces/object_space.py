@@ -28,12 +28,12 @@ __all__ = ["AgeSpace", "ObjectSpace", "ReferenceSpace"]
 
 _U4_MAX: Final = (1 << 32) - 1
 _BYTES: Final = (
-    ("Instance bytes", SUM.INSTANCE_BYTES, "Bytes of objects that are no arrays"),
+    ("Instance bytes", SUM.INSTANCE_BYTES, "Bytes of objects that are not arrays"),
     ("Array bytes", SUM.ARRAY_BYTES, "Bytes of arrays"),
     (
         "Free bytes",
         SUM.FREE,
-        "Bytes that the VM filled up so that the heap can be walked, and of threads' buffers that are not used yet",
+        "Filler that keeps the heap walkable, and unused bytes of thread-local buffers",
     ),
 )
 
@@ -69,9 +69,9 @@ class ObjectSpace:
             unused_text="no objects, as nothing is allocated there",
             description="The objects in the heap, "
             + (
-                "but for those that the last completed marking found dead"
+                "except those found dead by the last completed marking"
                 if marks
-                else f"reachable or not; which are alive is not told{why_no_marks and ': '}{why_no_marks}"
+                else f"reachable or not; liveness is not available{why_no_marks and ': '}{why_no_marks}"
             ),
             details=(TYPES,),
         )
@@ -89,8 +89,7 @@ class ObjectSpace:
                         self.space,
                         "Live objects",
                         6,
-                        "Objects that the last completed marking found alive; what was allocated since it began is not among them. "
-                        "Unknown where it did not look, as everywhere before the first one",
+                        "Objects found alive by the last completed marking, without objects allocated since it began. Unknown where it did not mark, and everywhere before the first marking",
                     ),
                     SUM.MARKED,
                 ),
@@ -103,7 +102,7 @@ class ObjectSpace:
                         self.space,
                         "Dead bytes",
                         8,
-                        "Bytes of old objects that the last completed marking found dead",
+                        "Bytes of old objects found dead by the last completed marking",
                     ),
                     SUM.DEAD,
                 ),
@@ -112,7 +111,7 @@ class ObjectSpace:
             self.space,
             "Top class",
             classes.space,
-            "The class with most bytes of the objects that begin in the tile, as the number of its tile in the space Classes",
+            "Class with the most bytes of objects that begin in the tile, as the number of its tile in the space Classes",
             order=5,
         )
 
@@ -155,8 +154,7 @@ class ReferenceSpace:
             driver="hotspot",
             tile_title="Tile ",
             unused_text="no objects, as nothing is allocated there",
-            description="References in objects, in arrays and in static fields, by the tile that they are in. Not among them: what weak, soft, phantom "
-            "and final references refer to, and what is on stacks, those of virtual threads too",
+            description="References in objects, in arrays and in static fields, by tile. Not included: referents of weak, soft, phantom and final references, and stacks, including those of virtual threads",
         )
         for column, name, description in (
             (REFERENCE.WITHIN, "Within", "References in the tile to objects of the same tile"),
@@ -165,12 +163,12 @@ class ReferenceSpace:
             (
                 REFERENCE.OLD_TO_YOUNG,
                 "Old to young",
-                "References in the tile, where it is old, to young objects: what a young collection needs to know",
+                "References from old objects in the tile to young objects: the roots of a young collection",
             ),
             (
                 REFERENCE.YOUNG_TO_OLD,
                 "Young to old",
-                "References in the tile, where it is young, to old objects",
+                "References from young objects in the tile to old objects",
             ),
         ):
             _number(self.space, name, int(column), description)
@@ -208,13 +206,13 @@ class AgeSpace:
         names = [f"age {age}" for age in range(AGES - 1)]
         self.space = server.add_space(
             "Survivors by age",
-            names=StringNames([*names, "age not told"]),
+            names=StringNames([*names, "age unknown"]),
             driver="hotspot",
             tile_title="",
-            description="Objects in survivor spaces or regions by the age in their headers. Of what is locked, the header may be elsewhere: its age is not told",
+            description="Objects in survivor spaces or regions by the age in their headers. The header of a locked object may be displaced: its age is then unknown",
         )
         for order, (name, suffix, description) in enumerate(
-            (("Bytes", " bytes", "Bytes of these objects"), ("Objects", "", "How many they are"))
+            (("Bytes", " bytes", "Bytes of these objects"), ("Objects", "", "Number of objects"))
         ):
             add_amount(self.space, name, description, order=order, suffix=suffix)
 
@@ -270,13 +268,11 @@ def _info(found: HeapObjects) -> str:
     if dead:
         text += f"; {dead:,} bytes were found dead by the last completed marking"
     if found.layout.epoch.marks and not found.marked.any():
-        text += "; no marking has completed that tells which are alive"
+        text += "; no completed marking shows which are alive"
     if found.unknown_bytes:
-        text += f"; {found.unknown_bytes:,} bytes could not be walked, as they were not in order at that moment"
+        text += f"; {found.unknown_bytes:,} bytes could not be walked because they were inconsistent at that moment"
     if found.kept:
-        text += (
-            f"; {found.kept:,} bytes of old objects were not read again, as nothing was moved there"
-        )
+        text += f"; {found.kept:,} bytes of old objects were not read again because nothing was moved there"
     if found.collections:
         text += f"; {found.collections} collections happened while it was walked"
     return text

@@ -34,9 +34,7 @@ _YOUNG_AND_FULL: Final = 2
 _WALKED: Final = ("Serial", "Parallel", "G1", "Epsilon")
 """Collectors whose heaps stay in order between collections."""
 
-_WHY_NO_MARKS: Final = {
-    "G1": "only 11 and 17 keep the marks of a completed marking, where they are known"
-}
+_WHY_NO_MARKS: Final = {"G1": "only Java 11 and 17 keep readable marks of a completed marking"}
 
 
 class ObjectView:

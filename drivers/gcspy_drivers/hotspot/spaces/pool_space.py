@@ -50,14 +50,12 @@ class PoolSpace:
             names=StringNames(list(names)),
             driver="hotspot",
             tile_title="Pool ",
-            description="Parts of the VM's memory by purpose, of the heap and beside it",
+            description="Memory pools of the VM, inside and outside the heap",
         )
 
         add_bytes(self.space, "Used", "Bytes in use", order=0)
-        committed = add_bytes(
-            self.space, "Committed", "Bytes that the VM may use without asking the system", order=1
-        )
-        about = "Bytes that it may ever have; unknown where there is no bound"
+        committed = add_bytes(self.space, "Committed", "Bytes committed by the system", order=1)
+        about = "Maximum size in bytes; unknown if there is no limit"
         add_bytes(self.space, "Most", about, order=2)
         about = "Bytes in use, in percent of those committed"
         add_bytes(self.space, "Filled", about, order=3, of=committed)

@@ -81,7 +81,7 @@ def read_flags(memory: Memory, tables: Tables) -> Flags:
         or max(name, addr) > stride - 8
     ):
         raise TargetError(
-            f"process {memory.process.pid}: {count} flags of {stride} bytes at {first:#x}: it is starting, or no HotSpot that can be read"
+            f"process {memory.process.pid}: {count} flags of {stride} bytes at {first:#x}: it is starting, or it is not a supported HotSpot"
         )
     entries = np.frombuffer(memory.read(first, count * stride), dtype=np.uint8).reshape(
         count, stride

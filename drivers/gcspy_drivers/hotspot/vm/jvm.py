@@ -64,7 +64,7 @@ class Jvm:
             None,
         )
         if path is None:
-            raise Unsupported("it is no JVM", found=process.name, known="HotSpot 8 to 25")
+            raise Unsupported("it is not a JVM", found=process.name, known="HotSpot 8 to 25")
         self.process = process
         self.memory = Memory(process)
         self.maps = LiveMaps(process, maps)
@@ -125,7 +125,7 @@ class Jvm:
         found = int.from_bytes(self.memory.read(place, 8), "little")
         if not found:
             raise TargetError(
-                f"process {self.process.pid}: its heap is not there yet: the JVM is starting, try again"
+                f"process {self.process.pid}: it has no heap yet: the JVM is starting, try again"
             )
         return found
 
@@ -159,7 +159,7 @@ class Jvm:
         if self.collector not in COLLECTORS:
             raise Unsupported(
                 f"the heap of this collector cannot be read in Java {self.release}",
-                found=self.collector or "a collector that is not known",
+                found=self.collector or "an unknown collector",
                 known=", ".join(COLLECTORS),
             )
 

@@ -277,13 +277,13 @@ class _Reader:
         symbol = self._image.exported(name)
         if symbol is None:
             raise TargetError(
-                f"{self._image.path} does not export {name}: it is no HotSpot, or was built without the tables for debuggers"
+                f"{self._image.path} does not export {name}: it is not HotSpot, or was built without the tables for debuggers"
             )
         return int.from_bytes(self._memory.read(symbol, 8), "little")
 
     def _damaged(self, what: str) -> TargetError:
         return TargetError(
-            f"process {self._memory.process.pid}: {what}: it is starting, or no HotSpot that can be read"
+            f"process {self._memory.process.pid}: {what}: it is starting, or it is not a supported HotSpot"
         )
 
 

@@ -100,7 +100,7 @@ def test_an_empty_table_is_no_chart_and_a_strange_one_is_refused(kind: str) -> N
         (None,) * 11,
         ("a", "b", "c", "d", "e", "f", "g"),
     ):
-        with pytest.raises(RemoteProtocolError, match="the table that was told is none of"):
+        with pytest.raises(RemoteProtocolError, match="the table is not one of"):
             chart_of(kind, DetailTable(columns=(DetailColumn(name="?"),) * len(row), rows=(row,)))
 
 

@@ -244,7 +244,7 @@ def test_of_a_session_beyond_the_budgets_the_latest_is_kept(disk_bytes: int) -> 
         assert status.disk_bytes <= disk_bytes
         assert 1 < status.first < status.last == 1500
         assert shift.timeline.first == status.first
-        with pytest.raises(RecordingError, match="is not kept: there are"):
+        with pytest.raises(RecordingError, match="is not stored: stored are events"):
             shift.at(status.first - 1)
         for number in (
             status.first,

@@ -126,7 +126,7 @@ def test_events_are_matched_by_number_by_kind_and_by_clock(
         bar.by.setCurrentIndex(list(EventMatching).index(matching))
         assert window.compare.settle()
         if matching is EventMatching.PROGRAM:
-            assert "tell a clock of the program's" in beside(window).pane.why_not, (
+            assert "report the same program clock's" in beside(window).pane.why_not, (
                 "this program has none"
             )
         else:
@@ -146,7 +146,7 @@ def test_where_no_event_belongs_to_the_one_that_is_shown_it_is_said(
     window = watched.window
     open_beside(watched, wait, saved)
     watched.happen(2)
-    wait(lambda: "B has no event that belongs to event" in beside(window).pane.why_not)
+    wait(lambda: "B has no event that matches event" in beside(window).pane.why_not)
     assert f"it has events 1 to {EVENTS}" in beside(window).pane.why_not
     go(watched, wait, 4)
     wait(lambda: not beside(window).pane.why_not)

@@ -555,7 +555,7 @@ def test_the_series_that_are_written_are_what_the_tiles_held(
     window = opened(watched, wait)
     track, export = window.history.panel.first, window.history.menus.export
     export.series(tmp_path / "none.csv")
-    assert "no tiles are chosen" in window.history.panel.said.text()
+    assert "no tiles are selected" in window.history.panel.said.text()
     names = window.session.live.spaces[1].names
     track.add_brush(names.key(10), names.key(19))
     track.add_brush(names.key(100), names.key(100))

@@ -188,7 +188,7 @@ def test_the_mode_is_chosen_in_the_window_which_says_it_once_it_applies(
         assert chip.text() == "passive", "it is chosen, and no event was read so"
         costly.events(1, apart=60 * SEC)
         wait(lambda: chip.text() == "stopped")
-        assert "held while memory is read" in chip.toolTip()
+        assert "stopped while memory is read" in chip.toolTip()
         assert panel.mode.itemText(1).startswith("stopped: held while it is read, took ")
         # by hand, and back
         panel.mode.activated.emit(0)

@@ -104,7 +104,7 @@ def test_an_object_is_found_followed_through_its_moves_and_shown_where_it_lies(
 ) -> None:
     part, panel = window.objects, window.objects.panel
     window.actions_table.run("objects.find")
-    assert "Say what is sought" in panel.said
+    assert "Type a search" in panel.said
     go_to(window, wait, "GC start")
     panel.text.setFocus()
     QTest.keyClicks(panel.text, "type:Promote$Tree[] size:272")

@@ -146,7 +146,7 @@ def test_what_grew_is_told_since_the_first_event_and_since_a(
 ) -> None:
     panel = window.types.growth
     window.docks.show("growth")
-    wait(lambda: "earlier event itself" in panel.said)
+    wait(lambda: "not later than the earlier one" in panel.said)
     for event in range(2, 5):
         typed.happen()
         wait(partial(seen, window, event))

@@ -124,8 +124,8 @@ def test_what_is_wrong_is_told_at_its_place_and_cannot_be_added(two: Two) -> Non
     dialog.formula.setText("Used / Size")
     for least, greatest, words in (
         ("x", "", "no number"),
-        ("2", "1", "to a greater"),
-        ("nan", "1", "to a greater"),
+        ("2", "1", "smaller than its end"),
+        ("nan", "1", "smaller than its end"),
     ):
         dialog.least.setText(least)
         dialog.greatest.setText(greatest)

@@ -168,7 +168,7 @@ def test_what_is_wrong_is_underlined_where_it_stands_and_cannot_be_added(watched
     assert panel._checked.offset == len("sum(Used) > ")
     assert not panel.add.isEnabled()
     panel.condition.setText("sum(Freed) > 3")
-    assert panel.said.text().startswith("waits until there is one")
+    assert panel.said.text().startswith("inactive")
     assert panel.said.property("tone") == "warning"
     assert panel.add.isEnabled(), "the server waits for what is not there yet"
     panel.condition.setText("sum(Used) >= 0")
