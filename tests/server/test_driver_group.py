@@ -153,7 +153,7 @@ def test_a_fault_discards_the_event_and_is_told_in_it(
 def test_a_driver_that_fails_again_and_again_is_given_up_and_the_session_ends_with_it() -> None:
     driver = Made(raises)
     group, server, events = session(driver)
-    with pytest.raises(DriverError, match=r"driver d0 \(package 1\) was given up: .*boom"):
+    with pytest.raises(DriverError, match=r"driver d0 \(package 1\) was stopped: .*boom"):
         run_driver(group, server, 1000, threading.Event())
     assert len(events) == MOST_FAULTS
     assert server._core.flow.ended

@@ -80,11 +80,11 @@ def test_a_setting_that_contradicts_itself_is_refused(setting: Setting, about: s
 def test_a_number_is_used_once_and_unknown_ones_are_refused() -> None:
     table = SettingTable()
     table.add(a_level())
-    with pytest.raises(LocalProtocolError, match="taken"):
+    with pytest.raises(LocalProtocolError, match="already used"):
         table.add(a_level())
-    with pytest.raises(LocalProtocolError, match="none such"):
+    with pytest.raises(LocalProtocolError, match="does not exist"):
         table.set(7, 1)
-    with pytest.raises(LocalProtocolError, match="none such"):
+    with pytest.raises(LocalProtocolError, match="does not exist"):
         table.take(7)
     with pytest.raises(LocalProtocolError, match="from 1 to 3"):
         table.set(1, 4)

@@ -108,7 +108,7 @@ def test_tiles_named_by_texts_are_filled_by_number() -> None:
 
 def test_a_space_of_another_server_cannot_be_removed() -> None:
     space = server().add_space("s", names=UniformNames(0, 16, 1))
-    with pytest.raises(LocalProtocolError, match="not belong to this server's"):
+    with pytest.raises(LocalProtocolError, match="not belong to this server"):
         server().remove_space(space)
 
 

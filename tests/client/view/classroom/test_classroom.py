@@ -72,7 +72,7 @@ def test_a_pupil_goes_to_the_event_that_the_teacher_shows_and_live_again(
     wait(lambda: pupil.session.is_live)
     # An event before the pupil came is not there; it is said, and nothing else happens.
     teacher.navigator.go_to(2)
-    wait(lambda: "before this window came" in pupil.announcer.text)
+    wait(lambda: "older than this connection" in pupil.announcer.text)
     assert pupil.session.is_live
 
 
