@@ -19,14 +19,16 @@ __all__ = [
     "class_options",
     "file_argument",
     "files_argument",
+    "DriverCommand",
     "driver_option",
     "driver_options",
+    "driver_values_of",
     "inject_option",
+    "loads_stub",
     "needs_token",
     "new_file_option",
     "read_token",
     "reconnect_option",
-    "refuse_both",
     "mode_option",
     "sampling_options",
     "theme_option",
@@ -154,10 +156,8 @@ mode_option = click.option(
     "--rung",
     "mode",
     cls=_RenamedOption,
-    type=click.Choice(["passive", "stopped"]),
-    default="passive",
-    show_default=True,
-    help="passive: read memory while the program runs, and show values that change during the read as unknown. stopped: stop all threads while memory is copied.",
+    metavar="MODE",
+    help="Same as --option mode=MODE. passive: read memory while the program runs, and show values that change during the read as unknown. stopped: stop all threads while memory is copied. [default: passive]",
 )
 
 
@@ -179,7 +179,7 @@ def driver_options(function: F) -> F:
         "driver_values",
         multiple=True,
         metavar="[DRIVER.]NAME=VALUE",
-        help="Set a driver option. Repeatable. `gcspy drivers NAME` lists the options.",
+        help="Set a driver option. Repeatable. The driver options are listed below, and by `gcspy drivers NAME`.",
     )
     share = click.option(
         "--share-events",
@@ -191,19 +191,53 @@ def driver_options(function: F) -> F:
 
 inject_option = click.option(
     "--inject",
-    type=click.Choice(["auto", "agent", "remote-exec", "gdb"]),
-    help="Load a stub into the process, for exact events. agent: load a small library into a JVM; remote-exec: run a file in Python 3.14 or later; gdb: stop Python briefly with a debugger and run the file; auto: agent or remote-exec if possible, otherwise no stub.",
+    metavar="WAY",
+    help="Load a stub into the process, for exact events. Same as --option inject=WAY. agent: load a small library into a JVM; remote-exec: run a file in Python 3.14 or later; gdb: stop Python briefly with a debugger and run the file; auto: agent or remote-exec if possible, otherwise no stub.",
 )
 
 
-def refuse_both(inject: str | None, mode: str) -> None:
-    """Refuse `--inject` and `--mode stopped` together: with a stub the program waits by itself.
+def driver_values_of(
+    given: tuple[str, ...], *, inject: str | None = None, mode: str | None = None
+) -> tuple[str, ...]:
+    """Return the values of drivers' options, with those of which a command has a short form.
 
     Raises:
-        click.UsageError: Both were given.
+        click.UsageError: `--inject` and `--mode stopped` together: with a stub the program waits by itself.
     """
-    if inject and mode != "passive":
+    if inject and mode == "stopped":
         raise click.UsageError("--mode stopped is for programs without a stub: omit --inject")
+    short = (("inject", inject), ("mode", mode))
+    return (*given, *(f"{name}={value}" for name, value in short if value))
+
+
+def loads_stub(values: tuple[str, ...]) -> bool:
+    """Return whether values of drivers' options ask for a stub to be loaded into the process."""
+    return any(
+        name.rpartition(".")[2] == "inject" and bool(value)
+        for name, _, value in (one.partition("=") for one in values)
+    )
+
+
+class DriverCommand(click.Command):
+    """A command that takes `--option`: its help lists the options that installed drivers announce."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, and then those of drivers."""
+        super().format_options(ctx, formatter)
+        from gcspy_server.driver_options import announced_options  # it reads what is installed
+
+        rows: list[tuple[str, str]] = []
+        for driver, options in announced_options().items():
+            if isinstance(options, str):
+                rows.append((driver, options))
+                continue
+            rows += [
+                (f"{driver}.{one.name}={one.default}", f"{one.about} {one.bounds_text}")
+                for one in options
+            ]
+        if rows:
+            with formatter.section("Driver options, set with --option"):
+                formatter.write_dl(rows)
 
 
 theme_option = click.option(

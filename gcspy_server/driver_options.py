@@ -1,17 +1,32 @@
 """`DriverOption`: what a driver lets the user choose, declared so that it can be listed, checked and shown.
 
-Knows names, types and bounds; does not know what any option does.
+Knows names, types and bounds; does not know what any option does. Without numpy, as help lists options.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError, LocalProtocolError
-from gcspy_protocol.settings import Setting, SettingKind
 
-__all__ = ["DriverOption", "OptionValue", "named_values", "values_for"]
+if TYPE_CHECKING:
+    from gcspy_protocol.settings import Setting
+
+__all__ = [
+    "OPTIONS_GROUP",
+    "DriverOption",
+    "OptionValue",
+    "announced_options",
+    "named_values",
+    "values_for",
+]
+
+OPTIONS_GROUP = "gcspy.driver_options"
+"""Where an installed package announces the options of its drivers, so that help can list them: the driver's name to a tuple in a
+module that imports nothing but this one."""
 
 OptionValue = bool | int | float | str
 
@@ -52,6 +67,8 @@ class DriverOption:
         Raises:
             LocalProtocolError: A setting cannot have its values.
         """
+        from gcspy_protocol.settings import Setting, SettingKind  # numpy comes with it
+
         names = self._names
         if names:
             return Setting(
@@ -94,6 +111,12 @@ class DriverOption:
         return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
     @property
+    def bounds_text(self) -> str:
+        """What it may be, and whether it may change, as a sentence."""
+        live = "; can be changed while the process is monitored" if self.live else ""
+        return f"Values: {self.bounds}{live}."
+
+    @property
     def bounds(self) -> str:
         """What it may be, in words."""
         if isinstance(self.default, bool):
@@ -130,6 +153,26 @@ class DriverOption:
         least = self.minimum if self.minimum is not None else float("-inf")
         most = self.maximum if self.maximum is not None else float("inf")
         return number if least <= number <= most else None  # NaN is neither
+
+
+def announced_options() -> dict[str, tuple[DriverOption, ...] | str]:
+    """Return the options that installed packages announce, by driver; the drivers themselves are not imported.
+
+    Returns:
+        Of each driver that announces any its options, or a text that says why they cannot be read.
+    """
+    found: dict[str, tuple[DriverOption, ...] | str] = {}
+    for entry in sorted(entry_points(group=OPTIONS_GROUP), key=lambda one: one.name):
+        try:
+            options = entry.load()
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+            found[entry.name] = f"cannot be read: {type(error).__name__}: {error}"
+            continue
+        if isinstance(options, tuple) and all(isinstance(one, DriverOption) for one in options):
+            found[entry.name] = options
+        else:
+            found[entry.name] = f"cannot be read: {entry.value} is no tuple of DriverOption"
+    return found
 
 
 def named_values(texts: Iterable[str]) -> dict[str, str]:

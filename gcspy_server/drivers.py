@@ -67,7 +67,7 @@ class Recognition:
         version: Its version, as far as it was found.
         detail: More for a human: the executable, say.
         program: What runs in it, where the command line does not tell it well: a main class, say. May be empty.
-        modes: In which ways it can be watched, as `AttachOptions.mode` names them; none: the driver does not say it.
+        modes: In which ways it can be watched, as its option ``mode`` names them; none: the driver does not say it.
         supported: Whether `Driver.attach` may be tried.
         why_not: When not, the reason, for a human.
         specificity: How specific it is: see `Specificity`; between those numbers a driver may choose its own.
@@ -92,9 +92,7 @@ class AttachOptions:
         clock_hz: Events of the clock a second.
         level: How much is gathered at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 fields with references.
         stub_fd: A connected socket whose other end a stub in the target has or will have; taken over. None: none.
-        values: Value of each option that the driver declares.
-        inject: How a stub is brought into a target that has none: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
-        mode: ``stopped``: hold the target while it is read; ``passive``: do not; to begin with, where the driver can change it.
+        values: Value of each option that the driver declares; of one that is not there, the default.
     """
 
     tiles: int = 65536
@@ -102,13 +100,10 @@ class AttachOptions:
     level: int = 2
     stub_fd: int | None = None
     values: Mapping[str, OptionValue] = field(default_factory=dict)
-    inject: str = ""
-    mode: str = "passive"
 
-    @property
-    def cooperates(self) -> bool:
-        """Whether the target is to be watched through a stub."""
-        return self.stub_fd is not None or bool(self.inject)
+    def text(self, name: str) -> str:
+        """Return the value of an option of texts; empty: it was not set."""
+        return str(self.values.get(name, ""))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -240,7 +235,10 @@ class Driver(ABC):
     """Whether its targets can have a stub, which talks to it through `AttachOptions.stub_fd`."""
 
     declared_options: ClassVar[tuple[DriverOption, ...]] = ()
-    """What the user may choose when it attaches; the values are in `AttachOptions.values`."""
+    """What the user may choose when it attaches; the values are in `AttachOptions.values`.
+
+    Help shows those that the package announces as well, in the group `gcspy_server.driver_options.OPTIONS_GROUP`.
+    """
 
     startable: ClassVar[str] = ""
     """What `command_line` starts, for messages: ``java with its arguments``; empty: nothing."""

@@ -42,7 +42,7 @@ def hold(pid: int, level: int, events: int) -> tuple[list[float], list[float], l
     held: list[float] = []
     whole: list[float] = []
     let_go: list[int] = []
-    driver = HotSpotDriver.attach(pid, AttachOptions(level=level, inject="agent"))
+    driver = HotSpotDriver.attach(pid, AttachOptions(level=level, values={"inject": "agent"}))
     try:
         if not isinstance(driver, CooperativeHotSpotDriver):
             raise NoJava("it was attached to without the agent")

@@ -17,12 +17,14 @@ from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import (
     CONDITION,
+    DriverCommand,
     class_options,
     driver_options,
+    driver_values_of,
     inject_option,
+    loads_stub,
     mode_option,
     read_token,
-    refuse_both,
     sampling_options,
     theme_option,
     token_option,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command()
+@click.command(cls=DriverCommand)
 @click.argument("pid", type=click.IntRange(1))
 @click.option(
     "--no-window",
@@ -80,7 +82,7 @@ def command(
     tiles: int,
     level: int,
     budget: int,
-    mode: str,
+    mode: str | None,
     token_file: Path | None,
     theme: str | None,
     person: str,
@@ -89,10 +91,10 @@ def command(
     """Attach to the running process PID and show its heap.
 
     The process needs no preparation. By default it is never stopped and nothing is loaded into it;
-    --inject and --mode stopped change that. `gcspy drivers` lists what each driver lets you choose. Attaching needs the same permissions as a debugger.
+    --inject and --mode stopped change that. Attaching needs the same permissions as a debugger.
     The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
     """
-    refuse_both(inject, mode)
+    values = driver_values_of(driver_values, inject=inject, mode=mode)
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)
@@ -110,13 +112,11 @@ def command(
             clock_hz=clock_hz,
             linger=not no_window,
             triggers=triggers,
-            inject=inject or "",
             drivers=drivers,
             share_events=share_events,
-            values=driver_values,
-            mode=mode,
+            values=values,
             longest_hold_secs=LONGEST_HOLD_SECS
-            if no_window and inject
+            if no_window and loads_stub(values)
             else None,  # sampling may be held as long as one likes
         )
         if no_window:
@@ -144,7 +144,7 @@ def _serve(options: ServingOptions) -> int:
         say(
             f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
         )
-        if options.inject and server.mode is not Mode.COOPERATIVE:
+        if loads_stub(options.values) and server.mode is not Mode.COOPERATIVE:
             say(f"gcspy: {server.general_info}")
         say_addresses(listening.addresses)
 

@@ -72,12 +72,23 @@ class _Check:
     def _run(self) -> None:
         from gcspy.connection.target import attach_group
         from gcspy_server.api import AttachOptions
+        from gcspy_server.driver_options import announced_options
         from gcspy_server.hosting.recognition import DriverBench
 
         faults: list[str] = []
-        recognised = DriverBench(faults.append, (self._name,)).recognise(self._pid)
+        bench = DriverBench(faults.append, (self._name,))
+        recognised = bench.recognise(self._pid)
         if faults:
             raise DriverError(faults[0])
+        announced = announced_options().get(self._name)
+        if isinstance(announced, str):
+            raise DriverError(
+                f"driver {self._name}: the options that its package announces {announced}"
+            )
+        if announced is not None and announced != bench.load(self._name).declared_options:
+            raise DriverError(
+                f"driver {self._name}: the options that its package announces are not its declared_options"
+            )
         if not recognised:
             say(f"driver {self._name} does not recognise process {self._pid}")
         group = attach_group(self._pid, AttachOptions(), (self._name,))

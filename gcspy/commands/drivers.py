@@ -27,5 +27,4 @@ def command(name: str) -> None:
         for option in driver.options:
             default = repr(option.default) if option.default == "" else str(option.default)
             say(f"  --option {option.name}={default}: {option.about}")
-            live = "; can be changed while the process is monitored" if option.live else ""
-            say(f"      {option.bounds}{live}")
+            say(f"      {option.bounds_text}")

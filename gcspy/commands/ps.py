@@ -6,13 +6,15 @@ import json
 from dataclasses import asdict, dataclass
 
 import click
+from gcspy_protocol.text.visible import visible
 
 from gcspy.output.terminal import say
 
 __all__ = ["Row", "command", "rows"]
 
 
-_PIPE_COLUMNS = 500
+_OTHER_COLUMNS = 300
+"""Room for the columns of short texts, where the command lines are written whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +126,11 @@ def _print_table(found: list[Row]) -> None:
     table.add_column("DRIVERS", no_wrap=True)
     table.add_column("MODES", no_wrap=True)
     table.add_column("COMMAND OR REASON", overflow="ellipsis", no_wrap=True, ratio=1)
+    longest = 0
     for row in found:
         command = f"{row.program} ({row.detail})" if row.program else row.command
-        what = command if row.watchable else f"{row.why_not}: {row.command}"
+        what = visible(command if row.watchable else f"{row.why_not}: {row.command}")
+        longest = max(longest, len(what))
         table.add_row(
             str(row.pid),
             escape(row.user),
@@ -140,4 +144,5 @@ def _print_table(found: list[Row]) -> None:
         )
     # Into a pipe there is no width to fit: what is cut off there could not be searched for.
     console = Console(highlight=False)
-    (console if console.is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)).print(table)
+    whole = Console(highlight=False, width=longest + _OTHER_COLUMNS)
+    (console if console.is_terminal else whole).print(table)

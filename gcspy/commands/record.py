@@ -11,13 +11,14 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.connection.session import joinable
 from gcspy.options import (
+    DriverCommand,
     driver_options,
+    driver_values_of,
     inject_option,
     mode_option,
     needs_token,
     read_token,
     reconnect_option,
-    refuse_both,
     sampling_options,
     token_option,
     until_option,
@@ -30,7 +31,7 @@ from gcspy.recorder.named_recordings import names_recording
 __all__ = ["command"]
 
 
-@click.command()
+@click.command(cls=DriverCommand)
 @click.argument("source", metavar="ADDRESS|PID")
 @click.option(
     "-o",
@@ -102,7 +103,7 @@ def command(
     level: int,
     budget: int,
     inject: str | None,
-    mode: str,
+    mode: str | None,
     token_file: Path | None,
 ) -> None:
     """Record a session or a process to a file.
@@ -113,7 +114,6 @@ def command(
     """
     if split_size is not None and keep_last is not None:
         raise click.UsageError("--keep-last splits the recording itself: omit --split-size")
-    refuse_both(inject, mode)
     destination = Destination(
         path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync
     )
@@ -127,11 +127,9 @@ def command(
         tiles=tiles,
         level=level,
         budget=budget,
-        inject=inject or "",
         drivers=drivers,
         share_events=share_events,
-        values=driver_values,
-        mode=mode,
+        values=driver_values_of(driver_values, inject=inject, mode=mode),
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy_replay.file import WireTap

@@ -24,6 +24,7 @@ from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions, serve_ta
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.options import (
     CONDITION,
+    DriverCommand,
     driver_options,
     read_token,
     sampling_options,
@@ -44,7 +45,7 @@ _ENDING_SECS = 1.0
 """How long a program that could not begin may take to end."""
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=DriverCommand, context_settings={"allow_interspersed_args": False})
 @click.option("-m", "module", is_flag=True, help="Run PROGRAM as a module, like python -m.")
 @click.option("-c", "code", is_flag=True, help="Run PROGRAM as Python source text, like python -c.")
 @click.option(

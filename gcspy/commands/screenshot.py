@@ -13,6 +13,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.connection.session import joinable
 from gcspy.gui import has_display, require_gui
 from gcspy.options import (
+    DriverCommand,
     driver_options,
     needs_token,
     read_token,
@@ -44,7 +45,7 @@ def parse_size(text: str) -> tuple[int, int]:
     return size
 
 
-@click.command()
+@click.command(cls=DriverCommand)
 @click.argument("source", metavar="ADDRESS|PID|FILE")
 @click.option(
     "-o",

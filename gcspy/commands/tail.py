@@ -9,7 +9,9 @@ import click
 
 from gcspy.connection.session import joinable
 from gcspy.options import (
+    DriverCommand,
     driver_options,
+    driver_values_of,
     inject_option,
     needs_token,
     read_token,
@@ -23,7 +25,7 @@ from gcspy.recorder.named_recordings import names_recording
 __all__ = ["command"]
 
 
-@click.command()
+@click.command(cls=DriverCommand)
 @click.argument("sources", metavar="ADDRESS|PID|FILE", nargs=-1, required=True)
 @click.option(
     "--events", type=click.IntRange(1), default=None, metavar="N", help="Stop after N events."
@@ -82,10 +84,9 @@ def command(
         tiles=tiles,
         level=level,
         budget=budget,
-        inject=inject or "",
         drivers=drivers,
         share_events=share_events,
-        values=driver_values,
+        values=driver_values_of(driver_values, inject=inject),
     ) as place:
         # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
         from gcspy.connection.link import Link, connect

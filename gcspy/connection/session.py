@@ -14,6 +14,7 @@ from gcspy.exit_codes import ExitCode
 from gcspy.hosts.playback_host import LAST, PlayingOptions
 from gcspy.hosts.process_host import BUDGET, LONGEST_HOLD_SECS, ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
+from gcspy.options import loads_stub
 from gcspy.recorder.named_recordings import names_recording
 from gcspy_session.network.address import default_address
 
@@ -52,8 +53,6 @@ def joinable(
     tiles: int,
     level: int = 2,
     budget: int = BUDGET,
-    inject: str = "",
-    mode: str = "passive",
     drivers: tuple[str, ...] = (),
     share_events: bool = False,
     values: tuple[str, ...] = (),
@@ -70,8 +69,6 @@ def joinable(
         tiles: About how many tiles a space should have at most, for a sidecar.
         level: How much is gathered at each event, for a sidecar.
         budget: What watching may take of the target's time, in thousandths, for a sidecar.
-        inject: How a stub is brought into the target, by a sidecar; empty: not at all.
-        mode: Whether the target is held while it is read, for a sidecar.
         drivers: Names of the drivers, the leading one first, for a sidecar; none: the one that knows the target best.
         share_events: Each driver gathers at the exact events of the others, too, for a sidecar.
         values: Options of the drivers, ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``, for a sidecar.
@@ -103,13 +100,11 @@ def joinable(
         tiles=tiles,
         level=level,
         budget=budget,
-        inject=inject,
-        mode=mode,
         drivers=drivers,
         share_events=share_events,
         values=values,
         linger=True,
-        longest_hold_secs=LONGEST_HOLD_SECS if inject else None,
+        longest_hold_secs=LONGEST_HOLD_SECS if loads_stub(values) else None,
     )
     with start_sidecar(options) as sidecar:
         try:

@@ -89,7 +89,7 @@ def attach_group(
     try:
         for number, name in enumerate(names):
             # A stub talks to one driver.
-            mine = options if name == stub_user else replace(options, stub_fd=None, inject="")
+            mine = options if name == stub_user else replace(options, stub_fd=None)
             attaches = partial(_attach, pid, mine, name, given or {})
             chosen, driver, taken = threads[number].call(attaches) if threads else attaches()
             attached.append((chosen, _bench().package(chosen), driver))
@@ -192,11 +192,6 @@ def start_option_of(name: str) -> str:
     return option
 
 
-def _taken_names(taken: set[str]) -> set[str]:
-    """Return names of options without the drivers before them."""
-    return {name.rpartition(".")[2] for name in taken}
-
-
 def _stub_user(names: tuple[str, ...]) -> str | None:
     """Return the first of the named drivers that a stub can talk to; None: there is none."""
     return next((name for name in names if not name or _bench((name,)).load(name).has_stub), None)
@@ -236,13 +231,7 @@ def _attach(
         # with a remedy; and what was only starting at that look may be there by now.
         chosen = recognised[0].name if recognised else name
         values, taken = values_for(chosen, bench.load(chosen).declared_options, given)
-        told = replace(
-            options,
-            values=values,
-            inject=str(values["inject"]) if "inject" in _taken_names(taken) else options.inject,
-            mode=str(values["mode"]) if "mode" in _taken_names(taken) else options.mode,
-        )
-        return chosen, bench.attach(chosen, pid, told), taken
+        return chosen, bench.attach(chosen, pid, replace(options, values=values)), taken
     try:
         executable = os.readlink(f"/proc/{pid}/exe")
     except PermissionError as error:

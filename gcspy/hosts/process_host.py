@@ -40,8 +40,6 @@ class ServingOptions:
         linger: Go on serving what was gathered after the target ended.
         triggers: Conditions at which it pauses; they are looked at while clients are there.
         stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
-        inject: How a stub is brought into the target: ``auto``, ``agent``, ``remote-exec``, ``gdb``; empty: not at all.
-        mode: ``stopped``: hold the target while it is read; ``passive``: never.
         wait: Begin with the first client.
         longest_hold_secs: Longest single stop of the target; None: unlimited.
         drivers: Names of the drivers to watch with, the leading one first; none: the one that knows the target best.
@@ -59,8 +57,6 @@ class ServingOptions:
     linger: bool = False
     triggers: tuple[str, ...] = ()
     stub_fd: int | None = None
-    inject: str = ""
-    mode: str = "passive"
     wait: bool = False
     longest_hold_secs: float | None = None
     drivers: tuple[str, ...] = ()
@@ -98,8 +94,6 @@ def serve_target(
             clock_hz=options.clock_hz,
             level=options.level,
             stub_fd=options.stub_fd,
-            inject=options.inject,
-            mode=options.mode,
         ),
         options.drivers,
         share_events=options.share_events,

@@ -24,7 +24,7 @@ from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperation.stub_events import cause_of
 from gcspy_drivers.cpython.passive_driver import PassiveDriver
 from gcspy_drivers.cpython.target import Target
-from gcspy_drivers.kit.stubbed_driver import StubbedDriver
+from gcspy_drivers.kit.stubbed_driver import INJECT, StubbedDriver
 from gcspy_server.api import (
     AttachOptions,
     GatherRequest,
@@ -64,7 +64,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     @classmethod
     def bring_in(cls, target: Target, options: AttachOptions) -> socket.socket:
         """Have a running interpreter take a stub; see `inject.bring_in`."""
-        return bring_in(target, options.inject, secs=HELLO_SECS)
+        return bring_in(target, options.text(INJECT), secs=HELLO_SECS)
 
     def changes(self) -> str:
         """Return nothing: the stub announces collections."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 
+from gcspy_protocol.errors import Unsupported
+
 from gcspy_drivers.cpython.cooperation import bootstrap, stub
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
+from gcspy_drivers.cpython.options import OPTIONS
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
-from gcspy_server.api import AttachOptions, DriverOption, ProgramStart, Specificity
+from gcspy_server.api import AttachOptions, Mode, ProgramStart, Specificity
 
 __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
 
@@ -18,20 +21,7 @@ class CPythonDriver(PassiveDriver):
     """Watches one CPython process."""
 
     has_stub = True
-    declared_options = (
-        DriverOption(
-            name="inject",
-            default="",
-            about="How to load a stub into the process, for exact events. Empty: no stub.",
-            choices=("", "auto", "remote-exec", "gdb"),
-        ),
-        DriverOption(
-            name="mode",
-            default="passive",
-            about="passive: read while the program runs. stopped: stop all threads while pools are copied.",
-            choices=("passive", "stopped"),
-        ),
-    )
+    declared_options = OPTIONS
     startable = "a Python script, -m MODULE or -c CODE"
 
     @classmethod
@@ -53,4 +43,10 @@ class CPythonDriver(PassiveDriver):
         Raises:
             TargetError: The process cannot be watched so.
         """
+        if options.text("inject") and options.text("mode") == Mode.STOPPED.value:
+            raise Unsupported(
+                "a program with a stub waits by itself and cannot be stopped as well: omit inject or mode",
+                found="inject and mode=stopped",
+                known="one of them",
+            )
         return attach_exactly_or_else(CooperativeDriver, PassiveDriver, pid, options)

@@ -128,7 +128,7 @@ class PassiveDriver(SampledDriver):
         self._memory_space: MemorySpace | None = None
         self._map_due_nanos = 0
         self._objects = ObjectView(target, tiles=options.tiles)
-        self._stops = options.mode == Mode.STOPPED.value
+        self._stops = options.text("mode") == Mode.STOPPED.value
         self._held_reader: HeldReader | None = None
         self._counted = False  # whether objects were gathered at this event
 
@@ -159,7 +159,7 @@ class PassiveDriver(SampledDriver):
             TargetError: It is, and is not as its version should be; or it is to be held, and cannot be.
         """
         target = Target(pid)
-        if options.mode == Mode.STOPPED.value:
+        if options.text("mode") == Mode.STOPPED.value:
             try:
                 with held(target.process, longest_secs=LONGEST_HOLD_SECS):
                     pass

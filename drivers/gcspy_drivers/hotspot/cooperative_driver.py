@@ -24,7 +24,7 @@ from gcspy_drivers.hotspot.spaces.object_view import ObjectView
 from gcspy_drivers.hotspot.vm.collection_counts import Collections
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
 from gcspy_drivers.kit.sampled_driver import CLOCK
-from gcspy_drivers.kit.stubbed_driver import EXACT_EVENTS, EXACT_KINDS, StubbedDriver
+from gcspy_drivers.kit.stubbed_driver import EXACT_EVENTS, EXACT_KINDS, INJECT, StubbedDriver
 from gcspy_server.api import AttachOptions, GatherRequest
 
 __all__ = ["GC_END", "GC_START", "CooperativeHotSpotDriver"]
@@ -84,7 +84,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
     @classmethod
     def bring_in(cls, target: AgentTarget, options: AttachOptions) -> socket.socket:
         """Have a running JVM load our agent; see `Agent.bring_in`."""
-        return target.agent.bring_in(target.jvm, options.inject, secs=HELLO_SECS)
+        return target.agent.bring_in(target.jvm, options.text(INJECT), secs=HELLO_SECS)
 
     @property
     def events(self) -> tuple[str, ...]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 
-from gcspy_protocol.errors import Unsupported
-
 from gcspy_drivers.hotspot.agent.agent import at_start
 from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
+from gcspy_drivers.hotspot.options import OPTIONS
 from gcspy_drivers.hotspot.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
-from gcspy_server.api import AttachOptions, DriverOption, ProgramStart, Specificity
+from gcspy_server.api import AttachOptions, ProgramStart, Specificity
 
 __all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]
 
@@ -22,14 +21,7 @@ class HotSpotDriver(PassiveDriver):
     """Watches one JVM."""
 
     has_stub = True
-    declared_options = (
-        DriverOption(
-            name="inject",
-            default="",
-            about="How to load the agent into the JVM, for exact events. Empty: no agent.",
-            choices=("", "auto", "agent"),
-        ),
-    )
+    declared_options = OPTIONS
     startable = "java with its arguments"
 
     @classmethod
@@ -59,11 +51,6 @@ class HotSpotDriver(PassiveDriver):
         """Attach with the agent if the options say so; see `CooperativeHotSpotDriver` and `PassiveDriver`.
 
         Raises:
-            Unsupported: A JVM cannot be held while it is read.
             TargetError: The process cannot be watched so.
         """
-        if options.mode == "stopped":
-            raise Unsupported(
-                "a JVM cannot be held while it is read", found="stopped", known="passive"
-            )
         return attach_exactly_or_else(CooperativeHotSpotDriver, PassiveDriver, pid, options)

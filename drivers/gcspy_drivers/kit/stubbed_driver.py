@@ -29,7 +29,10 @@ from gcspy_server.api import (
     WaitingDriver,
 )
 
-__all__ = ["EXACT_EVENTS", "EXACT_KINDS", "StubbedDriver", "attach_exactly_or_else"]
+__all__ = ["EXACT_EVENTS", "EXACT_KINDS", "INJECT", "StubbedDriver", "attach_exactly_or_else"]
+
+INJECT: Final = "inject"
+"""Name of the option that says how a stub is brought into a target that has none; empty: not at all, ``auto``: if it can be."""
 
 EXACT_EVENTS: Final = ("Clock", "GC start", "GC end")
 """Kinds of event of a target whose collections are announced."""
@@ -246,14 +249,14 @@ def attach_exactly_or_else(
     Raises:
         TargetError: The process cannot be watched so.
     """
-    if not options.cooperates:
+    if options.stub_fd is None and not options.text(INJECT):
         return _attached(passive, passive.attach(pid, options))
     try:
         return _attached(passive, exact.attach(pid, options))
     except (TargetGone, NotPermitted):
         raise
     except TargetError as error:
-        if options.inject != "auto":
+        if options.text(INJECT) != "auto":
             raise
         why_not = str(error)
     driver = _attached(passive, passive.attach(pid, options))

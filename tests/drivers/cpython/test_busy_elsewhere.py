@@ -91,7 +91,7 @@ while True:
 def test_one_that_forks_all_the_time_takes_the_stub_in_and_its_children_take_no_part() -> None:
     with running(_asked_python(), FORKING) as process:
         _begun(process)
-        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
+        driver = CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "remote-exec"}))
         assert isinstance(driver, CooperativeDriver)
         server = driver.describe().server()
         driver.open(server)

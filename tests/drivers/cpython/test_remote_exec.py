@@ -91,7 +91,7 @@ def folders(pid: int) -> list[str]:
 def test_a_busy_program_takes_the_stub_in_and_gives_it_back(asked_python: str) -> None:
     with running(asked_python, BUSY) as process:
         events: list[Event] = []
-        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
+        driver = CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "remote-exec"}))
         assert isinstance(driver, CooperativeDriver)
         assert folders(process.pid) == []
         server = driver.describe().server()
@@ -123,7 +123,7 @@ while True: time.sleep(0.01)
 def test_eight_threads_change_nothing_while_it_is_held(asked_python: str) -> None:
     read: list[list[list[int]]] = []
     with running(asked_python, EIGHT_THREADS) as process:
-        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
+        driver = CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "remote-exec"}))
         assert isinstance(driver, CooperativeDriver)
         server = driver.describe().server()
 
@@ -164,8 +164,8 @@ def test_one_that_was_told_not_to_is_not_asked_and_can_be_watched_from_outside(
 ) -> None:
     with running(asked_python, READING, "-X", "disable-remote-debug") as process:
         with pytest.raises(Unsupported, match="-X disable-remote-debug"):
-            CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
-        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="auto"))
+            CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "remote-exec"}))
+        driver = CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "auto"}))
         assert driver.describe().mode is Mode.PASSIVE
         assert driver.describe().general_info.startswith(
             "No exact events: remote debugging is switched off there"
@@ -188,8 +188,8 @@ def test_an_older_one_is_watched_from_outside_and_it_says_what_else_there_is(
 ) -> None:
     with running(own_python, READING) as process:
         with pytest.raises(Unsupported, match="--inject gdb"):
-            CPythonDriver.attach(process.pid, AttachOptions(inject="remote-exec"))
-        driver = CPythonDriver.attach(process.pid, AttachOptions(inject="auto"))
+            CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "remote-exec"}))
+        driver = CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "auto"}))
         assert driver.describe().mode is Mode.PASSIVE
         driver.close()
 

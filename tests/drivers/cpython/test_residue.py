@@ -47,7 +47,7 @@ def _asked_meanwhile(client: Client, work: Callable[[], None]) -> float:
 
 def _attach_and_detach(process: subprocess.Popen[str], way: str) -> None:
     events: list[Event] = []
-    driver = CPythonDriver.attach(process.pid, AttachOptions(inject=way))
+    driver = CPythonDriver.attach(process.pid, AttachOptions(values={"inject": way}))
     assert isinstance(driver, CooperativeDriver) == bool(way), driver
     try:
         server = driver.describe().server()

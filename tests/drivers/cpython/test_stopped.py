@@ -87,7 +87,7 @@ def test_headers_and_objects_of_a_busy_program_are_of_one_moment(churning: int) 
 
 def test_a_session_says_that_it_holds_and_for_how_long(churning: int) -> None:
     events: list[Event] = []
-    driver = CPythonDriver.attach(churning, AttachOptions(level=3, mode="stopped"))
+    driver = CPythonDriver.attach(churning, AttachOptions(level=3, values={"mode": "stopped"}))
     try:
         described = driver.describe()
         assert described.mode is Mode.STOPPED
@@ -181,13 +181,13 @@ def test_a_program_that_a_debugger_has_is_refused(churning: int) -> None:
         held(target.process, longest_secs=60),
         pytest.raises(NotPermitted, match="attached to it as a debugger"),
     ):
-        CPythonDriver.attach(churning, AttachOptions(mode="stopped"))
+        CPythonDriver.attach(churning, AttachOptions(values={"mode": "stopped"}))
 
 
 def test_a_hold_that_is_refused_later_leaves_an_event_that_was_read_while_it_ran(
     churning: int,
 ) -> None:
-    driver = CPythonDriver.attach(churning, AttachOptions(level=2, mode="stopped"))
+    driver = CPythonDriver.attach(churning, AttachOptions(level=2, values={"mode": "stopped"}))
     try:
         server = driver.describe().server(budget=1000)
         driver.open(server)

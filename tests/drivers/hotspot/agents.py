@@ -25,7 +25,7 @@ HOLDING = """
 import os, sys, time
 from gcspy_drivers.hotspot.driver import HotSpotDriver
 from gcspy_server.api import AttachOptions
-driver = HotSpotDriver.attach(int(sys.argv[1]), AttachOptions(inject="agent"))
+driver = HotSpotDriver.attach(int(sys.argv[1]), AttachOptions(values={"inject": "agent"}))
 server = driver.describe().server()
 driver.open(server)
 def hold(event):
@@ -64,7 +64,10 @@ class Told(Watched):
         budget: int | None = None,
     ) -> None:
         super().__init__(
-            pid, options or AttachOptions(inject="agent", level=1), observed=observed, budget=budget
+            pid,
+            options or AttachOptions(level=1, values={"inject": "agent"}),
+            observed=observed,
+            budget=budget,
         )
         assert isinstance(self.driver, CooperativeHotSpotDriver)
         self.holder = self.driver

@@ -32,7 +32,7 @@ from tests.drivers.hotspot.jvms import Jvm
 from tests.drivers.hotspot.residue import residue
 from tests.server.viewer import Viewer
 
-AGENT = AttachOptions(inject="agent")
+AGENT = AttachOptions(values={"inject": "agent"})
 _LONG_SECS = 60.0
 
 
@@ -248,7 +248,7 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(
 def test_nobody_waits_for_a_walk_of_the_running_program(
     jvm: Jvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = AttachOptions(inject="agent", level=3)
+    options = AttachOptions(level=3, values={"inject": "agent"})
     with (
         Told(jvm.pid, options, observed=False, budget=999) as told,
         told.server.serve(f"unix:{tmp_path}/session") as listening,
@@ -354,7 +354,7 @@ def test_one_that_may_not_be_attached_to_is_refused_without_a_thread_dump_and_is
         assert "agent" not in HotSpotDriver.recognise(jvm.pid).modes
         with pytest.raises(Unsupported, match=r"started with -XX:\+DisableAttachMechanism"):
             HotSpotDriver.attach(jvm.pid, AGENT)
-        with_auto = HotSpotDriver.attach(jvm.pid, AttachOptions(inject="auto"))
+        with_auto = HotSpotDriver.attach(jvm.pid, AttachOptions(values={"inject": "auto"}))
         try:
             described = with_auto.describe()
             assert described.mode is Mode.PASSIVE

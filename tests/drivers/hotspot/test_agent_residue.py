@@ -26,7 +26,7 @@ def _rss_kib(pid: int) -> int:
 
 def _attach_and_detach(pid: int, way: str) -> None:
     events: list[Event] = []
-    driver = HotSpotDriver.attach(pid, AttachOptions(inject=way))
+    driver = HotSpotDriver.attach(pid, AttachOptions(values={"inject": way}))
     assert isinstance(driver, CooperativeHotSpotDriver) == bool(way)
     try:
         server = driver.describe().server()

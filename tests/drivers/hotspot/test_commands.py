@@ -70,8 +70,8 @@ def test_tail_and_record_find_the_driver_by_the_process(
 
 def test_what_a_jvm_cannot_do_yet_is_said(jvm: Jvm, runtime: None) -> None:
     done = gcspy("attach", str(jvm.pid), "--no-window", "--mode", "stopped")
-    assert done.returncode == ExitCode.UNSUPPORTED
-    assert "passive" in done.stderr
+    assert done.returncode == ExitCode.USAGE
+    assert "option mode is passive; got 'stopped'" in done.stderr
 
 
 def test_types_and_growth_tell_classes(jvm: Jvm, runtime: None, tmp_path: Path) -> None:

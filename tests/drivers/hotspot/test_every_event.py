@@ -48,7 +48,7 @@ def jvm(java: str, classes: Path, log: Path) -> Iterator[Jvm]:
 @contextmanager
 def viewed(jvm: Jvm, tmp_path: Path, *, level: int, budget: int) -> Iterator[tuple[Told, Viewer]]:
     """Watch a JVM with a client that wants everything."""
-    options = AttachOptions(inject="agent", level=level)
+    options = AttachOptions(level=level, values={"inject": "agent"})
     with (
         Told(jvm.pid, options, observed=False, budget=budget) as told,
         told.server.serve(f"unix:{tmp_path}/session") as listening,

@@ -477,7 +477,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
     flags.append("-XX:-G1UseAdaptiveIHOP")
     with Jvm(java, classes, f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx32m", *flags) as jvm:
         jvm.tell("keep", 4)
-        with Told(jvm.pid, AttachOptions(inject="agent", level=3)) as told:
+        with Told(jvm.pid, AttachOptions(level=3, values={"inject": "agent"})) as told:
 
             def look(event: Event) -> None:
                 if event.event not in (GC_START, GC_END):
@@ -534,7 +534,7 @@ def test_while_the_loops_are_being_compiled_it_is_said_that_objects_wait_for_the
     java: str, classes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_agent()
-    options = AttachOptions(inject="agent", level=3)
+    options = AttachOptions(level=3, values={"inject": "agent"})
     with Jvm(java, classes, "-XX:+UseSerialGC", *_SMALL) as jvm, Told(jvm.pid, options) as told:
         monkeypatch.setattr(machine_code, "coming", lambda: True)
         told.during(lambda: jvm.tell("collect"))

@@ -56,7 +56,9 @@ class Gone(StubbedDriver, Passive):
 
 
 def attached(exact: type[StubbedDriver], inject: str) -> str:
-    driver = attach_exactly_or_else(exact, Passive, os.getpid(), AttachOptions(inject=inject))
+    driver = attach_exactly_or_else(
+        exact, Passive, os.getpid(), AttachOptions(values={"inject": inject})
+    )
     driver.process.close()
     return driver.note
 

@@ -1,0 +1,24 @@
+"""What the user may choose of the driver for HotSpot; in a module of its own, as help lists it without loading the driver."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gcspy_server.driver_options import DriverOption
+
+__all__ = ["OPTIONS"]
+
+OPTIONS: Final = (
+    DriverOption(
+        name="inject",
+        default="",
+        about="How to load the agent into the JVM, for exact events. Empty: no agent.",
+        choices=("", "auto", "agent"),
+    ),
+    DriverOption(
+        name="mode",
+        default="passive",
+        about="A JVM is read while it runs. It cannot be stopped.",
+        choices=("passive",),
+    ),
+)
