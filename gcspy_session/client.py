@@ -669,6 +669,11 @@ class Client:
             self._missed_total += events
             self.send(Missed(events=events, total=self._missed_total))
 
+    @property
+    def lags(self) -> bool:
+        """Whether it was here before the latest event and does not have that."""
+        return self.behind not in (Behind.NO, Behind.NEW) and self._ending is None
+
     def defer(self) -> None:
         """Hold everything but schema back until a keyframe: the target is held, and PAUSED must follow its data."""
         if self._deferred is None:

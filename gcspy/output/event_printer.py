@@ -26,6 +26,7 @@ from gcspy_protocol.messages import (
 )
 from gcspy_protocol.model import ControlState, Naming
 
+from gcspy.connection.missed_total import MissedTotal
 from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.connection.stop_condition import Until
 from gcspy.exit_codes import ExitCode
@@ -114,14 +115,19 @@ def print_session(link: ReconnectingLink, printer: Printer) -> None:
         DriverError: The driver failed.
     """
     session, before = ClientInterpreter(), None
+    missed = MissedTotal()
     waiting: deque[Message] = deque()
     state = session.state
     while (message := waiting.popleft() if waiting else link.receive()) is not None:
         if isinstance(message, Welcome) and session.welcome is not None:
             # Connected again: in the same session the event that everybody is sent at first may be known already.
             before = session.last_event if message.session == session.welcome.session else None
+            # Another session, or the same one: its server counts from here on what is missed.
+            missed = missed if before is not None else MissedTotal()
+            missed.connected()
             session = ClientInterpreter()
-        change = session.apply(message)
+        change = session.apply(missed.follow(message))
+        session.missed_total = missed.total
         if isinstance(message, Fired):
             printer.show_fired(message)
         if isinstance(message, State) and message.state is state and message.reason:

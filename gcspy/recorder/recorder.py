@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from types import FrameType
 
@@ -32,6 +32,7 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import TriggerAction
 from gcspy_replay.file import Bookmark, PartFacts, RecordingWriter, Sidecar, Store, WireTap
 
+from gcspy.connection.missed_total import MissedTotal
 from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.connection.stop_condition import Until
 from gcspy.recorder.lossless import Cost, LosslessMode
@@ -180,7 +181,7 @@ class Recorder:
         self._began = time.monotonic()
         self._waits_since: float | None = None
         self._gap: _Gap | None = None
-        self._missed_before = 0
+        self._missed = MissedTotal()
         self._recording = b""
         self._bookmarks: dict[int, Bookmark] = {}
 
@@ -195,7 +196,7 @@ class Recorder:
         return Progress(
             events=self._writer.events if self._writer else 0,
             written_bytes=self._writer.bytes_written if self._writer else 0,
-            missed=max(self._missed_before, self._session.missed_total),
+            missed=self._missed.total,
             secs=time.monotonic() - self._began,
             cost=self._lossless.cost if self._lossless else None,
             reconnected=self._link.lost,
@@ -278,10 +279,7 @@ class Recorder:
     def _add(self, message: Message) -> None:
         if isinstance(message, Welcome):
             self._begin(message)
-        elif isinstance(message, Missed) and self._missed_before:
-            message = replace(
-                message, total=message.total + self._missed_before
-            )  # a server counts from our connecting on
+        message = self._missed.follow(message)
         self._session.apply(message)
         if self._lossless is not None:
             self._lossless.follow(message)
@@ -316,7 +314,7 @@ class Recorder:
             return
         if self._lossless is not None:
             self._lossless.ask(self._link)
-        self._missed_before = max(self._missed_before, before.missed_total)
+        self._missed.connected()
         if self._gap is None and self._writer is not None and before.last_event is not None:
             self._gap = _Gap(before.last_event.sequence, before.missed_total)
 
@@ -328,10 +326,9 @@ class Recorder:
         self._tap.take(message)  # with all that came before it, which the keyframe repeats
         if message.cached and message.sequence == gap.sequence:
             return
-        missed = max(0, message.sequence - gap.sequence - 1)
-        self._missed_before = gap.missed + missed
-        if self._missed_before:
-            self._session.apply(Missed(events=missed, total=self._missed_before))
+        total = self._missed.total
+        if total:
+            self._session.apply(Missed(events=total - gap.missed, total=total))
         self._writer.follow(self._session, tap=self._tap)
         self._writer.start()
         self._gap = None

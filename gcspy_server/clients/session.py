@@ -17,7 +17,7 @@ import trio
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 from gcspy_protocol.messages import Error, Message, State
-from gcspy_protocol.model import EventKind, Mode, PauseActsOn
+from gcspy_protocol.model import ControlState, EventKind, Mode, PauseActsOn
 
 from gcspy_server.clients import commands
 from gcspy_server.interpreter.core import (
@@ -45,6 +45,7 @@ from gcspy_session.roles import Roles
 __all__ = ["Introduction", "Session"]
 
 _PULSE_SECS = 1.0
+_KEYFRAME_LOOK_SECS = 0.005
 _FAREWELL_SECS = 2.0
 
 
@@ -190,6 +191,8 @@ class Session:
             case State():
                 self._state = item
                 self._tell_lost(self.core.lost)
+                if item.state is ControlState.ENDED:
+                    self._bring_up()
                 self.tell_all(item)
             case SchemaChange():
                 self.schema = item
@@ -250,6 +253,18 @@ class Session:
         snapshot = await trio.to_thread.run_sync(source.encode, abandon_on_cancel=True)
         for client, entry, wants in places:
             client.fill(entry, snapshot.bytes_for(wants, zstd=client.takes_zstd))
+
+    def _bring_up(self) -> bool:
+        """Have clients that are behind get the latest event, and be told how many they missed, before anything that follows.
+
+        Returns:
+            Whether there are any.
+        """
+        lagging = [client for client in self._clients.values() if client.lags]
+        for client in lagging:
+            client.defer()
+            self.want_keyframe(client)
+        return bool(lagging)
 
     def _drained(self, client: Client) -> None:
         if client.behind is Behind.SLOW:
@@ -418,6 +433,9 @@ class Session:
             self.lossless.leave(client)
         for item in self.core.handoff_queue.take():
             self._share(item)
+        with trio.move_on_after(_FAREWELL_SECS):
+            while self._bring_up():
+                await trio.sleep(_KEYFRAME_LOOK_SECS)
         for client in list(self._clients.values()):
             client.send(m.Goodbye(reason=reason))
             client.close_when_sent()

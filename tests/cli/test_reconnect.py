@@ -204,12 +204,17 @@ def test_the_text_client_goes_on_and_prints_no_event_twice(tmp_path: Path) -> No
         for occurrence in (1, 2, 3):
             events_until(target, occurrence)
             shown.append(json.loads(tail.stdout.readline())["occurrence"])
-        cut(relay, tail, target, lambda: None)
+        cut(relay, tail, target, lambda: events_until(target, 8))
         eventually(lambda: bool(target.event(START)) and tail.poll() is not None)
         output, errors = tail.communicate(timeout=60)
-        shown += [json.loads(line)["occurrence"] for line in output.splitlines()]
+        rest = [json.loads(line) for line in output.splitlines()]
+        shown += [event["occurrence"] for event in rest]
     assert (tail.returncode, len(shown), shown[:3]) == (ExitCode.OK, 6, [1, 2, 3])
     assert shown == sorted(set(shown))
+    assert shown[3] >= 8
+    assert [event["missed_total"] for event in rest] == [
+        occurrence - number for number, occurrence in enumerate(shown, 1)
+    ][3:]
     assert "trying to reconnect for 60 s" in errors
     assert "connected again to unix:" in errors
 

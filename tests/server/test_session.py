@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -423,6 +424,34 @@ def test_what_the_server_lost_is_missed_by_all_who_were_there_and_needs_no_keyfr
         viewer.assert_has(target.heap)
     assert (first.state.missed_total, second.state.missed_total) == (5, 2)
     assert [one.events for one in first.seen(m.Missed)] == [3, 2]
+
+
+@pytest.mark.parametrize("how", ["the target ends", "the server is closed"])
+def test_one_that_is_behind_at_the_end_gets_the_last_event_and_is_told_what_it_missed(
+    serve: Serve, join: Join, how: str
+) -> None:
+    target = Target()
+    listening = serve(target)
+    few = join(listening.addresses[0])
+    few.send(m.Subscribe(max_rate_hz=0.001))
+    few.sync()
+    target.server.add_observer(lambda _event: None)  # none is left out for its rate
+    target.event(START)
+    few.event()
+    for _ in range(3):
+        target.event(START)
+    if how == "the target ends":
+        target.server.end("gone")
+        few.next(m.State)
+    else:
+        closing = threading.Thread(target=listening.close)
+        closing.start()
+        few.next(m.Missed)
+        few.event()
+        closing.join()
+    assert few.events() == [(START, 1), (START, 4)]
+    few.assert_has(target.heap)
+    assert few.state.missed_total == 2
 
 
 def test_one_that_is_behind_is_told_of_what_the_server_lost_with_its_keyframe(

@@ -135,8 +135,8 @@ def test_what_is_told_is_what_the_target_knows(python: str, start: Start) -> Non
         watched.driver.close()
 
 
-STUBS_OWN = 8
-"""Objects of the stub that are alive while its program collects."""
+STUBS_OWN = {"3.14": 9}
+"""Objects of the stub that are alive while its program collects; 8 in other versions."""
 
 PROMOTED = """
 class Node:
@@ -213,7 +213,8 @@ def test_survivors_of_each_collection_are_told_with_exact_events(python: str, le
         else:
             # The collector's own number counts what the stub holds while it collects; the lists do not have that any more.
             assert survivors is not None
-            assert 0 <= survivors - figure <= (STUBS_OWN if level == 2 else 0)
+            most = STUBS_OWN.get(python[-4:], 8)
+            assert 0 <= survivors - figure <= (most if level == 2 else 0)
     for generation, survivors, examined in found:
         if survivors is not None:
             assert examined is not None
