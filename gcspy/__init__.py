@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gcspy_replay.file.notebook import SavedSession
 
-    from gcspy.hosts.listener import Listening
+    from gcspy.hosts.listener import ListeningProgram
 
 __all__ = ["listen", "open"]
 
@@ -23,7 +23,7 @@ def listen(
     longest_hold_secs: float | None = 30.0,
     budget: float | None = 0.05,
     token: str | None = None,
-) -> Listening:
+) -> ListeningProgram:
     """Let this program be watched with exact events, until what is returned is closed; see `gcspy.hosts.listener`.
 
     Args:

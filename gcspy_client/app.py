@@ -27,12 +27,12 @@ from PySide6.QtCore import (
 from PySide6.QtWidgets import QApplication
 
 from gcspy_client.interruption import Interruption, interruption_held_back
-from gcspy_client.model.attendance import ClassWish
+from gcspy_client.model.attendance import ClassOptions
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.model.shell.recent import Recent
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.shell.preferences import scale_of
 from gcspy_client.view.spaces.views import TITLES, known_renderers
 from gcspy_client.view.window import MainWindow
@@ -114,7 +114,7 @@ def run_window(
     compare: Sequence[Path] = (),
     front: FrontDoor | None = None,
     remember: bool = False,
-    wish: ClassWish | None = None,
+    wish: ClassOptions | None = None,
     on_ready: Callable[[MainWindow], None] | None = None,
 ) -> int:
     """Show a window until it is closed.
@@ -142,7 +142,7 @@ def run_window(
     where = None if address is None else parse_address(address)
     wanted = _theme(theme)
     with interruption_held_back(default_too=True) as interruption:
-        settings = Settings.of_user()
+        settings = UserSettings.of_user()
         scale = scale_of(settings)
         app = application(
             scale=scale / 100 * float(os.environ.get(_SCALE_FACTOR) or 1) if scale != 100 else None

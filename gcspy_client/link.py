@@ -42,7 +42,7 @@ from PySide6.QtNetwork import QAbstractSocket, QHostAddress, QLocalSocket, QSslS
 from gcspy_client.model.shell.link_meter import LinkMeter
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, retry_delay_secs
 
-__all__ = ["Link", "Tap"]
+__all__ = ["WindowLink", "Tap"]
 
 _READ_BUFFER_BYTES = 8 << 20
 """Two keyframes of a million i4 tiles: enough to be read at once, bounded all the same."""
@@ -77,11 +77,11 @@ class Tap(Protocol):
         """Take what was read, and the messages that it completed.
 
         Returns:
-            Whether there is room for more; otherwise nothing is read before `Link.read_on`.
+            Whether there is room for more; otherwise nothing is read before `WindowLink.read_on`.
         """
 
 
-class Link(QObject):
+class WindowLink(QObject):
     """One connection to a server, made again when it is lost.
 
     Attributes:

@@ -23,9 +23,9 @@ from PySide6.QtWidgets import QLayout, QVBoxLayout, QWidget
 from gcspy_client.app import LARGE_HEIGHT, application
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.chart import Chart
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
-from gcspy_client.model.spaces.picture import LARGEST_CELL, Picture
+from gcspy_client.model.spaces.picture import LARGEST_CELL, SpacePicture
 from gcspy_client.model.tile_source import StreamSource
 from gcspy_client.view.panels.chart_view import ChartView
 from gcspy_client.view.plain.widgets import PlainLabel
@@ -87,7 +87,7 @@ class _SpaceScene(QWidget):
     def __init__(self, theme: Theme, space: str, stream: str | None) -> None:
         super().__init__()
         self._theme, self._space_name, self._stream_name = theme, space, stream
-        self._session = Session()
+        self._session = ClientSession()
         self._panel: SpacePanel | None = None
         self._fitted = (0, 0, 0)
         self._bar = EventBar(self._session)
@@ -139,7 +139,7 @@ class _SpaceScene(QWidget):
                 f"the space {self._space_name!r} has no stream {self._stream_name!r}; it has: {', '.join(streams)}"
             )
         self._fitted = (0, 0, 0)
-        self._panel = SpacePanel(Picture(space, chosen, self._theme))
+        self._panel = SpacePanel(SpacePicture(space, chosen, self._theme))
         self._column.insertWidget(1, self._panel, 1)
 
     def settle(self) -> None:

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QSettings
 
-__all__ = ["VARIABLE", "Settings"]
+__all__ = ["VARIABLE", "UserSettings"]
 
 VARIABLE = "GCSPY_SETTINGS"
 """Environment variable: a file, or `none`."""
@@ -34,7 +34,7 @@ _LONGEST = 1 << 20
 _E = TypeVar("_E", bound=Enum)
 
 
-class Settings:
+class UserSettings:
     """Values by name.
 
     Args:
@@ -46,7 +46,7 @@ class Settings:
         self._kept = None if path is None else QSettings(str(path), QSettings.Format.IniFormat)
 
     @classmethod
-    def of_user(cls) -> Settings:
+    def of_user(cls) -> UserSettings:
         """Those of the user, or those that `GCSPY_SETTINGS` names."""
         named = os.environ.get(VARIABLE, "")
         if named == "none":

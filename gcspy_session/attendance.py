@@ -15,7 +15,7 @@ from typing import Protocol
 
 import trio
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LookAt, person_name
+from gcspy_protocol.attendance import Focus, person_name
 from gcspy_protocol.codec import encode
 
 from gcspy_session.client import Client
@@ -71,7 +71,7 @@ class Attendance:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._looks: dict[int, LookAt] = {}
+        self._looks: dict[int, Focus] = {}
         self._untold: dict[int, Client] = {}
         self._late: dict[int, tuple[Client, Client]] = {}
         self._questions: dict[int, _Question] = {}
@@ -202,7 +202,7 @@ class Attendance:
 
     # ------------------------------------------------------------------ where they look
 
-    def look(self, leader: Client, at: LookAt) -> None:
+    def look(self, leader: Client, at: Focus) -> None:
         """The one who leads looks somewhere else: tell those who follow, the latest only."""
         self._looks[leader.number] = at
         self._untold[leader.number] = leader

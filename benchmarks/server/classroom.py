@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LookAt
+from gcspy_protocol.attendance import Focus
 from gcspy_protocol.codec import decode, encode
 from gcspy_protocol.frames.frame import HEADER, Header, inflate
 from gcspy_protocol.limits import CLIENT_LIMITS
@@ -173,7 +173,7 @@ def _teach(address: str, seconds: float) -> None:
     began = time.monotonic()
     while time.monotonic() - began < seconds:
         looks += 1
-        link.send(m.Look(at=LookAt(space=1, key=time.monotonic_ns())))
+        link.send(m.Look(at=Focus(space=1, key=time.monotonic_ns())))
         time.sleep(max(0.0, began + looks / _LOOKS_HZ - time.monotonic()))
     print(json.dumps({"looks": looks}), flush=True)
     threading.Event().wait()

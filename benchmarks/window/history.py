@@ -31,7 +31,7 @@ from gcspy_protocol.model import (
 from gcspy_replay.file import MemorySource, MemoryStore, Recording, RecordingWriter
 
 from gcspy_client.model.history.events import HistoryEvents
-from gcspy_client.model.history.filler import Filled, HistoryFilling
+from gcspy_client.model.history.filler import FillTarget, HistoryFiller
 from gcspy_client.model.history.graph import HistoryGraph
 from gcspy_client.model.history.rows import HistoryRow, RowMaker
 from gcspy_client.model.history.view import HistoryView
@@ -199,8 +199,8 @@ def _read(tiles: int, changed: float) -> None:
     ):
         rows: list[HistoryRow] = []
         ended = threading.Event()
-        filling = HistoryFilling(recording.again, lambda _: None, lambda: None)
-        filling.add(Filled(1, make, partial(_put, rows), done=ended.set))
+        filling = HistoryFiller(recording.again, lambda _: None, lambda: None)
+        filling.add(FillTarget(1, make, partial(_put, rows), done=ended.set))
         began = time.process_time()
         filling.start()
         ended.wait()

@@ -116,18 +116,20 @@ def _side(recording: Recording, *, with_clock: bool) -> Any:
     from gcspy_protocol.playback import TIMELINE
     from gcspy_replay.file import events_with_clock
 
-    from gcspy_client.model.compare.pairs import Side
+    from gcspy_client.model.compare.pairs import ComparedSession
     from gcspy_client.model.playback.program_clock import ProgramClock
-    from gcspy_client.model.playback.timeline import Timeline
+    from gcspy_client.model.playback.timeline import EventTimeline
 
     events = recording.events
     rows = np.zeros(len(events), dtype=TIMELINE)
     for field in ("time_nanos", "occurrence", "event"):
         rows[field] = events[field]
-    timeline = Timeline()
+    timeline = EventTimeline()
     timeline.extend(events["number"], rows)
     clock = ProgramClock.of(*events_with_clock(recording)) if with_clock else None
-    return Side(timeline, recording.welcome.events, recording.welcome.wall_offset_nanos, clock)
+    return ComparedSession(
+        timeline, recording.welcome.events, recording.welcome.wall_offset_nanos, clock
+    )
 
 
 def facts_of(

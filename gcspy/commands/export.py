@@ -14,7 +14,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.commands.screenshot import parse_size
 from gcspy.exit_codes import ExitCode
 from gcspy.options import files_argument
-from gcspy.output.picture_export import MOST_FRAMES, PictureWish, write_gif, write_png_folder
+from gcspy.output.picture_export import MOST_FRAMES, PictureOptions, write_gif, write_png_folder
 from gcspy.output.progress import progress_bar
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
@@ -141,7 +141,7 @@ def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, fo
 def _pictures(
     files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool, is_gif: bool
 ) -> None:
-    wish = PictureWish(
+    wish = PictureOptions(
         **{name: options[name] for name in ("first", "last", "kinds", "space", "stream")},
         every=options["every"] or 1,
         most=options["most_frames"] or (MOST_FRAMES if is_gif else None),

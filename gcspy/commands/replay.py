@@ -195,12 +195,12 @@ def command(
         # Loaded while the sidecar starts: both take about half a second.
         with interruption_held_back():
             from gcspy_client.app import run_window
-            from gcspy_client.model.attendance import ClassWish
+            from gcspy_client.model.attendance import ClassOptions
 
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
             say(f"gcspy: {note}", err=True)
-        wish = ClassWish(
+        wish = ClassOptions(
             person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
         )
         return run_window(

@@ -48,7 +48,7 @@ def command(
     require_window()
     with interruption_held_back():
         from gcspy_client.app import run_window
-        from gcspy_client.model.attendance import ClassWish
+        from gcspy_client.model.attendance import ClassOptions
 
     token = read_token(token_file, ask=isinstance(where, TcpAddress))
     return run_window(
@@ -58,7 +58,7 @@ def command(
         control=not (watch_only or following),
         front=front_door(),
         remember=True,
-        wish=ClassWish(
+        wish=ClassOptions(
             person=person, following=following, successor=successor, addresses=_shared(where)
         ),
     )

@@ -18,12 +18,12 @@ from gcspy.options import loads_stub
 from gcspy.recorder.named_recordings import names_recording
 from gcspy_session.network.address import default_address
 
-__all__ = ["Place", "joinable", "somebody_listens"]
+__all__ = ["SessionAddress", "joinable", "somebody_listens"]
 
 _LOOK_SECS = 2.0
 
 
-class Place:
+class SessionAddress:
     """Where a client can join; made by `joinable`.
 
     Args:
@@ -56,7 +56,7 @@ def joinable(
     drivers: tuple[str, ...] = (),
     share_events: bool = False,
     values: tuple[str, ...] = (),
-) -> Iterator[Place]:
+) -> Iterator[SessionAddress]:
     """A place to join for the body of the `with`.
 
     A PID that somebody watches already is joined there; otherwise a sidecar watches it for
@@ -80,10 +80,10 @@ def joinable(
         raise CommandError(f"--driver needs a process: {source} is not a process ID")
     if names_recording(source):
         with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
-            yield Place(lambda: player.addresses[0])
+            yield SessionAddress(lambda: player.addresses[0])
         return
     if not source.isdecimal():
-        yield Place(lambda: source)
+        yield SessionAddress(lambda: source)
         return
     pid = int(source)
     address = default_address(pid)
@@ -92,7 +92,7 @@ def joinable(
             raise CommandError(
                 f"process {pid} is already monitored by a session with its own drivers: omit --driver"
             )
-        yield Place(lambda: str(address))
+        yield SessionAddress(lambda: str(address))
         return
     options = ServingOptions(
         pid=pid,
@@ -108,7 +108,7 @@ def joinable(
     )
     with start_sidecar(options) as sidecar:
         try:
-            yield Place(lambda: sidecar.addresses[0])
+            yield SessionAddress(lambda: sidecar.addresses[0])
         except (TargetGone, LinkError) as error:
             if sidecar.exit_code() == ExitCode.DRIVER:
                 raise DriverError(str(error)) from error

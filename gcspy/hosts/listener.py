@@ -20,13 +20,13 @@ from gcspy_drivers.cpython.cooperation.stub import Stub, let_read
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError
 
-__all__ = ["Listening", "listen"]
+__all__ = ["ListeningProgram", "listen"]
 
-_open: set[Listening] = set()
+_open: set[ListeningProgram] = set()
 """What listens does so until it is closed, also when nobody keeps it."""
 
 
-class Listening:
+class ListeningProgram:
     """A program that lets itself be watched, until this is closed; made by `gcspy.listen`.
 
     Attributes:
@@ -51,7 +51,7 @@ class Listening:
         self._lifeline.close()
         _open.discard(self)
 
-    def __enter__(self) -> Listening:
+    def __enter__(self) -> ListeningProgram:
         return self
 
     def __exit__(
@@ -70,7 +70,7 @@ def listen(
     longest_hold_secs: float | None = 30.0,
     budget: float | None = 0.05,
     token: str | None = None,
-) -> Listening:
+) -> ListeningProgram:
     """Let this program be watched with exact events: each collection tells, and waits while the heap is read.
 
     Args:
@@ -117,7 +117,7 @@ def listen(
         answer = json.loads(
             answers.readline() or b'{"error": "the sidecar ended at once", "exit_code": 1}'
         )
-    listening = Listening(tuple(answer.get("addresses", ())), stub, launcher.stdin)
+    listening = ListeningProgram(tuple(answer.get("addresses", ())), stub, launcher.stdin)
     if "error" in answer:
         listening.close()
         raise CommandError(answer["error"], exit_code=answer["exit_code"])

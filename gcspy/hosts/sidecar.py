@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
     from gcspy_server.api import Listening, Server
 
-__all__ = ["Sidecar", "command_of_sidecar", "first_line", "start_sidecar"]
+__all__ = ["SidecarProcess", "command_of_sidecar", "first_line", "start_sidecar"]
 
 _PROGRESS_SECS = 0.1
 _STOP_SECS = 5.0
 """A child that has not stopped by then is killed: it holds nothing that a kill could harm."""
 
 
-class Sidecar:
+class SidecarProcess:
     """A sidecar that was started; made by `start_sidecar`.
 
     Attributes:
@@ -137,7 +137,7 @@ def first_line(options: ServingOptions | PlayingOptions | SimulatingOptions) -> 
 @contextmanager
 def start_sidecar(
     options: ServingOptions | PlayingOptions | SimulatingOptions, *, pass_fds: tuple[int, ...] = ()
-) -> Iterator[Sidecar]:
+) -> Iterator[SidecarProcess]:
     """Start a sidecar for the body of the `with`; it stops with the body, and has the descriptors `pass_fds` as well."""
     # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
     with subprocess.Popen(
@@ -153,7 +153,7 @@ def start_sidecar(
             with suppress(BrokenPipeError):  # a child that ended at once is reported by `addresses`
                 child.stdin.write(first_line(options) + "\n")
                 child.stdin.flush()
-            yield Sidecar(child)
+            yield SidecarProcess(child)
         finally:
             with suppress(BrokenPipeError):
                 child.stdin.close()

@@ -19,7 +19,7 @@ _DRAWN_POINTS = 400
 """Ages of a curve that is drawn, a generation."""
 
 
-class Wanted(TypedDict):
+class QueryOptions(TypedDict):
     """Which objects, and in which form: options that all of these have."""
 
     type: str
@@ -31,7 +31,7 @@ class Wanted(TypedDict):
     force: bool
 
 
-def _prepare(wanted: Wanted, *, in_bytes: bool = False) -> Output:
+def _prepare(wanted: QueryOptions, *, in_bytes: bool = False) -> Output:
     """Refuse what cannot be before the trace is read."""
     require_engine()
     output = Output(
@@ -54,7 +54,7 @@ def ask_kinds(
     each_gc: bool,
     in_bytes: bool,
     top: int,
-    **wanted: Unpack[Wanted],
+    **wanted: Unpack[QueryOptions],
 ) -> None:
     """Ask what became of objects, by type or by site: over the whole trace, in one collection, or in each."""
     if number is not None and each_gc:
@@ -85,7 +85,7 @@ def ask_kinds(
         )
 
 
-def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[Wanted]) -> None:
+def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[QueryOptions]) -> None:
     """Ask what happened in each collection."""
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import ObjectFilter, collections
@@ -96,7 +96,13 @@ def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[Wanted]) ->
 
 
 def ask_lifetimes(
-    trace: Path, *, each: str | None, clock: str, in_bytes: bool, top: int, **wanted: Unpack[Wanted]
+    trace: Path,
+    *,
+    each: str | None,
+    clock: str,
+    in_bytes: bool,
+    top: int,
+    **wanted: Unpack[QueryOptions],
 ) -> None:
     """Ask how long objects lived: all of them, or those of each type or site."""
     output = _prepare(wanted, in_bytes=in_bytes)
@@ -112,7 +118,7 @@ def ask_lifetimes(
 
 
 def ask_survival(
-    trace: Path, *, clock: str, points: int, in_bytes: bool, **wanted: Unpack[Wanted]
+    trace: Path, *, clock: str, points: int, in_bytes: bool, **wanted: Unpack[QueryOptions]
 ) -> None:
     """Ask which share is still there at which age."""
     output = _prepare(wanted, in_bytes=in_bytes)

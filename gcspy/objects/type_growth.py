@@ -18,7 +18,7 @@ from gcspy.recorder.named_recordings import opened
 from gcspy_client.model.panels.growth import (
     GrowthLog,
     GrowthRow,
-    Sample,
+    TypeSample,
     growing_space,
     growth,
     measures_of,
@@ -50,8 +50,8 @@ class Grown:
     measures: tuple[str, ...]
     first: int
     last: int
-    before: Sample
-    now: Sample
+    before: TypeSample
+    now: TypeSample
     rows: list[GrowthRow]
 
 
@@ -69,7 +69,7 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
         CommandError: No event of these has types.
     """
     log = GrowthLog()
-    ends: list[tuple[int, Sample]] = []
+    ends: list[tuple[int, TypeSample]] = []
     with opened(paths) as recording:
         begin, end = Wanted(first=first, last=last).range(recording)
         for step, session in recording.steps(begin, end):

@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
     from gcspy_client.pictures import Camera
 
-__all__ = ["MOST_FRAMES", "PictureWish", "Taken", "wanted_events", "write_gif", "write_png_folder"]
+__all__ = [
+    "MOST_FRAMES",
+    "PictureOptions",
+    "Taken",
+    "wanted_events",
+    "write_gif",
+    "write_png_folder",
+]
 
 MOST_FRAMES = 300
 """Frames of an animation unless the user says otherwise: more are some ten megabytes, and nobody's patience."""
@@ -36,7 +43,7 @@ _INDEX = "index.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PictureWish:
+class PictureOptions:
     """What the user wants to see.
 
     Attributes:
@@ -75,7 +82,7 @@ class Taken:
     left_out: int
 
 
-def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any], int]:
+def wanted_events(recording: Recording, wish: PictureOptions) -> tuple[NDArray[Any], int]:
     """The events of which pictures are taken.
 
     Returns:
@@ -118,7 +125,7 @@ def wanted_events(recording: Recording, wish: PictureWish) -> tuple[NDArray[Any]
 
 
 def _pictures(
-    recording: Recording, wish: PictureWish, rows: NDArray[Any], label: str
+    recording: Recording, wish: PictureOptions, rows: NDArray[Any], label: str
 ) -> Iterator[tuple[Any, Camera]]:
     """Each row, in order, with a camera that shows its event.
 
@@ -151,7 +158,7 @@ def _pictures(
             camera.close()
 
 
-def _prepare(recording: Recording, wish: PictureWish) -> None:
+def _prepare(recording: Recording, wish: PictureOptions) -> None:
     """Refuse what cannot be, before anything is written.
 
     Raises:
@@ -180,7 +187,7 @@ def _spaces_of(recording: Recording) -> list[str]:
 
 
 def write_png_folder(
-    recording: Recording, folder: Path, wish: PictureWish, *, replace: bool
+    recording: Recording, folder: Path, wish: PictureOptions, *, replace: bool
 ) -> Taken:
     """Write a PNG file an event, numbered as in the recording, and an index that says which is what.
 
@@ -236,7 +243,7 @@ def _is_export(folder: Path) -> bool:
 def write_gif(
     recording: Recording,
     path: Path,
-    wish: PictureWish,
+    wish: PictureOptions,
     *,
     replace: bool,
     speed: float = 1.0,

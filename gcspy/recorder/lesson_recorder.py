@@ -23,7 +23,7 @@ from gcspy.connection.link import Link, connect
 from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.hosts.simulation_host import fields_of_lesson, simulation_of
 from gcspy.recorder.lossless import LosslessMode
-from gcspy.recorder.recorder import Recorder, StopFlag, Stopped
+from gcspy.recorder.recorder import Recorder, StopFlag, StopReason
 from gcspy_client.lessons import Lesson
 from gcspy_client.lessons.lesson import BEGINS, TRIGGER
 from gcspy_client.lessons.step_requests import filters_of, settings_of
@@ -162,7 +162,7 @@ def record_lesson(lesson: Lesson, path: Path) -> tuple[int, ...]:
         raise CommandError(link.problem)
     if report.error is not None:
         raise report.error
-    if report.stopped is not Stopped.SIGNAL:
+    if report.stopped is not StopReason.SIGNAL:
         raise CommandError(
             f"{lesson.path}: the recording ended before the lesson did: {report.stopped.value}"
         )

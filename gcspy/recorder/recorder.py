@@ -37,7 +37,7 @@ from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.connection.stop_condition import Until
 from gcspy.recorder.lossless import Cost, LosslessMode
 
-__all__ = ["Progress", "Recorder", "Report", "StopFlag", "Stopped", "stop_signals"]
+__all__ = ["Progress", "Recorder", "RecordingReport", "StopFlag", "StopReason", "stop_signals"]
 
 _POLL_SECS = 0.2
 """How soon a stop is noticed where no event comes."""
@@ -51,7 +51,7 @@ _MOST_BOOKMARKS = 5_000
 """That triggers ask for: one that fires at every other event would fill the sidecar file."""
 
 
-class Stopped(Enum):
+class StopReason(Enum):
     """Why a recording ended."""
 
     EVENTS = "the requested number of events was recorded"
@@ -137,7 +137,7 @@ class _Gap:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
+class RecordingReport:
     """What became of a recording.
 
     Attributes:
@@ -148,7 +148,7 @@ class Report:
     """
 
     progress: Progress
-    stopped: Stopped
+    stopped: StopReason
     reason: str = ""
     error: GCspyError | None = None
 
@@ -211,7 +211,7 @@ class Recorder:
         max_secs: float | None = None,
         until: Until | None = None,
         on_progress: Callable[[Progress], None] | None = None,
-    ) -> Report:
+    ) -> RecordingReport:
         """Record until something ends it, and close what was written.
 
         Args:
@@ -227,18 +227,25 @@ class Recorder:
             try:
                 stopped = self._follow(stop, max_events, max_secs, until, on_progress)
             except Refused as refused:
-                stopped, error = Stopped.REFUSED, refused
+                stopped, error = StopReason.REFUSED, refused
             except (LinkError, RemoteProtocolError) as lost:
-                stopped, error = Stopped.LOST, lost
+                stopped, error = StopReason.LOST, lost
             self._close(without_events=error is None)
-            if stopped is Stopped.DRIVER:
+            if stopped is StopReason.DRIVER:
                 error = DriverError(self._session.state_reason or stopped.value)
         except RecordingError as unwritable:
-            stopped, error = Stopped.UNWRITABLE, unwritable  # the writer has closed what there is
+            stopped, error = (
+                StopReason.UNWRITABLE,
+                unwritable,
+            )  # the writer has closed what there is
         reason = (
-            str(error) if error else self._session.state_reason if stopped is Stopped.TARGET else ""
+            str(error)
+            if error
+            else self._session.state_reason
+            if stopped is StopReason.TARGET
+            else ""
         )
-        return Report(progress=self.progress, stopped=stopped, reason=reason, error=error)
+        return RecordingReport(progress=self.progress, stopped=stopped, reason=reason, error=error)
 
     def _follow(
         self,
@@ -247,16 +254,16 @@ class Recorder:
         max_secs: float | None,
         until: Until | None,
         on_progress: Callable[[Progress], None] | None,
-    ) -> Stopped:
+    ) -> StopReason:
         first = deque(self._lossless.begin(self._link) if self._lossless else ())
         while True:
             if stop.requested:
-                return Stopped.SIGNAL  # before anything is shown: the terminal may be gone
+                return StopReason.SIGNAL  # before anything is shown: the terminal may be gone
             progress = self.progress
             if on_progress is not None:
                 on_progress(progress)
             if max_secs is not None and progress.secs >= max_secs:
-                return Stopped.SECONDS
+                return StopReason.SECONDS
             wait = (
                 _POLL_SECS
                 if max_secs is None
@@ -266,15 +273,15 @@ class Recorder:
             self._flush_notices()
             if message is None:
                 if self._link.closed:
-                    return Stopped.SERVER
+                    return StopReason.SERVER
                 continue
             self._add(message)
             if isinstance(message, State) and message.state is ControlState.ENDED:
-                return Stopped.DRIVER if message.driver_failed else Stopped.TARGET
+                return StopReason.DRIVER if message.driver_failed else StopReason.TARGET
             if self._writer is not None and self._writer.events == max_events:
-                return Stopped.EVENTS
+                return StopReason.EVENTS
             if until is not None and isinstance(message, Event) and until.holds(self._session):
-                return Stopped.CONDITION
+                return StopReason.CONDITION
 
     def _add(self, message: Message) -> None:
         if isinstance(message, Welcome):

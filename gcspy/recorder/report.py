@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from gcspy.recorder.lossless import Cost
-from gcspy.recorder.recorder import Progress, Report
+from gcspy.recorder.recorder import Progress, RecordingReport
 
 __all__ = ["report_facts", "report_line", "status_line"]
 
@@ -26,7 +26,7 @@ _RATE_OVER = 12
 """Rates are over so many refreshes, three seconds."""
 
 
-def report_facts(report: Report, files: list[Path]) -> dict[str, Any]:
+def report_facts(report: RecordingReport, files: list[Path]) -> dict[str, Any]:
     """What there is to say at the end, as plain JSON values."""
     cost = report.progress.cost
     return {
@@ -54,7 +54,7 @@ def _cost_facts(cost: Cost) -> dict[str, Any]:
     }
 
 
-def report_line(report: Report, facts: dict[str, Any]) -> str:
+def report_line(report: RecordingReport, facts: dict[str, Any]) -> str:
     """The same for a human."""
     files = facts["files"]
     where = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"

@@ -7,13 +7,13 @@ drivers or collectors.
 from __future__ import annotations
 
 from gcspy_client.lessons.catalogue import find_lesson, lesson_names, shipped_lessons
-from gcspy_client.lessons.lesson import Lesson, Question, Step, View
+from gcspy_client.lessons.lesson import Lesson, LessonQuestion, LessonStep, View
 from gcspy_client.lessons.text import read_lesson
 
 __all__ = [
     "Lesson",
-    "Question",
-    "Step",
+    "LessonQuestion",
+    "LessonStep",
     "View",
     "find_lesson",
     "lesson_names",

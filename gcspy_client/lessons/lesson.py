@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gcspy_protocol.model import EventFilter
 
-__all__ = ["BEGINS", "TRIGGER", "Filter", "Lesson", "Question", "Step", "View"]
+__all__ = ["BEGINS", "TRIGGER", "Filter", "Lesson", "LessonQuestion", "LessonStep", "View"]
 
 TRIGGER: Final = 1
 """Number of the trigger that stops at a step's event: there is one at a time."""
@@ -21,7 +21,7 @@ BEGINS: Final = "event == 'Program starts'"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class LessonQuestion:
     """What happens next? What comes next is hidden until it is answered.
 
     Attributes:
@@ -84,7 +84,7 @@ class Filter:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
+class LessonStep:
     """One step.
 
     Attributes:
@@ -104,7 +104,7 @@ class Step:
     settings: Mapping[str, int | str] = field(default_factory=dict)
     view: View | None = None
     filters: tuple[Filter, ...] | None = None
-    question: Question | None = None
+    question: LessonQuestion | None = None
     line: int = 0
 
 
@@ -125,5 +125,5 @@ class Lesson:
     title: str
     goal: str
     simulation: Mapping[str, Any]
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     path: str = ""

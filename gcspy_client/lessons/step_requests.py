@@ -11,12 +11,12 @@ from gcspy_protocol.messages import Message, SetFilters
 from gcspy_protocol.model import EventFilter, EventKind
 from gcspy_protocol.settings import SetSetting, Setting, SettingKind
 
-from gcspy_client.lessons.lesson import Step
+from gcspy_client.lessons.lesson import LessonStep
 
 __all__ = ["filters_of", "settings_of"]
 
 
-def filters_of(step: Step, events: Iterable[EventKind]) -> tuple[list[Message], str]:
+def filters_of(step: LessonStep, events: Iterable[EventKind]) -> tuple[list[Message], str]:
     """The event filters of a step; those that it does not name let everything pass.
 
     Returns:
@@ -35,7 +35,7 @@ def filters_of(step: Step, events: Iterable[EventKind]) -> tuple[list[Message], 
     return [SetFilters(filters=(*filters, *others))], _strange("kind of event", strange)
 
 
-def settings_of(step: Step, settings: Iterable[Setting]) -> tuple[list[Message], str]:
+def settings_of(step: LessonStep, settings: Iterable[Setting]) -> tuple[list[Message], str]:
     """The settings of a step.
 
     Returns:

@@ -29,7 +29,7 @@ from typing import Any, Final
 from gcspy_protocol.errors import CommandError, ExpressionError
 from gcspy_protocol.expression import parse_condition
 
-from gcspy_client.lessons.lesson import Filter, Lesson, Question, Step, View
+from gcspy_client.lessons.lesson import Filter, Lesson, LessonQuestion, LessonStep, View
 
 __all__ = ["MOST_BYTES", "parse_lesson", "read_lesson"]
 
@@ -154,7 +154,7 @@ def parse_lesson(source: str, *, name: str, path: str) -> Lesson:
     )
 
 
-def _steps(path: str, lines: list[str], first: int) -> list[Step]:
+def _steps(path: str, lines: list[str], first: int) -> list[LessonStep]:
     """Cut the text behind the head at its headings."""
     starts: list[int] = []
     fenced = False
@@ -172,7 +172,7 @@ def _steps(path: str, lines: list[str], first: int) -> list[Step]:
     return [_step(path, lines, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
-def _step(path: str, lines: list[str], start: int, end: int) -> Step:
+def _step(path: str, lines: list[str], start: int, end: int) -> LessonStep:
     text: list[str] = []
     blocks: dict[str, _Block] = {}
     number = start + 1
@@ -194,7 +194,7 @@ def _step(path: str, lines: list[str], start: int, end: int) -> Step:
             )
         blocks[word] = _Block(path, number + 2, lines[number + 1 : close])
         number = close + 1
-    return Step(
+    return LessonStep(
         title=lines[start].removeprefix("## ").strip(),
         text="\n".join(text).strip(),
         question=_question(blocks["question"]) if "question" in blocks else None,
@@ -204,7 +204,7 @@ def _step(path: str, lines: list[str], start: int, end: int) -> Step:
 
 
 def _doing(block: _Block) -> dict[str, Any]:
-    """What a step does, as fields of `Step`."""
+    """What a step does, as fields of `LessonStep`."""
     values = block.values
     block.check(values, _STEP_KEYS, "a step")
     until = values.get("until", "")
@@ -270,7 +270,7 @@ def _filter(block: _Block, values: object) -> Filter:
     )
 
 
-def _question(block: _Block) -> Question:
+def _question(block: _Block) -> LessonQuestion:
     values = block.values
     block.check(values, _QUESTION_KEYS, "a question")
     for key in ("ask", "choices", "answer"):
@@ -284,7 +284,7 @@ def _question(block: _Block) -> Question:
             "answer",
             f"answer is {answer}: give the number of the right choice, 1 to {len(choices)}",
         )
-    return Question(
+    return LessonQuestion(
         ask=values["ask"],
         choices=tuple(choices),
         answer=answer - 1,

@@ -14,14 +14,14 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 
-from gcspy_protocol.attendance import LookAt, person_name
+from gcspy_protocol.attendance import Focus, person_name
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Client, Event
 
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 
 __all__ = [
-    "ClassWish",
+    "ClassOptions",
     "Moments",
     "Participant",
     "leader_of",
@@ -44,7 +44,7 @@ def login_name() -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClassWish:
+class ClassOptions:
     """What whoever opens a window wishes of a class.
 
     Attributes:
@@ -196,7 +196,7 @@ class Moments:
         return None if place < 0 else self._times[place]
 
 
-def place_of(session: Session, panel: str) -> LookAt:
+def place_of(session: ClientSession, panel: str) -> Focus:
     """Where this window looks.
 
     Args:
@@ -207,9 +207,9 @@ def place_of(session: Session, panel: str) -> LookAt:
     event = session.interpreter.last_event
     sequence = None if session.is_live or event is None else event.sequence
     if space is None:
-        return LookAt(panel=panel, sequence=sequence)
+        return Focus(panel=panel, sequence=sequence)
     number = space.space.id
-    return LookAt(
+    return Focus(
         space=number,
         stream=session.chosen_stream(number),
         key=session.selected_key(number),

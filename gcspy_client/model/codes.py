@@ -33,7 +33,15 @@ from gcspy_client.model.palette import (
     ZERO,
 )
 
-__all__ = ["Codes", "Indices", "Tiles", "TileCodes", "maximum_of_used", "names_by_code", "tiles_of"]
+__all__ = [
+    "Codes",
+    "Indices",
+    "TileArrays",
+    "TileCodes",
+    "maximum_of_used",
+    "names_by_code",
+    "tiles_of",
+]
 
 Indices = NDArray[np.int64]
 Codes = NDArray[np.uint8]
@@ -47,7 +55,7 @@ _BACKGROUND = np.uint8(Control.BACKGROUND)
 
 
 @dataclass(frozen=True, slots=True)
-class Tiles:
+class TileArrays:
     """The arrays that decide how the tiles of one stream look; views, never written to.
 
     Attributes:
@@ -64,9 +72,9 @@ class Tiles:
     tops: NDArray[Any] | None = None
     tops_known: NDArray[np.bool_] | None = None
 
-    def part(self, where: slice | Indices) -> Tiles:
+    def part(self, where: slice | Indices) -> TileArrays:
         """The same for some of the tiles."""
-        return Tiles(
+        return TileArrays(
             _part(self.values, where),
             None if self.known is None else _part(self.known, where),
             _part(self.control, where),
@@ -101,7 +109,7 @@ def names_by_code(stream: Stream) -> list[tuple[int, str]]:
     return [*found, (ZERO, names[stream.zero])] if zero else found
 
 
-def tiles_of(space: SpaceState, stream_id: int) -> Tiles:
+def tiles_of(space: SpaceState, stream_id: int) -> TileArrays:
     """The arrays of one stream of a space, as they are now."""
     stream = space.stream(stream_id)
     tops: StreamState | None = None
@@ -110,7 +118,7 @@ def tiles_of(space: SpaceState, stream_id: int) -> Tiles:
         and stream.schema.max_stream in space.streams
     ):
         tops = space.streams[stream.schema.max_stream]
-    return Tiles(
+    return TileArrays(
         stream.values,
         stream.known,
         space.control.values,
@@ -125,7 +133,7 @@ def used(control: NDArray[Any]) -> NDArray[np.bool_]:
     return flags
 
 
-def maximum_of_used(tiles: Tiles) -> int | None:
+def maximum_of_used(tiles: TileArrays) -> int | None:
     """Greatest known value of the used tiles, or None when there is none; unknown never counts."""
     best: int | None = None
     for start in range(0, len(tiles.values), _CHUNK):
@@ -160,7 +168,7 @@ class TileCodes:
         self.maximum = stream.maximum
         self._table: Codes | None = None
 
-    def refresh(self, tiles: Tiles) -> None:
+    def refresh(self, tiles: TileArrays) -> None:
         """Encode every tile anew."""
         count = len(tiles.values)
         if self.stream.presentation is Presentation.MAX_VAR:
@@ -172,7 +180,7 @@ class TileCodes:
             where = slice(start, start + _CHUNK)
             self.codes[where] = self._encode(tiles.part(where))
 
-    def encode(self, tiles: Tiles, maximum: int | None) -> Codes:
+    def encode(self, tiles: TileArrays, maximum: int | None) -> Codes:
         """Paint codes of some tiles by themselves; nothing is kept.
 
         Args:
@@ -184,7 +192,7 @@ class TileCodes:
         self._table = None
         return self._encode(tiles)
 
-    def update(self, tiles: Tiles, changed: Indices) -> Indices | None:
+    def update(self, tiles: TileArrays, changed: Indices) -> Indices | None:
         """Encode the tiles that changed.
 
         Args:
@@ -206,7 +214,7 @@ class TileCodes:
         self.codes[changed] = self._encode(some)
         return changed
 
-    def _maximum_moved(self, tiles: Tiles, some: Tiles, changed: Indices) -> bool:
+    def _maximum_moved(self, tiles: TileArrays, some: TileArrays, changed: Indices) -> bool:
         """Whether the maximum is another than before; looks at all tiles only when the greatest changed."""
         top = maximum_of_used(some)
         if top is not None and top > self.maximum:
@@ -229,7 +237,7 @@ class TileCodes:
         every = np.arange(1 << (8 * dtype.itemsize), dtype=unsigned).view(dtype.newbyteorder("="))
         self._table = self._scale(every, None, None)
 
-    def _encode(self, tiles: Tiles) -> Codes:
+    def _encode(self, tiles: TileArrays) -> Codes:
         if self._table is not None:
             codes: Codes = self._table[tiles.values.view(f"u{tiles.values.dtype.itemsize}")]
         else:

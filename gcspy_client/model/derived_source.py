@@ -23,7 +23,7 @@ from gcspy_protocol.messages import Event
 from gcspy_protocol.model import CONTROL_STREAM, PaintStyle, Presentation, Stream
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import Indices, Tiles, used
+from gcspy_client.model.codes import Indices, TileArrays, used
 from gcspy_client.model.text import UNKNOWN_TEXT, control_words, short_number
 
 __all__ = ["DERIVED_STREAM", "DerivedSource", "automatic_range"]
@@ -172,11 +172,11 @@ class DerivedSource:
         self._latest = space, stamp, result
         return result
 
-    def tiles(self, space: SpaceState) -> Tiles:
+    def tiles(self, space: SpaceState) -> TileArrays:
         """The numbers on the scale."""
         worth = self._worth(space)
         if self._condition:
-            return Tiles(worth.values.astype(np.uint8), worth.known, space.control.values)
+            return TileArrays(worth.values.astype(np.uint8), worth.known, space.control.values)
         numbers = worth.values.astype(np.float64)
         # Beyond the ends by a step at least: what is only just above them is not within.
         places = np.clip(
@@ -190,13 +190,13 @@ class DerivedSource:
         if self._schema.paint_style is PaintStyle.ZERO:
             near = (places == self._schema.zero) & (numbers != 0)
             places[near] += np.where(numbers[near] > 0, 1, -1)
-        return Tiles(places.astype(np.int64), worth.known, space.control.values)
+        return TileArrays(places.astype(np.int64), worth.known, space.control.values)
 
-    def numbers(self, space: SpaceState) -> Tiles:
+    def numbers(self, space: SpaceState) -> TileArrays:
         """The numbers themselves, to be summed up or sorted."""
         worth = self._worth(space)
         values = worth.values.astype(np.uint8) if self._condition else worth.values
-        return Tiles(values, worth.known, space.control.values)
+        return TileArrays(values, worth.known, space.control.values)
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:
         """Tiles of which any part changed; with a sum or the like in the formula, all may have."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import isqrt
 
-__all__ = ["GRID_FROM", "Layout", "fit", "zoomed"]
+__all__ = ["GRID_FROM", "TileLayout", "fit", "zoomed"]
 
 GRID_FROM = 3
 """Least cell size with a grid: below it the grid would take more pixels than the tiles."""
@@ -23,7 +23,7 @@ _LABELLED_MOST = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TileLayout:
     """Places of the tiles of one space in a picture.
 
     Attributes:
@@ -97,11 +97,11 @@ class Layout:
             min(cell * self.per_pixel, self.count), min((cell + 1) * self.per_pixel, self.count)
         )
 
-    def scrolled(self, first_row: int) -> Layout:
+    def scrolled(self, first_row: int) -> TileLayout:
         """The same with another first row, as far as there are rows."""
         return replace(self, first_row=max(0, min(first_row, self.rows - self.seen_rows)))
 
-    def showing(self, tile: int) -> Layout:
+    def showing(self, tile: int) -> TileLayout:
         """The same, scrolled no more than it takes to see a tile."""
         row = tile // self.per_pixel // self.columns
         if row < self.first_row:
@@ -120,7 +120,7 @@ def fit(
     row_width: int | None = None,
     label_width: int = 0,
     label_height: int = 0,
-) -> Layout:
+) -> TileLayout:
     """The layout in which all tiles are seen, with the largest cells that allows.
 
     Args:
@@ -134,24 +134,24 @@ def fit(
     """
     width, height = max(width, 1), max(height, 1)
     if count == 0:
-        return Layout(0, 1, 0, 1, 1)
+        return TileLayout(0, 1, 0, 1, 1)
     if row_width and row_width <= width and -(-count // row_width) <= height:
         rows = -(-count // row_width)
         size = max(1, min(width // row_width, height // rows, largest))
-        return Layout(count, row_width, rows, size, size, seen_rows=rows)
+        return TileLayout(count, row_width, rows, size, size, seen_rows=rows)
     labelled = _labelled(count, width, height, label_width, label_height) if label_width else None
     if labelled is not None:
         return labelled
     if count > width * height:
         per_pixel = -(-count // (width * height))
         rows = -(-count // (per_pixel * width))
-        return Layout(count, width, rows, 1, 1, per_pixel=per_pixel, seen_rows=rows)
+        return TileLayout(count, width, rows, 1, 1, per_pixel=per_pixel, seen_rows=rows)
     return _largest_cells(count, width, height, largest)
 
 
-def _largest_cells(count: int, width: int, height: int, largest: int) -> Layout:
+def _largest_cells(count: int, width: int, height: int, largest: int) -> TileLayout:
     """Cells that cover the most; taller than wide where that covers more (the original's were 10 by 16)."""
-    best = Layout(count, width, -(-count // width), 1, 1, seen_rows=-(-count // width))
+    best = TileLayout(count, width, -(-count // width), 1, 1, seen_rows=-(-count // width))
     covered = 1.0
     for cell_width in range(1, min(largest, width, isqrt(width * height // count) + 1) + 1):
         columns = width // cell_width
@@ -163,13 +163,15 @@ def _largest_cells(count: int, width: int, height: int, largest: int) -> Layout:
         area = cell_width * cell_height * (1.0 - 0.04 * abs(cell_height - cell_width) / cell_width)
         if area >= covered:
             covered = area
-            best = Layout(count, min(columns, count), rows, cell_width, cell_height, seen_rows=rows)
+            best = TileLayout(
+                count, min(columns, count), rows, cell_width, cell_height, seen_rows=rows
+            )
     return best
 
 
 def _labelled(
     count: int, width: int, height: int, cell_width: int, cell_height: int
-) -> Layout | None:
+) -> TileLayout | None:
     """Wide cells for a name and a value, spread evenly; None when they do not fit."""
     most = width // cell_width
     if count > _LABELLED_MOST or most == 0:
@@ -178,7 +180,7 @@ def _labelled(
     if rows * cell_height > height:
         return None
     columns = -(-count // rows)
-    return Layout(
+    return TileLayout(
         count,
         columns,
         rows,
@@ -197,12 +199,14 @@ def zoomed(
     *,
     row_width: int | None = None,
     first_row: int = 0,
-) -> Layout:
+) -> TileLayout:
     """The layout with square cells of a given size; what does not fit is reached by scrolling."""
     if count == 0:
-        return Layout(0, 1, 0, 1, 1)
+        return TileLayout(0, 1, 0, 1, 1)
     size = max(1, min(size, width, height))
     columns = max(1, min(row_width or width // size, max(1, width // size), count))
     rows = -(-count // columns)
-    whole = Layout(count, columns, rows, size, size, seen_rows=min(rows, max(1, height // size)))
+    whole = TileLayout(
+        count, columns, rows, size, size, seen_rows=min(rows, max(1, height // size))
+    )
     return whole.scrolled(first_row)

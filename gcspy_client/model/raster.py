@@ -20,7 +20,7 @@ from gcspy_protocol.model import Control
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices
-from gcspy_client.model.layout import GRID_FROM, Layout
+from gcspy_client.model.layout import GRID_FROM, TileLayout
 from gcspy_client.model.palette import BACKGROUND, CANVAS, OVERFLOW, UNKNOWN, ZERO, Palette
 
 __all__ = ["Pixels", "Raster", "atlas", "pool", "pool_some"]
@@ -113,7 +113,7 @@ class Raster:
         pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; written in place.
     """
 
-    def __init__(self, layout: Layout, palette: Palette) -> None:
+    def __init__(self, layout: TileLayout, palette: Palette) -> None:
         self.layout = layout
         self.palette = palette
         shape = max(layout.height, 1), max(layout.width, 1)

@@ -23,14 +23,14 @@ from gcspy_protocol.model import Mode, Stream
 
 from gcspy_client.model.history.summaries import SummaryHistory
 from gcspy_client.model.palettes import PaletteChoice
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 from gcspy_client.model.text import control_words, long_value
 from gcspy_client.model.tile_source import TileSource, top_of
-from gcspy_client.model.view_states import Looks
+from gcspy_client.model.view_states import SpaceViewStates
 
 __all__ = [
     "NAMES_PAGE",
-    "Session",
+    "ClientSession",
     "TileRow",
     "event_words",
     "ordered_streams",
@@ -100,7 +100,7 @@ def event_words(session: ClientInterpreter, number: int) -> str:
     return f"event {number:,}, {name}" if number else name
 
 
-class Session:
+class ClientSession:
     """What came from a server and what the user looks at.
 
     Args:
@@ -116,13 +116,13 @@ class Session:
         palettes: In which colours streams are painted.
     """
 
-    def __init__(self, timeline: Timeline | None = None) -> None:
+    def __init__(self, timeline: EventTimeline | None = None) -> None:
         self.live = ClientInterpreter()
         self.interpreter = self.live
-        self.timeline = Timeline() if timeline is None else timeline
+        self.timeline = EventTimeline() if timeline is None else timeline
         self.active: int | None = None
         self.events_seen = 0
-        self.looks = Looks()
+        self.looks = SpaceViewStates()
         self.palettes = PaletteChoice()
         self._history = SummaryHistory()
         self._past: SummaryHistory | None = None

@@ -16,7 +16,7 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import CONTROL_STREAM, Presentation, Stream
 
-from gcspy_client.model.codes import Indices, Tiles, tiles_of
+from gcspy_client.model.codes import Indices, TileArrays, tiles_of
 from gcspy_client.model.text import long_value, short_amount, short_value
 
 __all__ = ["StreamSource", "TileSource", "changed_tiles", "top_of"]
@@ -60,10 +60,10 @@ class TileSource(Protocol):
     def schema(self) -> Stream:
         """How the numbers are shown: name, range, unit."""
 
-    def tiles(self, space: SpaceState) -> Tiles:
+    def tiles(self, space: SpaceState) -> TileArrays:
         """The numbers to be painted, as the schema has them; views, or fresh arrays."""
 
-    def numbers(self, space: SpaceState) -> Tiles:
+    def numbers(self, space: SpaceState) -> TileArrays:
         """The numbers to be sorted, summed up and compared: those that are told, where others are painted."""
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:
@@ -102,11 +102,11 @@ class StreamSource:
         """The stream's own."""
         return self._schema
 
-    def tiles(self, space: SpaceState) -> Tiles:
+    def tiles(self, space: SpaceState) -> TileArrays:
         """Views of the stream's arrays."""
         return tiles_of(space, self._schema.id)
 
-    def numbers(self, space: SpaceState) -> Tiles:
+    def numbers(self, space: SpaceState) -> TileArrays:
         """The same."""
         return tiles_of(space, self._schema.id)
 

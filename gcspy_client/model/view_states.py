@@ -14,7 +14,7 @@ from gcspy_protocol.interpreter import SpaceState
 from gcspy_client.model.derived_source import DERIVED_STREAM, DerivedSource
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
-__all__ = ["TABLE", "TILES", "Look", "Looks", "OrderChoice"]
+__all__ = ["TABLE", "TILES", "SpaceViewState", "SpaceViewStates", "OrderChoice"]
 
 TILES = "tiles"
 TABLE = "table"
@@ -39,7 +39,7 @@ class OrderChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SpaceViewState:
     """How a space is looked at.
 
     Attributes:
@@ -59,11 +59,11 @@ class Look:
     logarithmic: bool = True
 
 
-_PLAIN = Look()
+_PLAIN = SpaceViewState()
 
 
 @dataclass
-class Looks:
+class SpaceViewStates:
     """The looks of all spaces of a session, and the streams that users made.
 
     Attributes:
@@ -73,7 +73,7 @@ class Looks:
         marks: Keys of the tiles that users marked, by id of the space.
     """
 
-    by_space: dict[int, Look] = field(default_factory=dict)
+    by_space: dict[int, SpaceViewState] = field(default_factory=dict)
     derived: dict[int, list[DerivedSource]] = field(default_factory=dict)
     chosen: dict[int, int] = field(default_factory=dict)
     marks: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Looks:
         self.chosen.clear()
         self.marks.clear()
 
-    def of(self, space: int) -> Look:
+    def of(self, space: int) -> SpaceViewState:
         """How a space is looked at."""
         return self.by_space.get(space, _PLAIN)
 

@@ -17,7 +17,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gcspy_client.view.plain.widgets import menu_action, say_action
-from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.command_palette import PaletteEntry
 from gcspy_client.view.shell.key_sheet import KeyRow
 
 __all__ = ["Action", "Actions", "Gesture"]
@@ -177,10 +177,10 @@ class Actions:
             ]
         return rows
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PaletteEntry]:
         """All actions, for the command palette."""
         return [
-            Entry(
+            PaletteEntry(
                 menu_words(action.menu),
                 action.words if action.words_now is None else action.words_now().replace("&", ""),
                 partial(self.run, action.name),

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from PySide6.QtWidgets import QWidget
 
-from gcspy_client.link import Link
+from gcspy_client.link import WindowLink
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.playback.time_shift import TimeShift
-from gcspy_client.model.session import Session
-from gcspy_client.settings import Settings
+from gcspy_client.model.session import ClientSession
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.live_updater import LiveUpdater
 from gcspy_client.view.shell.appearance import Appearance
 from gcspy_client.view.shell.docks import Docks
@@ -53,10 +53,10 @@ class Desk:
     """
 
     frame: QWidget
-    session: Session
-    link: Link
+    session: ClientSession
+    link: WindowLink
     shift: TimeShift
-    settings: Settings
+    settings: UserSettings
     undo: ViewUndo
     docks: Docks
     spaces: Spaces

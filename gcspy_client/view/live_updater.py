@@ -15,9 +15,9 @@ from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import Message
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from gcspy_client.link import Link
-from gcspy_client.model.session import Session
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.link import WindowLink
+from gcspy_client.model.session import ClientSession
+from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.spaces.spaces import Spaces
 
@@ -51,8 +51,8 @@ class LiveUpdater(QObject):
 
     def __init__(
         self,
-        session: Session,
-        link: Link,
+        session: ClientSession,
+        link: WindowLink,
         spaces: Spaces,
         details: Details,
         parent: QObject | None = None,
@@ -138,7 +138,7 @@ class LiveUpdater(QObject):
         """Whether there is anything to see, be it of the connection before."""
         return self._session.interpreter.last_event is not None or bool(self._spaces.panels)
 
-    def active_picture(self) -> Picture | None:
+    def active_picture(self) -> SpacePicture | None:
         """The picture of the active space."""
         space = self._session.active_space()
         panel = None if space is None else self._spaces.panels.get(space.space.id)
@@ -160,7 +160,7 @@ class LiveUpdater(QObject):
             )
         self.spoken.emit()
 
-    def _tile_under_mouse(self, picture: Picture | None) -> int | None:
+    def _tile_under_mouse(self, picture: SpacePicture | None) -> int | None:
         if picture is None or self._under_mouse is None:
             return None
         space, tile = self._under_mouse

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.desk import Desk
-from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.command_palette import PaletteEntry
 
 __all__ = ["Part"]
 
@@ -38,7 +38,7 @@ class Part(QObject):
         """Keys and movements of the mouse that it handles without actions; called once."""
         return ()
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[PaletteEntry]:
         """What the command palette offers now, besides actions."""
         return ()
 

@@ -10,16 +10,16 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from gcspy_client.link import Link
+from gcspy_client.link import WindowLink
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.playback.time_shift import TimeShift
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.launcher import FrontDoor
-from gcspy_client.model.spaces.picture import Picture
-from gcspy_client.settings import Settings
+from gcspy_client.model.spaces.picture import SpacePicture
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.actions import Actions
 from gcspy_client.view.classroom.part import ClassPart
-from gcspy_client.view.classroom.presentation import Presentation
+from gcspy_client.view.classroom.presentation import PresentationMode
 from gcspy_client.view.compare.part import ComparePart
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.history.part import HistoryPart
@@ -37,7 +37,7 @@ from gcspy_client.view.part import Part
 from gcspy_client.view.plain.text import set_window_title
 from gcspy_client.view.shell.announcer import Announcer
 from gcspy_client.view.shell.appearance import Appearance
-from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.command_palette import PaletteEntry
 from gcspy_client.view.shell.docks import Docks
 from gcspy_client.view.shell.help import HelpPart
 from gcspy_client.view.shell.key_sheet import KeyRow
@@ -91,7 +91,7 @@ class MainWindow(QMainWindow):
     def __init__(
         self,
         theme: Theme | None = None,
-        settings: Settings | None = None,
+        settings: UserSettings | None = None,
         front: FrontDoor | None = None,
         *,
         scaled: int = 100,
@@ -104,7 +104,7 @@ class MainWindow(QMainWindow):
         self._closed = False
         self._put_away: list[QWidget] = []  # what the start page does without
         self._stack = QStackedWidget()
-        self.desk = self._make_desk(theme, Settings() if settings is None else settings)
+        self.desk = self._make_desk(theme, UserSettings() if settings is None else settings)
         self.parts = self.make_parts(front, scaled)
         self.file_drop = FileDrop(self, self.opener.play)
         self._build()
@@ -121,11 +121,11 @@ class MainWindow(QMainWindow):
         self.appearance.renew()
         self._refresh()
 
-    def _make_desk(self, theme: Theme | None, settings: Settings) -> Desk:
+    def _make_desk(self, theme: Theme | None, settings: UserSettings) -> Desk:
         self.settings = settings
         self.shift = TimeShift()
-        self.session = Session(self.shift.timeline)
-        self.link = Link(self)
+        self.session = ClientSession(self.shift.timeline)
+        self.link = WindowLink(self)
         self.link.tap = self.shift
         self.shift.on_room = self.link.read_on
         self.appearance = Appearance(self, settings, theme)
@@ -195,7 +195,7 @@ class MainWindow(QMainWindow):
         self.objects = ObjectTracker(desk)
         self.ages = Ages(desk)
         self.classroom = ClassPart(desk)
-        self.presentation = Presentation(
+        self.presentation = PresentationMode(
             desk,
             lambda: (self.menuBar(), self.session_part.footer, self.time_panel),
             lambda: self.classroom.front,
@@ -286,7 +286,7 @@ class MainWindow(QMainWindow):
         """What the sheet of keys says."""
         return self.actions_table.key_rows()
 
-    def palette_entries(self) -> list[Entry]:
+    def palette_entries(self) -> list[PaletteEntry]:
         """What the command palette offers: all actions, and what is to be seen now."""
         entries = self.actions_table.entries()
         for part in self.parts:
@@ -383,7 +383,7 @@ class MainWindow(QMainWindow):
 
     # --------------------------------------------------------------------- for programs
 
-    def active_picture(self) -> Picture | None:
+    def active_picture(self) -> SpacePicture | None:
         """The picture of the active space."""
         return self.updater.active_picture()
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LookAt
+from gcspy_protocol.attendance import Focus
 from gcspy_protocol.errors import ExpressionError, LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
@@ -114,7 +114,7 @@ def _control(session: Session, client: Client, message: Message) -> Error | None
     return None
 
 
-def _place(session: Session, at: LookAt) -> LookAt:
+def _place(session: Session, at: Focus) -> Focus:
     """A place as it is shared: of a space or an event that is not there nothing is said, as it may just have gone."""
     space = next((one for one in session.schema.spaces if one.id == at.space), None)
     if space is None:

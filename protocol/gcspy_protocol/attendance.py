@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, field
 
-__all__ = ["LOOK_CHARS", "PERSON_CHARS", "Attend", "Look", "LookAt", "Looked", "person_name"]
+__all__ = ["LOOK_CHARS", "PERSON_CHARS", "Attend", "Look", "Focus", "Looked", "person_name"]
 
 PERSON_CHARS = 40
 """Longest name of a person: a row of a list, legible from the last bench."""
@@ -45,7 +45,7 @@ def person_name(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LookAt:
+class Focus:
     """Where somebody looks; what is None is not said.
 
     Attributes:
@@ -82,7 +82,7 @@ class Attend:
 class Look:
     """Client, controller: where I look from now on."""
 
-    at: LookAt = field(default_factory=LookAt)
+    at: Focus = field(default_factory=Focus)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,4 +95,4 @@ class Looked:
     """
 
     client: int
-    at: LookAt = field(default_factory=LookAt)
+    at: Focus = field(default_factory=Focus)

@@ -22,7 +22,7 @@ from gcspy_protocol.model import (
 )
 from numpy.typing import NDArray
 
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 
 NO_RUNS: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 PAGE = 4096
@@ -171,7 +171,7 @@ class Feed:
         return out
 
 
-def follow(session: Session, messages: list[Message]) -> list[EventChange]:
+def follow(session: ClientSession, messages: list[Message]) -> list[EventChange]:
     """Apply messages to a session; the changes of the events among them."""
     changes = [session.apply(message) for message in messages]
     return [change for change in changes if change is not None]

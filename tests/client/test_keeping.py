@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
-from gcspy_client.link import Link
-from gcspy_client.model.playback.time_shift import Keeping, TimeShift
-from gcspy_client.model.session import Session
+from gcspy_client.link import WindowLink
+from gcspy_client.model.playback.time_shift import StorageState, TimeShift
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase
 from tests.client.program import Program
 
@@ -41,9 +41,9 @@ class Watcher:
     """
 
     def __init__(self, **more: Any) -> None:
-        self.link = Link()
+        self.link = WindowLink()
         self.shift = TimeShift(rule=ChunkRule(events=3, weight=0.0), **more)
-        self.session = Session(self.shift.timeline)
+        self.session = ClientSession(self.shift.timeline)
         self.heaps: list[NDArray[np.uint8]] = []
         self.link.tap = self.shift
         self.shift.on_room = self.link.read_on
@@ -272,7 +272,7 @@ def test_a_full_disk_leaves_the_live_view_alone(
             events = watcher.seen + 1
             program.let_happen()
             wait(partial(has_seen, events, watcher))
-            if watcher.shift.status.keeping is Keeping.ENDED:
+            if watcher.shift.status.keeping is StorageState.ENDED:
                 break
         kept = watcher.shift.last
         assert 0 < kept < watcher.seen

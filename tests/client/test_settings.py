@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 
-from gcspy_client.settings import VARIABLE, Settings
+from gcspy_client.settings import VARIABLE, UserSettings
 
 
 class Colour(Enum):
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_is_stored_is_there_the_next_time_with_its_type(path: Path) -> None:
-    one = Settings(path)
+    one = UserSettings(path)
     one.store("a", True)
     one.store("b", 7)
     one.store("c", ["x", "y"])
@@ -31,7 +31,7 @@ def test_what_is_stored_is_there_the_next_time_with_its_type(path: Path) -> None
     one.store("f", 'words, "quoted" and \n broken')
     one.store_data("g", bytes(range(256)))
     one.write()
-    other = Settings(path)
+    other = UserSettings(path)
     assert other.flag("a", False) is True
     assert other.number("b", 0, low=0, high=9) == 7
     assert other.texts("c") == ("x", "y")
@@ -51,7 +51,7 @@ def test_a_damaged_value_is_as_if_it_had_never_been_stored(path: Path, stored: s
     kept = QSettings(str(path), QSettings.Format.IniFormat)
     kept.setValue("a", stored)
     kept.sync()
-    settings = Settings(path)
+    settings = UserSettings(path)
     assert settings.number("a", 5, low=1, high=9) == 5
     assert settings.choice("a", Colour) is None
     assert settings.texts("a") == ()
@@ -62,7 +62,7 @@ def test_a_damaged_value_is_as_if_it_had_never_been_stored(path: Path, stored: s
 
 
 def test_bytes_with_one_bit_changed_are_not_given_to_qt(path: Path) -> None:
-    settings = Settings(path)
+    settings = UserSettings(path)
     settings.store_data("a", b"layout")
     text = settings.text("a")
     assert settings.data("a") == b"layout"
@@ -80,18 +80,18 @@ def test_the_environment_names_another_file_or_none(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(path))
-    Settings.of_user().store("a", 1)
-    assert Settings(path).number("a", 0, low=0, high=9) == 1
+    UserSettings.of_user().store("a", 1)
+    assert UserSettings(path).number("a", 0, low=0, high=9) == 1
     monkeypatch.setenv(VARIABLE, "none")
-    nothing = Settings.of_user()
+    nothing = UserSettings.of_user()
     assert not nothing.remembers
     nothing.store("a", 2)
     assert nothing.number("a", 0, low=0, high=9) == 2, "as long as the process lives"
-    assert Settings.of_user().number("a", 0, low=0, high=9) == 0
+    assert UserSettings.of_user().number("a", 0, low=0, high=9) == 0
 
 
 def test_a_file_that_is_a_folder_is_no_reason_to_fail(tmp_path: Path) -> None:
-    settings = Settings(tmp_path)
+    settings = UserSettings(tmp_path)
     settings.store("a", 1)
     settings.write()
     assert settings.number("b", 4, low=0, high=9) == 4

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 
@@ -56,7 +56,7 @@ class Watched:
     def shows(self, number: int) -> bool:
         """Whether the window shows an event, tiles and all."""
         picture = self.window.spaces.panels[1].canvas.picture
-        painted = Picture(picture.space, picture.stream_id, picture.theme).codes
+        painted = SpacePicture(picture.space, picture.stream_id, picture.theme).codes
         return (
             self.window.session.number == number
             and bool(np.array_equal(self.shown(), self.heaps[number]))

@@ -36,7 +36,7 @@ from benchmarks.targets.anttracks_writer import pack as pack_lzw
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.shell.recent import recent_of
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.shell.preferences import scale_of
 from tests.fuzz import stubs
 from tests.fuzz.conditions import TRIGGER_SEEDS, triggers
@@ -338,7 +338,7 @@ def _settings(data: bytes) -> None:
             kept.sync()
         else:
             path.write_bytes(data)
-        settings = Settings(path)
+        settings = UserSettings(path)
         assert 100 <= scale_of(settings) <= 200
         for name in _NAMES:
             assert settings.flag(name, True) in (True, False)
@@ -351,7 +351,7 @@ def _settings(data: bytes) -> None:
             recent_of(settings.texts(name), servers=False)
             settings.store(name, settings.text(name, "none")[:1000])
         settings.write()
-        assert [Settings(path).text(name) for name in _NAMES] == [
+        assert [UserSettings(path).text(name) for name in _NAMES] == [
             settings.text(name) for name in _NAMES
         ]
 
@@ -359,7 +359,7 @@ def _settings(data: bytes) -> None:
 def _settings_seeds() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "settings.ini"
-        settings = Settings(path)
+        settings = UserSettings(path)
         settings.store("look.scale", 125)
         settings.store("look.theme", "dark")
         settings.store("look.palettes", {"ramp": "viridis", "a": [1, None, {"b": "ü"}]})

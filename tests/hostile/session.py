@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LookAt
+from gcspy_protocol.attendance import Focus
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
@@ -188,7 +188,7 @@ def event(number: int) -> list[Message]:
         m.Fired(trigger=_TRIGGER, event=kind, occurrence=number, operands=_OPERANDS, **stamp)
     )
     out.append(m.Missed(events=1, total=number))
-    out.append(m.Looked(client=2, at=LookAt(space=HEAP, stream=0, view="rows", panel="tile")))
+    out.append(m.Looked(client=2, at=Focus(space=HEAP, stream=0, view="rows", panel="tile")))
     return out
 
 

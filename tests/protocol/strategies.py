@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LOOK_CHARS, LookAt
+from gcspy_protocol.attendance import LOOK_CHARS, Focus
 from gcspy_protocol.details import MOST_ROWS, AnswerState, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.expression import Operand
 from gcspy_protocol.messages import FrameType, Message
@@ -316,7 +316,7 @@ def tables(draw: DrawFn) -> DetailTable:
 
 
 _PLACES = st.builds(
-    LookAt,
+    Focus,
     space=st.none() | U16,
     stream=st.none() | st.integers(0, 0xFFFE),
     key=st.none() | U64,

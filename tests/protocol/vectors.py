@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LookAt
+from gcspy_protocol.attendance import Focus
 from gcspy_protocol.codec import decode, encode, encode_event
 from gcspy_protocol.connection import preamble
 from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
@@ -664,7 +664,7 @@ def _setting_messages() -> Iterator[tuple[str, str, Message]]:
 
 
 def _class_messages() -> Iterator[tuple[str, str, Message]]:
-    place = LookAt(space=3, stream=1, key=1 << 63, view="hilbert", panel="history", sequence=210)
+    place = Focus(space=3, stream=1, key=1 << 63, view="hilbert", panel="history", sequence=210)
     yield (
         "hello-class",
         "A student greets.",
@@ -704,7 +704,7 @@ def _class_messages() -> Iterator[tuple[str, str, Message]]:
     yield (
         "looked-live",
         "A space at the latest event.",
-        m.Looked(client=2, at=LookAt(space=0, view="tiles")),
+        m.Looked(client=2, at=Focus(space=0, view="tiles")),
     )
 
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LookAt
+from gcspy_protocol.attendance import Focus
 from gcspy_protocol.messages import ErrorCode
 from gcspy_replay.player import Beginning, PlayerThread
 
@@ -35,11 +35,11 @@ def test_who_follows_the_class_sees_the_teachers_playback_and_place(
         teacher.number,
         teacher.number,
     )
-    teacher.send(m.Look(at=LookAt(space=1, key=3, sequence=7)))
-    assert pupil.next(m.Looked) == m.Looked(client=teacher.number, at=LookAt(space=1, key=3))
+    teacher.send(m.Look(at=Focus(space=1, key=3, sequence=7)))
+    assert pupil.next(m.Looked) == m.Looked(client=teacher.number, at=Focus(space=1, key=3))
     teacher.seek(3)
     pupil.until_position(3)
-    pupil.send(m.Look(at=LookAt()))
+    pupil.send(m.Look(at=Focus()))
     assert pupil.next(m.Error).code is ErrorCode.NOT_CONTROLLER
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LOOK_CHARS, PERSON_CHARS, LookAt, person_name
+from gcspy_protocol.attendance import LOOK_CHARS, PERSON_CHARS, Focus, person_name
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, Role
@@ -69,7 +69,7 @@ def test_those_who_follow_are_told_where_the_controller_looks(serve: Serve, join
     pupil = join(address, person="p", following=True)
     target.event(START)
     teacher.event()
-    place = LookAt(
+    place = Focus(
         space=target.heap.id, stream=0, key=4096, view="hilbert", panel="history", sequence=1
     )
     teacher.send(m.Look(at=place))
@@ -90,7 +90,7 @@ def test_of_many_places_the_latest_arrives_and_few_others(serve: Serve, join: Jo
         join(address, person="p", following=True),
     )
     for key in range(2000):
-        teacher.send(m.Look(at=LookAt(space=target.heap.id, key=key)))
+        teacher.send(m.Look(at=Focus(space=target.heap.id, key=key)))
     pupil.until(lambda: bool(pupil.seen(m.Looked)) and pupil.seen(m.Looked)[-1].at.key == 1999)
     keys = [looked.at.key or 0 for looked in pupil.seen(m.Looked)]
     assert keys == sorted(keys)
@@ -106,10 +106,10 @@ def test_what_is_not_there_is_left_out_of_a_place_and_texts_are_bounded(
         join(address, control=True, person="t"),
         join(address, person="p", following=True),
     )
-    teacher.send(m.Look(at=LookAt(space=999, stream=1, key=7, view="v" * 9000, sequence=10**12)))
-    assert pupil.next(m.Looked).at == LookAt(view="v" * LOOK_CHARS)
-    teacher.send(m.Look(at=LookAt(space=target.heap.id, stream=999, key=7)))
-    assert pupil.next(m.Looked).at == LookAt(space=target.heap.id, key=7)
+    teacher.send(m.Look(at=Focus(space=999, stream=1, key=7, view="v" * 9000, sequence=10**12)))
+    assert pupil.next(m.Looked).at == Focus(view="v" * LOOK_CHARS)
+    teacher.send(m.Look(at=Focus(space=target.heap.id, stream=999, key=7)))
+    assert pupil.next(m.Looked).at == Focus(space=target.heap.id, key=7)
 
 
 def test_only_the_controller_can_lead(serve: Serve, join: Join) -> None:
@@ -119,15 +119,15 @@ def test_only_the_controller_can_lead(serve: Serve, join: Join) -> None:
         join(address, control=True, person="t"),
         join(address, person="p", following=True),
     )
-    pupil.send(m.Look(at=LookAt(space=target.heap.id)))
+    pupil.send(m.Look(at=Focus(space=target.heap.id)))
     assert pupil.next(m.Error).code is ErrorCode.NOT_CONTROLLER
     # Handed over: now it is the pupil whom the teacher may follow.
     teacher.send(m.HandOver(client=pupil.number))
     teacher.send(m.Attend(person="t", following=True))
     pupil.until(lambda: pupil.state.clients.controller == pupil.number)
-    pupil.send(m.Look(at=LookAt(space=target.heap.id, key=5)))
+    pupil.send(m.Look(at=Focus(space=target.heap.id, key=5)))
     assert teacher.next(m.Looked).client == pupil.number
-    teacher.send(m.Look(at=LookAt()))
+    teacher.send(m.Look(at=Focus()))
     assert teacher.next(m.Error).code is ErrorCode.NOT_CONTROLLER
     pupil.send(m.HandOver(client=teacher.number))
     teacher.until(lambda: teacher.state.clients.controller == teacher.number)
@@ -146,7 +146,7 @@ def test_the_named_successor_has_control_when_the_teachers_connection_is_cut(
     heir.until(lambda: heir.state.clients.successor == heir.number)
     teacher.link._socket.shutdown(socket.SHUT_RDWR)
     heir.until(lambda: heir.state.clients.controller == heir.number)
-    heir.send(m.Look(at=LookAt(space=target.heap.id)))
+    heir.send(m.Look(at=Focus(space=target.heap.id)))
     heir.send(m.Pause())
     heir.wait_state(ControlState.PAUSING)
     assert not heir.seen(m.Error)
@@ -246,7 +246,7 @@ def test_a_client_that_knows_nothing_of_classes_gets_none_of_it(serve: Serve, jo
     target = Target()
     address = serve(target).addresses[0]
     teacher, old = join(address, control=True, person="t"), join(address)
-    teacher.send(m.Look(at=LookAt(space=target.heap.id)))
+    teacher.send(m.Look(at=Focus(space=target.heap.id)))
     teacher.send(m.Attend(person="changed"))
     teacher.until(lambda: entry_of(teacher, teacher.number).person == "changed")
     target.event(START)

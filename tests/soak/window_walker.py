@@ -40,7 +40,7 @@ from shiboken6 import isValid
 from gcspy.hosts.launcher import front_door
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 
 _LEFT_OUT = {
@@ -141,7 +141,7 @@ class Walker:
     # ------------------------------------------------------------------------- helpers
 
     def _make_window(self) -> MainWindow:
-        window = MainWindow(Theme.DARK, Settings(), front_door())
+        window = MainWindow(Theme.DARK, UserSettings(), front_door())
         window.resize(self._rng.randint(500, 1300), self._rng.randint(400, 1000))
         window.show()
         if self._addresses:

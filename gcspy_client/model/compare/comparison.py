@@ -30,10 +30,10 @@ from gcspy_client.model.session import tile_title
 from gcspy_client.model.tile_source import TileSource
 
 __all__ = [
-    "Compared",
+    "SpaceComparison",
     "Comparison",
-    "Pairing",
-    "Subject",
+    "TilePairing",
+    "ComparedState",
     "TopChange",
     "compare_spaces",
     "steady_scale",
@@ -45,7 +45,7 @@ MOST_CHANGES = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class ComparedState:
     """Two states that are compared.
 
     Attributes:
@@ -64,7 +64,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairing:
+class TilePairing:
     """How tiles are paired, and what could not be.
 
     Attributes:
@@ -110,7 +110,7 @@ class TopChange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class SpaceComparison:
     """One space, compared.
 
     Attributes:
@@ -140,9 +140,9 @@ class Comparison:
         pairing: What was paired how.
     """
 
-    spaces: Mapping[int, Compared]
+    spaces: Mapping[int, SpaceComparison]
     scales: Mapping[Hashable, float]
-    pairing: Pairing
+    pairing: TilePairing
 
 
 def unit_of(stream: Stream) -> Hashable:
@@ -160,10 +160,10 @@ def steady_scale(needed: float, before: float | None) -> float:
 
 
 def compare_spaces(
-    subjects: Sequence[Subject],
+    subjects: Sequence[ComparedState],
     *,
     event: Event | None = None,
-    pairing: Pairing | None = None,
+    pairing: TilePairing | None = None,
     scales: Mapping[Hashable, float] | None = None,
 ) -> Comparison:
     """Compare pairs of spaces; streams of one name and unit share a scale.
@@ -174,7 +174,7 @@ def compare_spaces(
         pairing: How tiles are paired.
         scales: Those of the comparison before, so that colours do not change with each event.
     """
-    pairing = pairing or Pairing()
+    pairing = pairing or TilePairing()
     differences: list[Difference] = []
     needed: dict[Hashable, float] = {}
     for one in subjects:
@@ -193,7 +193,9 @@ def compare_spaces(
     return Comparison(spaces, ends, pairing)
 
 
-def _compared(one: Subject, found: Difference, scale: float, event: Event | None) -> Compared:
+def _compared(
+    one: ComparedState, found: Difference, scale: float, event: Event | None
+) -> SpaceComparison:
     space = difference_space(one.left, one.right, found, scale, event)
     source = DifferenceSource(one.left, one.right, one.source, one.other, found, scale)
     told = summary_of(found)
@@ -201,7 +203,7 @@ def _compared(one: Subject, found: Difference, scale: float, event: Event | None
         "" if found.named else signed_words(one.other.schema, told.net, short=brief)
         for brief in (False, True)
     )
-    return Compared(space, source, told, net, short, _changes(one.number, space, source))
+    return SpaceComparison(space, source, told, net, short, _changes(one.number, space, source))
 
 
 def _changes(number: int, space: SpaceState, source: DifferenceSource) -> tuple[TopChange, ...]:

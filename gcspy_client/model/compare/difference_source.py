@@ -17,7 +17,7 @@ from gcspy_protocol.model import CONTROL_STREAM, Control, Naming, PaintStyle, Pr
 from gcspy_protocol.streams.names import TileNameTable
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import Indices, Tiles
+from gcspy_client.model.codes import Indices, TileArrays
 from gcspy_client.model.compare.difference import Difference, codes_of
 from gcspy_client.model.palette import LEVELS, LOW, UNKNOWN, UNUSED, ZERO, Palette, Theme, diverging
 from gcspy_client.model.text import (
@@ -205,15 +205,15 @@ class DifferenceSource:
         """The scale from less to more."""
         return diverging(theme)
 
-    def tiles(self, space: SpaceState) -> Tiles:
+    def tiles(self, space: SpaceState) -> TileArrays:
         """Levels to be painted."""
         state = space.stream(DIFFERENCE_STREAM)
-        return Tiles(state.values, state.known, space.control.values)
+        return TileArrays(state.values, state.known, space.control.values)
 
-    def numbers(self, space: SpaceState) -> Tiles:
+    def numbers(self, space: SpaceState) -> TileArrays:
         """What the right side has more; exact up to 2**53, as it is only sorted and binned."""
         signed = self.compared.size.astype(np.float64) * self.compared.direction
-        return Tiles(signed, self.compared.compared, space.control.values)
+        return TileArrays(signed, self.compared.compared, space.control.values)
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:  # noqa: ARG002  # the protocol's signature
         """Any: each difference is made anew."""

@@ -15,13 +15,13 @@ from gcspy_protocol.messages import Welcome
 from gcspy_protocol.model import EventKind, Presentation, Space, Stream
 
 from gcspy_client.model.playback.program_clock import ProgramClock
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 
 __all__ = [
     "Alignment",
     "EventMatching",
     "Pair",
-    "Side",
+    "ComparedSession",
     "counterpart",
     "pair_spaces",
     "pair_streams",
@@ -137,7 +137,7 @@ class Alignment:
         return self.by in (EventMatching.CLOCK, EventMatching.WALL)
 
 
-class Side(NamedTuple):
+class ComparedSession(NamedTuple):
     """One of two sessions, as far as its events go.
 
     Attributes:
@@ -147,13 +147,15 @@ class Side(NamedTuple):
         clock: Its program's clock, as far as its events tell; of the left one the event in question is enough.
     """
 
-    timeline: Timeline
+    timeline: EventTimeline
     kinds: Sequence[EventKind] = ()
     wall_offset_nanos: int = 0
     clock: ProgramClock | None = None
 
 
-def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> int | None:
+def counterpart(
+    left: ComparedSession, right: ComparedSession, number: int, alignment: Alignment
+) -> int | None:
     """Number of the event on the right that belongs to one on the left; None where there is none.
 
     Args:
@@ -194,7 +196,7 @@ def counterpart(left: Side, right: Side, number: int, alignment: Alignment) -> i
 
 
 def _by_program_clock(
-    left: Side, right: Side, time_nanos: int, kind: int | None, offset: int
+    left: ComparedSession, right: ComparedSession, time_nanos: int, kind: int | None, offset: int
 ) -> int | None:
     """The event on the right when its program's clock was where the left's is; clocks of two names have nothing to do with each other."""
     mine, theirs = left.clock, right.clock

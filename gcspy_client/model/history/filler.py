@@ -23,7 +23,7 @@ from gcspy_replay.file import Cursor, Recording
 from gcspy_replay.file.cursor import Step
 from numpy.typing import NDArray
 
-__all__ = ["Filled", "HistoryFilling", "Maker", "spread"]
+__all__ = ["FillTarget", "HistoryFiller", "Maker", "spread"]
 
 _NOTIFY_SECS = 0.05
 """The window is told this often: a picture that fills up, without drawing it for each event."""
@@ -54,7 +54,7 @@ def _nothing() -> None:
     pass
 
 
-class Filled(Generic[Made]):
+class FillTarget(Generic[Made]):
     """What is to be filled.
 
     Args:
@@ -169,7 +169,7 @@ def _halving(count: int) -> Iterator[int]:
         parts = halves
 
 
-class HistoryFilling:
+class HistoryFiller:
     """The thread.
 
     Args:
@@ -189,8 +189,8 @@ class HistoryFilling:
     ) -> None:
         self._open, self._events, self._notify = open_recording, events, notify
         self._condition = threading.Condition()
-        self._all: list[Filled[Any]] = []
-        self._new: list[Filled[Any]] = []
+        self._all: list[FillTarget[Any]] = []
+        self._new: list[FillTarget[Any]] = []
         self._focus: tuple[int, int] | None = None
         self._turned = False  # there is something else to read first
         self._stopping = False
@@ -206,7 +206,7 @@ class HistoryFilling:
         """Begin."""
         self._thread.start()
 
-    def add(self, filled: Filled[Any]) -> None:
+    def add(self, filled: FillTarget[Any]) -> None:
         """Fill this, too."""
         with self._condition:
             if filled.removed:
@@ -215,7 +215,7 @@ class HistoryFilling:
             self._turned = True
             self._condition.notify()
 
-    def remove(self, filled: Filled[Any]) -> None:
+    def remove(self, filled: FillTarget[Any]) -> None:
         """Fill this no more; what is being made of an event now is still handed over."""
         with self._condition:
             filled.removed = True

@@ -36,9 +36,9 @@ from gcspy_client.model.history.events import (
 )
 from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.history.rows import BINS, HistoryRow, RowMaker
-from gcspy_client.model.history.store import HistoryStore, Pooled
+from gcspy_client.model.history.store import HistoryStore, PooledCells
 from gcspy_client.model.history.view import (
-    HistoryLook,
+    GraphOptions,
     HistoryPicture,
     HistoryView,
     HitResult,
@@ -226,7 +226,7 @@ class HistoryGraph:
         """The same with room for up to an eighth more events, so that a graph that grows does not change its scale each time."""
         return replace(self.whole(events_pixels, tiles_pixels), last=growing(len(self.events)))
 
-    def look(self, look: HistoryLook, palette: Palette) -> HistoryPicture:
+    def look(self, look: GraphOptions, palette: Palette) -> HistoryPicture:
         """The pixels of what a user wishes to see."""
         return self.draw(view_of(look, self.events, self.keys), palette)
 
@@ -254,10 +254,10 @@ class HistoryGraph:
             len(self.keys), view.first_tile, view.last_tile, view.tiles_pixels
         )
 
-    def _pooled(self, view: HistoryView, rows: EventRanges, columns: EventRanges) -> Pooled:
+    def _pooled(self, view: HistoryView, rows: EventRanges, columns: EventRanges) -> PooledCells:
         """The cells, from the finest rows there are; those of the picture before where they are the same."""
         if not len(rows.begins) or not len(columns.begins):
-            return Pooled(len(rows.begins), len(columns.begins))
+            return PooledCells(len(rows.begins), len(columns.begins))
         sequences = self.events.sequences
         firsts, lasts = sequences[rows.begins], sequences[rows.ends - 1]
         self._store.look_at(int(firsts[0]), int(lasts[-1]))
@@ -271,7 +271,7 @@ class HistoryGraph:
         if kept is None:
             out = self._pool(firsts, lasts, lows, highs)
         else:
-            out = Pooled(len(firsts), len(lows))
+            out = PooledCells(len(firsts), len(lows))
             old, new, lack = kept
             assert cache is not None
             for name in ("codes", "changes", "held", "coarse", "preview"):
@@ -283,7 +283,7 @@ class HistoryGraph:
         self._cache = _Cache(self._store.version, span, firsts, lasts, out, self._latest)
         return out
 
-    def _pool(self, firsts: Keys, lasts: Keys, lows: Keys, highs: Keys) -> Pooled:
+    def _pool(self, firsts: Keys, lasts: Keys, lows: Keys, highs: Keys) -> PooledCells:
         out = self._store.pooled(firsts, lasts, lows, highs)
         if self._rough is not None:
             self._preview(self._rough, lasts, lows, highs, out)
@@ -304,7 +304,7 @@ class HistoryGraph:
         return out
 
     def _preview(
-        self, rough: HistoryStore, lasts: Keys, lows: Keys, highs: Keys, out: Pooled
+        self, rough: HistoryStore, lasts: Keys, lows: Keys, highs: Keys, out: PooledCells
     ) -> None:
         """Fill the ranges of which nothing has come with the latest event before them that has."""
         known = np.array(self._rough_sequences, dtype=np.uint64)
@@ -323,7 +323,7 @@ class HistoryGraph:
         palette: Palette,
         rows: EventRanges,
         columns: EventRanges,
-        pooled: Pooled,
+        pooled: PooledCells,
     ) -> Pixels:
         # Both tables in one, and a look-up at the end: bytes are cheaper to spread over pixels than colours.
         table = np.concatenate([palette.lut, palette.marked])
@@ -344,7 +344,7 @@ class HistoryGraph:
         return pixels
 
     def _hidden(
-        self, rows: EventRanges, columns: EventRanges, pooled: Pooled
+        self, rows: EventRanges, columns: EventRanges, pooled: PooledCells
     ) -> NDArray[np.bool_] | None:
         """Cells in which something changed that their code does not show; None where each tile and event has its own."""
         if not len(rows.begins) or not len(columns.begins):
@@ -426,7 +426,7 @@ class _Cache(NamedTuple):
     span: tuple[float, float, int]
     firsts: Keys
     lasts: Keys
-    pooled: Pooled
+    pooled: PooledCells
     latest: int
 
     def kept(self, firsts: Keys, lasts: Keys) -> tuple[Indices, Indices, Indices] | None:

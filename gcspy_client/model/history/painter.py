@@ -11,7 +11,7 @@ from functools import partial
 from time import monotonic
 
 from gcspy_client.model.history.graph import DetailWanted, HistoryGraph
-from gcspy_client.model.history.view import HistoryLook, HistoryPicture
+from gcspy_client.model.history.view import GraphOptions, HistoryPicture
 from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.palette import Palette
 
@@ -32,7 +32,7 @@ class HistoryDrawn:
     """
 
     graph: HistoryGraph
-    look: HistoryLook
+    look: GraphOptions
     picture: HistoryPicture
     palette: Palette
     wanted: DetailWanted | None
@@ -51,7 +51,7 @@ class HistoryPainter:
             "gcspy history painter", notify
         )
 
-    def wish(self, graph: HistoryGraph, look: HistoryLook, palette: Palette) -> None:
+    def wish(self, graph: HistoryGraph, look: GraphOptions, palette: Palette) -> None:
         """Draw this next, instead of what was wished of the graph before and has not begun."""
         self._worker.submit(partial(_draw, graph, look, palette), kind=graph)
 
@@ -77,7 +77,7 @@ class HistoryPainter:
         self._worker.join()
 
 
-def _draw(graph: HistoryGraph, look: HistoryLook, palette: Palette) -> HistoryDrawn:
+def _draw(graph: HistoryGraph, look: GraphOptions, palette: Palette) -> HistoryDrawn:
     with graph.events.lock:
         begun = monotonic()
         picture = graph.look(look, palette)

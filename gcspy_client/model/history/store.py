@@ -23,7 +23,7 @@ from gcspy_client.model.history.rows import Bins, HistoryRow, union_of
 from gcspy_client.model.palette import CANVAS
 from gcspy_client.model.tile_keys import Keys
 
-__all__ = ["HistoryStore", "Pooled"]
+__all__ = ["HistoryStore", "PooledCells"]
 
 _ROWS = 64
 """Events of a block, before any became coarser."""
@@ -121,7 +121,7 @@ class _Block:
         self.halved += 1
 
 
-class Pooled:
+class PooledCells:
     """What stands in the cells of a part of a history.
 
     Attributes:
@@ -279,7 +279,7 @@ class HistoryStore:
 
     # ------------------------------------------------------------------ looking
 
-    def pooled(self, firsts: Keys, lasts: Keys, lows: Keys, highs: Keys) -> Pooled:
+    def pooled(self, firsts: Keys, lasts: Keys, lows: Keys, highs: Keys) -> PooledCells:
         """What stands in the cells of a grid.
 
         Args:
@@ -288,7 +288,7 @@ class HistoryStore:
             lows: Shape (columns,), increasing: first key of each column.
             highs: The same of the last.
         """
-        out = Pooled(len(firsts), len(lows))
+        out = PooledCells(len(firsts), len(lows))
         if not len(firsts) or not len(lows):
             return out
         begin = max(0, bisect_right(self._starts, int(firsts[0])) - 1)
@@ -319,7 +319,7 @@ def _pool_run(
     lasts: Keys,
     lows: Keys,
     highs: Keys,
-    out: Pooled,
+    out: PooledCells,
     sums: _Sums | None,
 ) -> None:
     """Pool blocks of the same bins: rows first, then all columns at once."""

@@ -17,10 +17,10 @@ from gcspy_protocol.streams.named_stream import NamedStream
 
 from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.history.pooling import Pooling
-from gcspy_client.model.session import Session, ordered_streams
+from gcspy_client.model.session import ClientSession, ordered_streams
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
-__all__ = ["FOLLOWS", "Graphed", "TrackSpec", "choices", "graphed"]
+__all__ = ["FOLLOWS", "GraphSource", "TrackSpec", "choices", "graphed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ FOLLOWS = TrackSpec()
 
 
 @dataclass(frozen=True, slots=True)
-class Graphed:
+class GraphSource:
     """What is found of it in a session.
 
     Attributes:
@@ -61,7 +61,9 @@ class Graphed:
     source: Callable[[], TileSource]
 
 
-def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) -> Graphed | None:
+def graphed(
+    spec: TrackSpec, session: ClientSession, before: GraphSource | None = None
+) -> GraphSource | None:
     """What a graph is of now; None while there is nothing of that name.
 
     Args:
@@ -98,20 +100,22 @@ def graphed(spec: TrackSpec, session: Session, before: Graphed | None = None) ->
     return None if stream is None else _stream(space, stream)
 
 
-def _stream(space: SpaceState, stream: int) -> Graphed:
+def _stream(space: SpaceState, stream: int) -> GraphSource:
     schema = space.streams[stream].schema
     title = f"{space.space.name} · {schema.name}"
     if not isinstance(schema, NamedStream):
-        return Graphed(space.space.id, title, (space.space, stream), lambda: StreamSource(schema))
+        return GraphSource(
+            space.space.id, title, (space.space, stream), lambda: StreamSource(schema)
+        )
     # Names that come later do not change what is drawn, but for those that become frequent: then all events are read again.
     later = tuple(map(str, range(len(schema.enum_names), MAX_ENUM_NAMES)))
     grown = replace(schema, enum_names=schema.enum_names + later)
-    return Graphed(
+    return GraphSource(
         space.space.id, title, (space.space, stream, schema.frequent), lambda: StreamSource(grown)
     )
 
 
-def _derived(space: SpaceState, spec: TrackSpec) -> Graphed | None:
+def _derived(space: SpaceState, spec: TrackSpec) -> GraphSource | None:
     try:
         first = DerivedSource(spec.stream, spec.formula, space)
     except ExpressionError:
@@ -119,7 +123,7 @@ def _derived(space: SpaceState, spec: TrackSpec) -> Graphed | None:
     return _made(space, first, (space.space, spec.formula))
 
 
-def _again(space: SpaceState, made: DerivedSource, before: Graphed | None) -> Graphed:
+def _again(space: SpaceState, made: DerivedSource, before: GraphSource | None) -> GraphSource:
     """One that the user has made for the tiles, with its name and scale."""
     identity = (space.space, made.formula, made.least, made.greatest, made.percent)
     return (
@@ -129,7 +133,7 @@ def _again(space: SpaceState, made: DerivedSource, before: Graphed | None) -> Gr
     )
 
 
-def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) -> Graphed:
+def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) -> GraphSource:
     name, formula, least, greatest, percent = (
         made.schema.name,
         made.formula,
@@ -143,10 +147,10 @@ def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) 
             name, formula, SpaceState(space.space), least=least, greatest=greatest, percent=percent
         )
 
-    return Graphed(space.space.id, f"{space.space.name} · {name}", identity, make)
+    return GraphSource(space.space.id, f"{space.space.name} · {name}", identity, make)
 
 
-def choices(session: Session) -> list[tuple[str, list[TrackSpec]]]:
+def choices(session: ClientSession) -> list[tuple[str, list[TrackSpec]]]:
     """Spaces by name, and what can be graphed of each: its streams, the most important first, and the user's formulas."""
     found = []
     for space in session.live.spaces.values():

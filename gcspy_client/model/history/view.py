@@ -1,6 +1,6 @@
 """Which part of a history graph is looked at, and what was drawn of it: times, tiles, lines, and what is under a pixel.
 
-A `HistoryLook` is what a user wishes, in event numbers or times that last; a `HistoryView` is what that comes to among the events
+A `GraphOptions` is what a user wishes, in event numbers or times that last; a `HistoryView` is what that comes to among the events
 and tiles that there are now. A drawn graph carries the events and keys that it was drawn of, so that
 whoever points at it need not ask a graph that is growing in another thread.
 
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes
 from gcspy_client.model.history.events import EventRanges, HistoryEvents
-from gcspy_client.model.playback.strip import Interval, tick_step
+from gcspy_client.model.playback.strip import TimelineInterval, tick_step
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.tile_keys import TileKeys
 
 __all__ = [
     "AUTOMATIC",
-    "HistoryLook",
+    "GraphOptions",
     "HistoryPicture",
     "HistoryView",
     "Line",
@@ -104,7 +104,7 @@ class HistoryView:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryLook:
+class GraphOptions:
     """What a user wishes to see of a graph.
 
     Attributes:
@@ -236,14 +236,16 @@ def growing(count: int) -> int:
     return max(16, -(-(count + 1) // step) * step)
 
 
-def view_of(look: HistoryLook, events: HistoryEvents, keys: TileKeys) -> HistoryView:
+def view_of(look: GraphOptions, events: HistoryEvents, keys: TileKeys) -> HistoryView:
     """What a wish comes to among these events and tiles; events go across."""
     first, last = _along_events(look, events)
     low, high = look.tiles if look.tiles is not None else (0.0, float(max(1, len(keys))))
     every = look.every
     if every == AUTOMATIC:
         most = max(1, round(look.tiles_pixels / look.scale) // _SEPARATOR_ROOM)
-        every = max(1, int(tick_step(Interval(low, high, look.tiles_pixels, by_time=False), most)))
+        every = max(
+            1, int(tick_step(TimelineInterval(low, high, look.tiles_pixels, by_time=False), most))
+        )
     view = HistoryView(
         look.events_pixels, look.tiles_pixels, first, last, low, high,
         by_time=look.by_time, across=True, marks=look.marks, every=every,
@@ -255,7 +257,7 @@ def view_of(look: HistoryLook, events: HistoryEvents, keys: TileKeys) -> History
     )
 
 
-def _along_events(look: HistoryLook, events: HistoryEvents) -> tuple[float, float]:
+def _along_events(look: GraphOptions, events: HistoryEvents) -> tuple[float, float]:
     if look.by_time:
         if look.span is not None:
             return look.span

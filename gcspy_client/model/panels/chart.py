@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gcspy_client.model.panels.graph import amount_text
 
-__all__ = ["CHART_KINDS", "Axis", "Chart", "Curve", "chart_of"]
+__all__ = ["CHART_KINDS", "ChartAxis", "Chart", "ChartCurve", "chart_of"]
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ _STILL_ALL = 0.995
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ChartAxis:
     """What one direction means.
 
     Attributes:
@@ -69,7 +69,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class ChartCurve:
     """One line.
 
     Attributes:
@@ -112,9 +112,9 @@ class Chart:
     """
 
     title: str
-    across: Axis
-    up: Axis
-    curves: tuple[Curve, ...]
+    across: ChartAxis
+    up: ChartAxis
+    curves: tuple[ChartCurve, ...]
     span: tuple[float, float]
     top: float
     hint: str
@@ -176,8 +176,10 @@ def _log(values: Floats, least: float) -> Floats:
     return np.log2(np.maximum(values, least))
 
 
-def _age_axis(clock: str) -> Axis:
-    return Axis("after GCs", _NUMBER) if clock == "gcs" else Axis("after", _BYTES, log=True)
+def _age_axis(clock: str) -> ChartAxis:
+    return (
+        ChartAxis("after GCs", _NUMBER) if clock == "gcs" else ChartAxis("after", _BYTES, log=True)
+    )
 
 
 def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -> Chart | None:
@@ -194,7 +196,7 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
         _, age, high, _ = found[0]
         begin = float(age[high < _STILL_ALL][0]) / 2 if (high < _STILL_ALL).any() else 1.0
     least = max(begin, 1.0)
-    curves: list[Curve] = []
+    curves: list[ChartCurve] = []
     for name, age, high, low in found:
         edges = np.append(age, oldest if age[-1] < oldest else age[-1] + 1)
         # What was not watched any longer is not known: the line ends there.
@@ -202,7 +204,7 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
         places = _log(edges, least) if across.log else edges
         x, y = _stairs(places, high * 100)
         curves.append(
-            Curve(
+            ChartCurve(
                 _GENERATIONS.get(name, name), x, y, _stairs(places, low * 100)[1], filled=not curves
             )
         )
@@ -212,7 +214,7 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
     return Chart(
         f"Share of {unit} still alive",
         across,
-        Axis("", _SHARE),
+        ChartAxis("", _SHARE),
         tuple(curves[:4]),
         (first, last),
         100.0,
@@ -235,7 +237,9 @@ _GENERATIONS: Final = {
 def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -> Chart | None:
     died, left = (4, 6) if in_bytes else (2, 5)
     low, high = _numbers(rows, 0), _numbers(rows, 1)
-    across = Axis("GCs survived", _NUMBER) if clock == "gcs" else Axis("age", _BYTES, log=True)
+    across = (
+        ChartAxis("GCs survived", _NUMBER) if clock == "gcs" else ChartAxis("age", _BYTES, log=True)
+    )
     if across.log:
         low, high = _log(low, 512.0), _log(high, 512.0)
     edges, values = [float(low[0])], []
@@ -248,10 +252,10 @@ def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) 
         values.append(count)
     made = np.array(values)
     curves = tuple(
-        Curve(name, *_stairs(np.array(edges), made[:, place]), filled=not place)
+        ChartCurve(name, *_stairs(np.array(edges), made[:, place]), filled=not place)
         for place, name in enumerate(("died", "alive at the end"))
     )
-    up = Axis("", _BYTES if in_bytes else _OBJECTS)
+    up = ChartAxis("", _BYTES if in_bytes else _OBJECTS)
     title = f"{'Bytes' if in_bytes else 'Objects'} by age at death"
     return Chart(
         title,
@@ -271,18 +275,18 @@ def _collections(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart |
     made = []
     for place, (name, value) in enumerate(zip(names, values, strict=True)):
         if len(number) > _MOST_BARS:
-            made.append(Curve(name, number, value))
+            made.append(ChartCurve(name, number, value))
         else:
             left = number - 0.4 + 0.2 * place
             x = np.stack((left, left, left + 0.18, left + 0.18), axis=1).ravel()
             y = np.stack((0 * value, value, value, 0 * value), axis=1).ravel()
-            made.append(Curve(name, x, y, counts=(number, value), filled=True))
-    up = Axis("", _BYTES if in_bytes else _OBJECTS)
+            made.append(ChartCurve(name, x, y, counts=(number, value), filled=True))
+    up = ChartAxis("", _BYTES if in_bytes else _OBJECTS)
     span = float(number[0]) - 0.5, float(number[-1]) + 0.5
     title = f"{'Bytes' if in_bytes else 'Objects'} in each collection"
     return Chart(
         title,
-        Axis("GC", _NUMBER),
+        ChartAxis("GC", _NUMBER),
         up,
         tuple(made),
         span,

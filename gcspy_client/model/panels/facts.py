@@ -15,20 +15,20 @@ from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Welcome
 from gcspy_protocol.model import Naming
 
-from gcspy_client.model.playback.time_shift import Keeping, ShiftStatus
+from gcspy_client.model.playback.time_shift import ShiftStatus, StorageState
 from gcspy_client.model.playback.timers import Timers
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_meter import LinkMeter, Rates
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, mode_words
 from gcspy_client.model.text import duration, short_number
 
-__all__ = ["Fact", "connection_facts", "facts_text", "general_facts", "timer_facts"]
+__all__ = ["PanelFact", "connection_facts", "facts_text", "general_facts", "timer_facts"]
 
 _UNKNOWN = "–"
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class PanelFact:
     """A fact, or a heading.
 
     Attributes:
@@ -42,7 +42,7 @@ class Fact:
     tip: str = ""
 
 
-def facts_text(facts: Sequence[Fact]) -> str:
+def facts_text(facts: Sequence[PanelFact]) -> str:
     """Facts as lines of text, to be copied."""
     wide = max((len(fact.name) for fact in facts if fact.text is not None), default=0)
     lines: list[str] = []
@@ -61,26 +61,26 @@ def _bytes(amount: float) -> str:
 # ------------------------------------------------------------------------ general info
 
 
-def general_facts(session: Session) -> list[Fact]:
+def general_facts(session: ClientSession) -> list[PanelFact]:
     """Who is watched, how, and what there is to see."""
     welcome = session.live.welcome
     if welcome is None:
         return []
     facts = [
-        Fact("Target"),
-        Fact("Name", welcome.server),
+        PanelFact("Target"),
+        PanelFact("Name", welcome.server),
         *(
-            Fact("PID" if name == "pid" else name.capitalize(), value)
+            PanelFact("PID" if name == "pid" else name.capitalize(), value)
             for name, value in welcome.target.items()
         ),
-        Fact("Watching", mode_words(session.live.mode or welcome.mode)),
+        PanelFact("Watching", mode_words(session.live.mode or welcome.mode)),
     ]
     if welcome.general_info:
-        facts.append(Fact("About", welcome.general_info))
+        facts.append(PanelFact("About", welcome.general_info))
     facts += [
-        Fact("Events", ", ".join(kind.name for kind in welcome.events) or "none"),
-        Fact("Clock", f"{welcome.clock}, steps of {duration(welcome.clock_resolution_nanos)}"),
-        Fact(
+        PanelFact("Events", ", ".join(kind.name for kind in welcome.events) or "none"),
+        PanelFact("Clock", f"{welcome.clock}, steps of {duration(welcome.clock_resolution_nanos)}"),
+        PanelFact(
             "Began",
             _began(welcome, session),
             "Oldest event that can be shown, by the clock of the target's host, UTC",
@@ -91,7 +91,7 @@ def general_facts(session: Session) -> list[Fact]:
     return facts
 
 
-def _began(welcome: Welcome, session: Session) -> str:
+def _began(welcome: Welcome, session: ClientSession) -> str:
     row = session.timeline.row(session.timeline.first)
     if row is None:
         return _UNKNOWN
@@ -102,25 +102,25 @@ def _began(welcome: Welcome, session: Session) -> str:
         return _UNKNOWN  # a clock that was never told the time
 
 
-def _space_facts(space: SpaceState) -> list[Fact]:
+def _space_facts(space: SpaceState) -> list[PanelFact]:
     schema = space.space
-    facts = [Fact(schema.name), Fact("Tiles", f"{space.count:,}")]
+    facts = [PanelFact(schema.name), PanelFact("Tiles", f"{space.count:,}")]
     if schema.naming is Naming.UNIFORM and space.count:
-        facts.append(Fact("First tile", space.names.name(0)))
+        facts.append(PanelFact("First tile", space.names.name(0)))
     if schema.driver:
-        facts.append(Fact("Driver", schema.driver))
+        facts.append(PanelFact("Driver", schema.driver))
     if schema.description:
-        facts.append(Fact("About", schema.description))
+        facts.append(PanelFact("About", schema.description))
     if space.info and space.info != schema.description:
-        facts.append(Fact("Now", space.info))
-    facts.append(Fact("Streams", ", ".join(stream.name for stream in schema.streams)))
+        facts.append(PanelFact("Now", space.info))
+    facts.append(PanelFact("Streams", ", ".join(stream.name for stream in schema.streams)))
     return facts
 
 
 # ------------------------------------------------------------------------------ timers
 
 
-def timer_facts(timers: Timers | None) -> list[Fact]:
+def timer_facts(timers: Timers | None) -> list[PanelFact]:
     """Elapsed, compensation, difference, at the event that is shown."""
     if timers is None:
         return []
@@ -133,24 +133,24 @@ def timer_facts(timers: Timers | None) -> list[Fact]:
     most = "≤ " if timers.missed else ""
     per_event = timers.gathering_nanos // max(1, timers.last - timers.first)
     return [
-        Fact(f"From event {timers.first:,} to event {timers.last:,}"),
-        Fact("Elapsed", duration(timers.elapsed_nanos), "Time by the clock"),
-        Fact(
+        PanelFact(f"From event {timers.first:,} to event {timers.last:,}"),
+        PanelFact("Elapsed", duration(timers.elapsed_nanos), "Time by the clock"),
+        PanelFact(
             "Compensation",
             about + duration(timers.compensation_nanos),
             least or "Cost of monitoring: gathering and holds",
         ),
-        Fact(
+        PanelFact(
             "  gathering",
             f"{about}{duration(timers.gathering_nanos)}  ({duration(per_event)} an event)",
             least,
         ),
-        Fact(
+        PanelFact(
             "  held",
             duration(timers.held_nanos),
             "Delays, pauses, and waiting for lossless clients",
         ),
-        Fact(
+        PanelFact(
             "Difference",
             most + duration(max(0, timers.difference_nanos)),
             least or "The program's own time",
@@ -162,7 +162,7 @@ def timer_facts(timers: Timers | None) -> list[Fact]:
 
 
 def connection_facts(
-    session: Session,
+    session: ClientSession,
     status: LinkStatus,
     meter: LinkMeter,
     rates: Rates,
@@ -170,7 +170,7 @@ def connection_facts(
     *,
     held: bool,
     version: int | None,
-) -> list[Fact]:
+) -> list[PanelFact]:
     """What the connection carries.
 
     Args:
@@ -183,62 +183,62 @@ def connection_facts(
         version: Of the protocol, once that is agreed on.
     """
     facts = [
-        Fact("Connection"),
-        Fact("Address", status.address or _UNKNOWN),
-        Fact("State", status.phase.value + (f": {status.message}" if status.message else "")),
-        Fact("Protocol", _UNKNOWN if version is None else f"version {version}"),
-        Fact(
+        PanelFact("Connection"),
+        PanelFact("Address", status.address or _UNKNOWN),
+        PanelFact("State", status.phase.value + (f": {status.message}" if status.message else "")),
+        PanelFact("Protocol", _UNKNOWN if version is None else f"version {version}"),
+        PanelFact(
             "Round trip",
             _UNKNOWN if meter.round_trip_nanos is None else duration(meter.round_trip_nanos),
         ),
-        Fact("Clients", _clients(session)),
-        Fact("Traffic"),
-        Fact(
+        PanelFact("Clients", _clients(session)),
+        PanelFact("Traffic"),
+        PanelFact(
             "Events",
             f"{_UNKNOWN if rates.events is None else f'{rates.events:,.1f} /s'}  ({meter.events:,} in all)",
         ),
-        Fact(
+        PanelFact(
             "Bytes",
             f"{_UNKNOWN if rates.wire_bytes is None else f'{_bytes(rates.wire_bytes)}/s'}  ({_bytes(meter.wire_bytes)} in all)",
         ),
-        Fact(
+        PanelFact(
             "Compression",
             _UNKNOWN if meter.ratio is None else f"{meter.ratio:,.1f} : 1",
             "Uncompressed size of all received stream values, relative to the bytes received",
         ),
-        Fact(
+        PanelFact(
             "Missed events",
             f"{meter.missed:,}",
             "Dropped by the server because this window or the network was too slow",
         ),
-        Fact(
+        PanelFact(
             "Waiting here",
             _bytes(shift.waiting_bytes) + (", reading holds" if held else ""),
             "Received but not stored yet; reading stops while there is too much of it",
         ),
-        Fact(
+        PanelFact(
             "Lossless holds",
             f"{duration(meter.waited_nanos)} in all" if meter.waited_nanos else "none",
             "Total time that the target waited for lossless clients since the server started",
         ),
-        Fact("Kept", _kept(shift)),
-        Fact("Gathering  (mean, longest)"),
+        PanelFact("Kept", _kept(shift)),
+        PanelFact("Gathering  (mean, longest)"),
     ]
     for kind, gathered in sorted(meter.gathered.items()):
         mean = duration(gathered.nanos // gathered.events)
         facts.append(
-            Fact(
+            PanelFact(
                 session.live.event_name(kind),
                 f"{mean}, {duration(gathered.most_nanos)}",
                 _drivers(session),
             )
         )
     if not meter.gathered:
-        facts.append(Fact("no event yet", _UNKNOWN))
+        facts.append(PanelFact("no event yet", _UNKNOWN))
     return facts if status.phase is not LinkPhase.IDLE or status.address else []
 
 
-def _drivers(session: Session) -> str:
+def _drivers(session: ClientSession) -> str:
     """An event tells what all its gathering took; which driver it was is told by the spaces."""
     names = sorted(
         {space.space.driver for space in session.live.spaces.values() if space.space.driver}
@@ -246,7 +246,7 @@ def _drivers(session: Session) -> str:
     return f"Drivers: {', '.join(names)}" if names else ""
 
 
-def _clients(session: Session) -> str:
+def _clients(session: ClientSession) -> str:
     clients = session.live.clients
     if not clients.clients:
         return _UNKNOWN
@@ -258,7 +258,7 @@ def _clients(session: Session) -> str:
 
 
 def _kept(shift: ShiftStatus) -> str:
-    if shift.keeping is not Keeping.ON:
+    if shift.keeping is not StorageState.ON:
         return shift.reason or shift.keeping.value
     events = shift.last - shift.first + 1 if shift.first else 0
     disk = f", {_bytes(shift.disk_bytes)} on disk" if shift.disk_bytes else ""

@@ -11,7 +11,7 @@ from enum import Enum
 
 from gcspy_protocol.model import EventFilter
 
-__all__ = ["FilterPart", "InForce", "filter_words", "parts_in_force", "without"]
+__all__ = ["FilterPart", "ActiveFilter", "filter_words", "parts_in_force", "without"]
 
 
 class FilterPart(Enum):
@@ -24,7 +24,7 @@ class FilterPart(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class ActiveFilter:
     """A part of a filter that is in force.
 
     Attributes:
@@ -53,11 +53,13 @@ def filter_words(one: EventFilter) -> str:
     return ", ".join(_words(one).values())
 
 
-def parts_in_force(filters: Iterable[EventFilter]) -> list[InForce]:
+def parts_in_force(filters: Iterable[EventFilter]) -> list[ActiveFilter]:
     """Everything that any filter does, in the order of the kinds of event."""
     ordered = sorted(filters, key=lambda one: one.event)
     return [
-        InForce(one.event, part, words) for one in ordered for part, words in _words(one).items()
+        ActiveFilter(one.event, part, words)
+        for one in ordered
+        for part, words in _words(one).items()
     ]
 
 

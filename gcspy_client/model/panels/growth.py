@@ -20,7 +20,7 @@ __all__ = [
     "Change",
     "GrowthLog",
     "GrowthRow",
-    "Sample",
+    "TypeSample",
     "growing_space",
     "growth",
     "measures_of",
@@ -34,7 +34,7 @@ I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class TypeSample:
     """What each tile had at one event.
 
     Attributes:
@@ -116,7 +116,7 @@ def measures_of(space: SpaceState) -> list[Stream]:
     ][:_MOST_MEASURES]
 
 
-def sample_of(session: ClientInterpreter, space: SpaceState) -> Sample | None:
+def sample_of(session: ClientInterpreter, space: SpaceState) -> TypeSample | None:
     """What each tile has now; None where that is not of the latest event, or nothing is known."""
     event, measures = session.last_event, measures_of(space)
     if event is None or not measures or not space.count:
@@ -127,7 +127,7 @@ def sample_of(session: ClientInterpreter, space: SpaceState) -> Sample | None:
     known = [
         np.ones(space.count, dtype=np.bool_) if one.known is None else one.known for one in states
     ]
-    return Sample(
+    return TypeSample(
         sequence=event.sequence,
         time_nanos=event.time_nanos,
         space=space.space.id,
@@ -140,10 +140,10 @@ class GrowthLog:
     """Samples of a session, as many as a small line needs."""
 
     def __init__(self) -> None:
-        self._samples: list[Sample] = []
+        self._samples: list[TypeSample] = []
 
     @property
-    def samples(self) -> Sequence[Sample]:
+    def samples(self) -> Sequence[TypeSample]:
         """Those that there are, in order of their events."""
         return self._samples
 
@@ -151,7 +151,7 @@ class GrowthLog:
         """Forget all: it is another session, or another space."""
         self._samples.clear()
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: TypeSample) -> None:
         """Keep a sample, once; of too many every second goes, but for the first and the latest."""
         if self._samples and self._samples[0].space != sample.space:
             self.clear()
@@ -163,10 +163,10 @@ class GrowthLog:
 
 
 def growth(
-    before: Sample,
-    now: Sample,
+    before: TypeSample,
+    now: TypeSample,
     space: SpaceState,
-    samples: Sequence[Sample] = (),
+    samples: Sequence[TypeSample] = (),
     *,
     most: int = 200,
     measure: int = 0,
@@ -218,7 +218,7 @@ def growth(
     return rows
 
 
-def _widened(sample: Sample, tiles: int) -> tuple[I64, NDArray[np.bool_]]:
+def _widened(sample: TypeSample, tiles: int) -> tuple[I64, NDArray[np.bool_]]:
     """Values and whether they are known, of so many tiles: one that was not there had nothing."""
     missing = tiles - sample.tiles
     values = np.pad(sample.values, ((0, 0), (0, missing)))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from gcspy_protocol.details import DetailTable
 from gcspy_protocol.interpreter import SpaceState
 
-__all__ = ["FollowedObject", "Place", "address_of", "tile_at"]
+__all__ = ["FollowedObject", "ObjectPlace", "address_of", "tile_at"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ObjectPlace:
     """Where an object is.
 
     Attributes:
@@ -53,7 +53,7 @@ class FollowedObject:
             names.index(name) if name in names else None for name in ("Event", "Address", "Space")
         )
         self.events: list[int] = []
-        self._places: list[Place | None] = []
+        self._places: list[ObjectPlace | None] = []
         for row in table.rows:
             number = None if event is None else row[event]
             if not isinstance(number, int):
@@ -61,10 +61,10 @@ class FollowedObject:
             found = None if address is None else address_of(row[address])
             self.events.append(number)
             self._places.append(
-                None if found is None or space is None else Place(str(row[space]), found)
+                None if found is None or space is None else ObjectPlace(str(row[space]), found)
             )
 
-    def place_at(self, number: int) -> Place | None:
+    def place_at(self, number: int) -> ObjectPlace | None:
         """Where it is at an event; None: it is not born yet, or is dead."""
         row = bisect_right(self.events, number) - 1
         return self._places[row] if row >= 0 else None

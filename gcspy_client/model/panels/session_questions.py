@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gcspy_protocol.details import MOST_ROWS, Answer, AnswerState, Query
 
-__all__ = ["AskingOnce", "Question"]
+__all__ = ["AskingOnce", "SessionQuestion"]
 
 _FIRST_NUMBER = 1 << 30
 """Questions about tiles, asked over the same connection, have lower numbers."""
@@ -19,7 +19,7 @@ _MOST_KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SessionQuestion:
     """What is asked.
 
     Attributes:
@@ -43,11 +43,11 @@ class AskingOnce:
     def __init__(self, send: Callable[[Query], None]) -> None:
         self._send = send
         self._number = _FIRST_NUMBER
-        self._under_way: Question | None = None
-        self._wished: Question | None = None
-        self._told: OrderedDict[Question, Answer] = OrderedDict()
+        self._under_way: SessionQuestion | None = None
+        self._wished: SessionQuestion | None = None
+        self._told: OrderedDict[SessionQuestion, Answer] = OrderedDict()
 
-    def wish(self, question: Question) -> Answer | None:
+    def wish(self, question: SessionQuestion) -> Answer | None:
         """Return what was told; where nothing was, ask."""
         told = self._told.get(question)
         if told is None:

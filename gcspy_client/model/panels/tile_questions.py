@@ -15,7 +15,7 @@ from gcspy_protocol.details import Answer, AnswerState, Query
 
 from gcspy_client.model.panels.chart import CHART_KINDS
 
-__all__ = ["MOST_ROWS_ASKED", "SOUGHT", "Asking", "Subject", "kinds_of"]
+__all__ = ["MOST_ROWS_ASKED", "SOUGHT", "TileQuestions", "QuestionSubject", "kinds_of"]
 
 MOST_ROWS_ASKED = 200
 _MOST_KEPT = 64
@@ -30,7 +30,7 @@ def kinds_of(details: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class QuestionSubject:
     """What is asked about.
 
     Attributes:
@@ -48,7 +48,7 @@ class Subject:
     text: str = ""
 
 
-class Asking:
+class TileQuestions:
     """Asks about one subject at a time.
 
     Args:
@@ -61,20 +61,20 @@ class Asking:
 
     def __init__(self, send: Callable[[Query], None], *, first: int = 0) -> None:
         self._send = send
-        self.subject: Subject | None = None
-        self._under_way: tuple[int, Subject] | None = None
+        self.subject: QuestionSubject | None = None
+        self._under_way: tuple[int, QuestionSubject] | None = None
         self._number = first
-        self._asked: tuple[Subject, int] | None = None
+        self._asked: tuple[QuestionSubject, int] | None = None
         self._latest: Answer | None = None
-        self._latest_of: Subject | None = None
-        self._kept: OrderedDict[tuple[Subject, int], Answer] = OrderedDict()
+        self._latest_of: QuestionSubject | None = None
+        self._kept: OrderedDict[tuple[QuestionSubject, int], Answer] = OrderedDict()
 
     @property
     def waits(self) -> bool:
         """Whether a question about the subject is under way, and none was answered yet."""
         return self._under_way is not None and self._latest_of != self.subject
 
-    def wish(self, subject: Subject | None, newest: int, *, exact: bool = False) -> None:
+    def wish(self, subject: QuestionSubject | None, newest: int, *, exact: bool = False) -> None:
         """Say what to ask about.
 
         Args:

@@ -16,15 +16,15 @@ from gcspy_protocol.messages import Fired
 from gcspy_protocol.model import EventKind, Space
 from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
 
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 from gcspy_client.model.text import UNKNOWN_TEXT
 
 __all__ = [
     "ACTION_WORDS",
-    "Checked",
+    "ConditionCheck",
     "Completions",
     "FiredLog",
-    "Firing",
+    "TriggerFiring",
     "check",
     "completions",
     "event_number",
@@ -54,7 +54,7 @@ _NAME_TEXT = re.compile(r"""\bsummary\(\s*(?P<stream>[^,()']*),\s*'(?P<text>[^']
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ConditionCheck:
     """What can be said of a condition while it is written.
 
     Attributes:
@@ -73,7 +73,7 @@ class Checked:
         return not self.problem or self.waits
 
 
-def check(text: str, spaces: Sequence[Space], scope: str = "") -> Checked:
+def check(text: str, spaces: Sequence[Space], scope: str = "") -> ConditionCheck:
     """Look at a condition as the server will.
 
     Args:
@@ -82,15 +82,15 @@ def check(text: str, spaces: Sequence[Space], scope: str = "") -> Checked:
         scope: Name of the space in question; empty: none.
     """
     if not text.strip():
-        return Checked("a condition is needed, such as  sum(Used) > 1.2 * was(sum(Used))")
+        return ConditionCheck("a condition is needed, such as  sum(Used) > 1.2 * was(sum(Used))")
     try:
         condition = parse_condition(text)
         bind(condition, spaces, next((space.id for space in spaces if space.name == scope), None))
     except UnknownName as error:
-        return Checked(_plain(error), error.offset, waits=True)
+        return ConditionCheck(_plain(error), error.offset, waits=True)
     except ExpressionError as error:
-        return Checked(_plain(error), error.offset)
-    return Checked()
+        return ConditionCheck(_plain(error), error.offset)
+    return ConditionCheck()
 
 
 def _plain(error: ExpressionError) -> str:
@@ -267,7 +267,7 @@ def free_id(triggers: Iterable[TriggerStatus]) -> int:
 
 
 def event_number(
-    timeline: Timeline, kind: int, occurrence: int, time_nanos: int | None = None
+    timeline: EventTimeline, kind: int, occurrence: int, time_nanos: int | None = None
 ) -> int | None:
     """The number of an event in the timeline; None where it is not in it.
 
@@ -294,7 +294,7 @@ def event_number(
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
+class TriggerFiring:
     """That a trigger fired.
 
     Attributes:
@@ -315,17 +315,17 @@ class FiredLog:
 
     def __init__(self) -> None:
         self.version = 0
-        self._firings: deque[Firing] = deque(maxlen=_MOST_FIRINGS)
+        self._firings: deque[TriggerFiring] = deque(maxlen=_MOST_FIRINGS)
 
     @property
-    def all(self) -> tuple[Firing, ...]:
+    def all(self) -> tuple[TriggerFiring, ...]:
         """The earliest first."""
         return tuple(self._firings)
 
-    def add(self, fired: Fired, timeline: Timeline) -> Firing:
+    def add(self, fired: Fired, timeline: EventTimeline) -> TriggerFiring:
         """Take what the server said."""
         number = event_number(timeline, fired.event, fired.occurrence, fired.time_nanos)
-        firing = Firing(fired, number or 0)
+        firing = TriggerFiring(fired, number or 0)
         if number is not None:
             # A playback passes an event again and again.
             same = [
@@ -344,7 +344,7 @@ class FiredLog:
         self._firings.clear()
         self.version += 1
 
-    def latest_of(self, trigger: int) -> Firing | None:
+    def latest_of(self, trigger: int) -> TriggerFiring | None:
         """When a trigger fired last, as far as it was seen."""
         return next(
             (one for one in reversed(self._firings) if one.fired.trigger.id == trigger), None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Interval", "Unrecorded", "moment_text", "tick_step", "ticks_in"]
+__all__ = ["TimelineInterval", "UnrecordedEvents", "moment_text", "tick_step", "ticks_in"]
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ _LEAST_EVENTS, _LEAST_NANOS = 8.0, 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class TimelineInterval:
     """What the pixels of a timeline show.
 
     Attributes:
@@ -54,7 +54,7 @@ class Interval:
         columns[(columns == self.pixels) & (places <= self.end)] = self.pixels - 1
         return columns
 
-    def zoomed(self, factor: float, pixel: float, whole: tuple[float, float]) -> Interval:
+    def zoomed(self, factor: float, pixel: float, whole: tuple[float, float]) -> TimelineInterval:
         """Closer (factor below 1) or farther, with what is at a pixel staying there, inside the whole."""
         least = _LEAST_NANOS if self.by_time else _LEAST_EVENTS
         span = max(
@@ -64,24 +64,24 @@ class Interval:
         start = self.place_at(pixel) - pixel / max(1, self.pixels) * span
         return self._inside(start, span, whole)
 
-    def moved(self, pixels: float, whole: tuple[float, float]) -> Interval:
+    def moved(self, pixels: float, whole: tuple[float, float]) -> TimelineInterval:
         """Further to the right by so many pixels, inside the whole."""
         span = self.end - self.start
         return self._inside(self.start + pixels / max(1, self.pixels) * span, span, whole)
 
-    def showing(self, place: float, whole: tuple[float, float]) -> Interval:
+    def showing(self, place: float, whole: tuple[float, float]) -> TimelineInterval:
         """Moved no more than it takes to see a place."""
         if self.start <= place <= self.end:
             return self
         span = self.end - self.start
         return self._inside(place if place < self.start else place - span, span, whole)
 
-    def _inside(self, start: float, span: float, whole: tuple[float, float]) -> Interval:
+    def _inside(self, start: float, span: float, whole: tuple[float, float]) -> TimelineInterval:
         start = max(whole[0], min(start, whole[1] - span))
         return replace(self, start=start, end=start + span)
 
 
-class Unrecorded:
+class UnrecordedEvents:
     """Where events happened that were not recorded: their occurrence numbers are left out.
 
     Of a kind without a filter one may be left out for each event of another kind: a tick at which a collection was
@@ -158,7 +158,7 @@ class Unrecorded:
             )
             self._gaps.setdefault(kind, []).append(gaps.astype(np.float64))
 
-    def in_view(self, stretch: Interval) -> dict[int, NDArray[np.bool_]]:
+    def in_view(self, stretch: TimelineInterval) -> dict[int, NDArray[np.bool_]]:
         """For each kind of which any in view were not recorded, shape (pixels,): whether the pixel is in such a gap."""
         found = {}
         for kind, pieces in self._gaps.items():
@@ -171,7 +171,7 @@ class Unrecorded:
         return found
 
 
-def _covered(stretch: Interval, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
+def _covered(stretch: TimelineInterval, starts: Floats, ends: Floats) -> NDArray[np.bool_]:
     """Shape (pixels,): which pixels lie inside one of the gaps, which are in order; each covers at least one."""
     seen = slice(
         int(np.searchsorted(ends, stretch.start)),
@@ -213,7 +213,7 @@ _STEPS_NANOS = (
 )
 
 
-def tick_step(stretch: Interval, most: int) -> float:
+def tick_step(stretch: TimelineInterval, most: int) -> float:
     """The shortest round step with which there are at most so many ticks."""
     least = (stretch.end - stretch.start) / max(1, most)
     if stretch.by_time:
@@ -229,7 +229,7 @@ def tick_step(stretch: Interval, most: int) -> float:
         power *= 10.0
 
 
-def ticks_in(stretch: Interval, most: int, origin: float = 0.0) -> tuple[Floats, float]:
+def ticks_in(stretch: TimelineInterval, most: int, origin: float = 0.0) -> tuple[Floats, float]:
     """Places of ticks that are in view, and their step.
 
     Args:

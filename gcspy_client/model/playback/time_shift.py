@@ -39,9 +39,9 @@ from gcspy_replay.file import (
 )
 
 from gcspy_client.model.playback.excerpt import save_events
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 
-__all__ = ["Keeping", "ShiftStatus", "TimeShift"]
+__all__ = ["StorageState", "ShiftStatus", "TimeShift"]
 
 _MEMORY_BYTES = 256 << 20
 _DISK_BYTES = 4 << 30
@@ -65,7 +65,7 @@ _END_SECS = 5.0
 _TRIES = 5
 
 
-class Keeping(Enum):
+class StorageState(Enum):
     """Whether received events are stored."""
 
     WAITING = "no event received yet"
@@ -89,7 +89,7 @@ class ShiftStatus:
         waiting_bytes: What was received and is not yet kept.
     """
 
-    keeping: Keeping
+    keeping: StorageState
     reason: str
     first: int
     last: int
@@ -279,7 +279,7 @@ class TimeShift:
         rule: ChunkRule | None = None,
         on_room: Callable[[], None] | None = None,
     ) -> None:
-        self.timeline = Timeline()
+        self.timeline = EventTimeline()
         self.on_room = on_room
         self._budgets = memory_bytes, disk_bytes
         self._most_events = most_events
@@ -506,11 +506,11 @@ class TimeShift:
         keeper = self._keeper
         kept = keeper is not None and keeper.last > 0
         if keeper is not None and keeper.failure:
-            keeping = Keeping.ENDED
+            keeping = StorageState.ENDED
         elif self._off:
-            keeping = Keeping.OFF
+            keeping = StorageState.OFF
         else:
-            keeping = Keeping.ON if kept else Keeping.WAITING
+            keeping = StorageState.ON if kept else StorageState.WAITING
         return ShiftStatus(
             keeping=keeping,
             reason=keeper.failure if keeper is not None else keeping.value if self._off else "",

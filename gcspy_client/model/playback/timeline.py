@@ -23,7 +23,7 @@ from gcspy_protocol.model import EventFilter
 from gcspy_protocol.playback import TIMELINE
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "Overview", "Timeline"]
+__all__ = ["TimelineAxis", "Overview", "EventTimeline"]
 
 _KEYFRAME, _CACHED = 1, 2
 _MOST_NUMBER = 2**62
@@ -34,7 +34,7 @@ _SEARCH_ROWS = 4096
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
-class Axis(Enum):
+class TimelineAxis(Enum):
     """What is the same along each pixel of an overview."""
 
     NUMBER = "number"
@@ -60,7 +60,7 @@ class Overview:
         numbers: Shape (columns,), u64: number of the first event of the column; 0 where there is none.
     """
 
-    axis: Axis
+    axis: TimelineAxis
     start: int
     stop: int
     counts: NDArray[np.int64]
@@ -128,7 +128,7 @@ class _Growing(Generic[_Scalar]):
         self._end -= count
 
 
-class Timeline:
+class EventTimeline:
     """The table of events.
 
     Attributes:
@@ -423,30 +423,30 @@ class Timeline:
 
     # ------------------------------------------------------------------------- drawing
 
-    def span(self, axis: Axis) -> tuple[int, int]:
+    def span(self, axis: TimelineAxis) -> tuple[int, int]:
         """First place and the place behind the last, as numbers or nanoseconds; (0, 1) when there is no event."""
         if not len(self):
             return 0, 1
-        if axis is Axis.NUMBER:
+        if axis is TimelineAxis.NUMBER:
             return self.first, self.last + 1
         return int(self._times.now[0]), int(self._times.now[-1]) + 1
 
-    def place_of(self, number: int, axis: Axis) -> int:
+    def place_of(self, number: int, axis: TimelineAxis) -> int:
         """Where an event is on an axis: its number, or its time (that of the event before, where it is not there)."""
-        if axis is Axis.NUMBER or not len(self):
+        if axis is TimelineAxis.NUMBER or not len(self):
             return number
         place = max(0, self._place(number + 1) - 1)
         return int(self._times.now[place])
 
-    def number_at(self, place: int, axis: Axis) -> int | None:
+    def number_at(self, place: int, axis: TimelineAxis) -> int | None:
         """The event nearest to a place on an axis; None when there is no event."""
-        return self.nearest(place) if axis is Axis.NUMBER else self.nearest_time(place)
+        return self.nearest(place) if axis is TimelineAxis.NUMBER else self.nearest_time(place)
 
     def overview(
         self,
         columns: int,
         *,
-        axis: Axis = Axis.NUMBER,
+        axis: TimelineAxis = TimelineAxis.NUMBER,
         start: int | None = None,
         stop: int | None = None,
         filters: Iterable[EventFilter] = (),
@@ -464,7 +464,9 @@ class Timeline:
         whole = self.span(axis)
         start = whole[0] if start is None else start
         stop = max(start + 1, whole[1] if stop is None else stop)
-        column = self._numbers.now.view(np.int64) if axis is Axis.NUMBER else self._times.now
+        column = (
+            self._numbers.now.view(np.int64) if axis is TimelineAxis.NUMBER else self._times.now
+        )
         # Column c has the places p with (p - start) * columns // (stop - start) == c, as `column_of` says.
         span = stop - start
         limits = [start + -(-c * span // columns) for c in range(columns + 1)]

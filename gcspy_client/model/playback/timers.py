@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 
 __all__ = ["Timers", "timers_of"]
 
@@ -45,7 +45,7 @@ class Timers:
         return self.elapsed_nanos - self.compensation_nanos
 
 
-def timers_of(timeline: Timeline, number: int) -> Timers | None:
+def timers_of(timeline: EventTimeline, number: int) -> Timers | None:
     """The timers at an event; None where it is not known."""
     place = int(np.searchsorted(timeline.numbers, number))
     if place >= len(timeline.rows) or int(timeline.numbers[place]) != number:

@@ -6,6 +6,6 @@
 `mirror` is a copy of a space that follows its changes.
 """
 
-from gcspy_client.model.renderers.renderer import NO_TILES, Inscription, Place, Renderer, Side
+from gcspy_client.model.renderers.renderer import NO_TILES, Inscription, LabelSide, Place, Renderer
 
-__all__ = ["NO_TILES", "Inscription", "Place", "Renderer", "Side"]
+__all__ = ["NO_TILES", "Inscription", "Place", "Renderer", "LabelSide"]

@@ -28,7 +28,7 @@ from gcspy_client.model.palette import (
     ZERO,
 )
 from gcspy_client.model.raster import pool
-from gcspy_client.model.renderers.renderer import NO_TILES, Inscription, Place, Renderer, Side
+from gcspy_client.model.renderers.renderer import NO_TILES, Inscription, LabelSide, Place, Renderer
 from gcspy_client.model.text import short_number
 
 __all__ = ["Distribution", "DistributionRenderer", "ProfileRenderer", "distribution_of"]
@@ -42,7 +42,7 @@ _HATCH = 6
 _WORD = 84
 """Logical pixels that a word below a picture takes, with the space beside it."""
 
-_MARGINS = frozenset({Side.LEFT, Side.BELOW})
+_MARGINS = frozenset({LabelSide.LEFT, LabelSide.BELOW})
 
 
 class ProfileRenderer(Renderer):
@@ -51,7 +51,7 @@ class ProfileRenderer(Renderer):
     name: ClassVar[str] = "histogram"
     title: ClassVar[str] = "Histogram (value per tile)"
     about: ClassVar[str] = "The value of each tile as the height of a bar, along the space."
-    margins: ClassVar[frozenset[Side]] = _MARGINS
+    margins: ClassVar[frozenset[LabelSide]] = _MARGINS
     zooms_height: ClassVar[bool] = False
 
     @property
@@ -149,7 +149,7 @@ class ProfileRenderer(Renderer):
         ticks = max(1, int(used_width // (_WORD * self.scale)))
         for tile in range(0, count, _round_step(-(-count // ticks))):
             x = tile // self.per_bar * self.bar_width + self.bar_width // 2
-            found.append(Inscription(f"{tile:,}", x=x, side=Side.BELOW))
+            found.append(Inscription(f"{tile:,}", x=x, side=LabelSide.BELOW))
         return found
 
 
@@ -230,7 +230,7 @@ class DistributionRenderer(Renderer):
     name: ClassVar[str] = "distribution"
     title: ClassVar[str] = "Distribution of values"
     about: ClassVar[str] = "Number of tiles by value; click a bar to find them."
-    margins: ClassVar[frozenset[Side]] = _MARGINS
+    margins: ClassVar[frozenset[LabelSide]] = _MARGINS
     zooms_height: ClassVar[bool] = False
 
     logarithmic = True
@@ -319,7 +319,7 @@ class DistributionRenderer(Renderer):
                 text = self.source.scale_text(((low + high) / 2 - LOW) / (HIGH - LOW), self.maximum)
             x = bar * width + width // 2
             if text and x - end >= _WORD * self.scale:
-                found.append(Inscription(text, x=x, side=Side.BELOW))
+                found.append(Inscription(text, x=x, side=LabelSide.BELOW))
                 end = x
         return found
 

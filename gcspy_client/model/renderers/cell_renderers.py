@@ -20,7 +20,7 @@ from gcspy_protocol.streams.remap import Remap
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import Codes, Indices
-from gcspy_client.model.layout import Layout, fit, zoomed
+from gcspy_client.model.layout import TileLayout, fit, zoomed
 from gcspy_client.model.palette import CANVAS, Palette
 from gcspy_client.model.raster import Raster, pool
 from gcspy_client.model.renderers.hilbert import fit_curve
@@ -49,14 +49,14 @@ class ArrangedRenderer(Renderer):
         self._grid: Codes = np.empty(0, dtype=np.uint8)
         self._flags: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
         self._marked: Indices = NO_TILES
-        self._raster = Raster(Layout(0, 1, 0, 1, 1), palette)
+        self._raster = Raster(TileLayout(0, 1, 0, 1, 1), palette)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TileLayout:
         """The cells: as many as there are places, those that no tile stands in too."""
         return self._raster.layout
 
-    def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
+    def arrange(self, count: int) -> tuple[TileLayout, int, Indices | None]:
         """Place the tiles.
 
         Returns:
@@ -203,7 +203,7 @@ def _distinct(numbers: Indices, *, increasing: bool) -> Indices:
     return distinct
 
 
-def _shared(layout: Layout, count: int) -> tuple[Layout, int, Indices | None]:
+def _shared(layout: TileLayout, count: int) -> tuple[TileLayout, int, Indices | None]:
     """A layout of cells that tiles share, as a layout of cells."""
     per_cell = layout.per_pixel
     return replace(layout, count=-(-count // per_cell), per_pixel=1), per_cell, None
@@ -216,7 +216,7 @@ class TilesRenderer(ArrangedRenderer):
     title: ClassVar[str] = "Tiles"
     about: ClassVar[str] = "One cell per tile, in rows."
 
-    def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
+    def arrange(self, count: int) -> tuple[TileLayout, int, Indices | None]:
         """Rows that fill the picture."""
         largest = round(_LARGEST_CELL * self.scale * self.zoom)
         return _shared(
@@ -262,7 +262,7 @@ class RowsRenderer(ArrangedRenderer):
         wanted = self.row_width or self.space.space.row_width or isqrt(max(count - 1, 0)) + 1
         return min(wanted, max(count, 1))
 
-    def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
+    def arrange(self, count: int) -> tuple[TileLayout, int, Indices | None]:
         """Rows of the width; where they are wider than the picture, neighbours in a row share a cell."""
         columns = self._columns(count)
         per_cell = max(1, -(-columns // self.width))
@@ -297,15 +297,15 @@ class HilbertRenderer(ArrangedRenderer):
         "Tiles along a Hilbert curve: a contiguous range of memory forms one area."
     )
 
-    def arrange(self, count: int) -> tuple[Layout, int, Indices | None]:
+    def arrange(self, count: int) -> tuple[TileLayout, int, Indices | None]:
         """Squares of the curve, side by side."""
         if not count:
-            return Layout(0, 1, 0, 1, 1), 1, None
+            return TileLayout(0, 1, 0, 1, 1), 1, None
         curve = fit_curve(
             count, self.width, self.height, largest=round(_LARGEST_CELL * self.scale * self.zoom)
         )
         cells = -(-count // curve.per_cell)
-        layout = Layout(
+        layout = TileLayout(
             curve.columns * curve.rows,
             curve.columns,
             curve.rows,

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Curve", "fit_curve", "number_at", "place_of"]
+__all__ = ["HilbertCurve", "fit_curve", "number_at", "place_of"]
 
 Places = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ def _turned(x: Places, y: Places, right: Places, down: Places, side: int) -> tup
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class HilbertCurve:
     """Squares of the curve, one behind the other.
 
     Attributes:
@@ -98,7 +98,7 @@ class Curve:
 
 
 @lru_cache(maxsize=4)
-def _cells(curve: Curve, count: int) -> Places:
+def _cells(curve: HilbertCurve, count: int) -> Places:
     """Kept for as long as a picture does not change its size: a million cells take 80 ms."""
     numbers = np.arange(count, dtype=np.int64)
     square, rest = np.divmod(numbers, 1 << 2 * curve.order)
@@ -111,7 +111,7 @@ def _cells(curve: Curve, count: int) -> Places:
     return cells
 
 
-def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> Curve:
+def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> HilbertCurve:
     """The squares that show all tiles largest.
 
     Args:
@@ -121,7 +121,7 @@ def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> Curv
         largest: Largest side of a cell.
     """
     long, short = max(width, height, 1), max(min(width, height), 1)
-    best = Curve(0, 1, height > width, 1, max(count, 1))
+    best = HilbertCurve(0, 1, height > width, 1, max(count, 1))
     for order in range(short.bit_length()):
         side = 1 << order
         for cell in {1, min(largest, short // side)}:
@@ -135,7 +135,7 @@ def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> Curv
                 squares += 1
             per_cell = max(1, -(-count // (squares * side * side)))
             size = min(short // side, long // (side * squares), largest) if per_cell == 1 else 1
-            found = Curve(order, squares, height > width, max(size, 1), per_cell)
+            found = HilbertCurve(order, squares, height > width, max(size, 1), per_cell)
             if (-found.per_cell, found.cell) > (-best.per_cell, best.cell):
                 best = found
     return best

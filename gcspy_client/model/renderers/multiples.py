@@ -16,7 +16,7 @@ from gcspy_client.model.codes import Indices
 from gcspy_client.model.palette import CANVAS, Palette, palette_for
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.renderers.cell_renderers import TilesRenderer
-from gcspy_client.model.renderers.renderer import NO_TILES, Inscription, Place, Renderer, Side
+from gcspy_client.model.renderers.renderer import NO_TILES, Inscription, LabelSide, Place, Renderer
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
@@ -225,7 +225,7 @@ class MultiplesRenderer(Renderer):
         above = round(_TITLE * self.scale / 2)
         return [
             Inscription(
-                panel.renderer.source.schema.name, panel.left, panel.top - above, Side.WITHIN
+                panel.renderer.source.schema.name, panel.left, panel.top - above, LabelSide.WITHIN
             )
             for panel in self._several.panels
         ]

@@ -15,7 +15,7 @@ import numpy as np
 from gcspy_protocol.interpreter import SpaceState
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import Indices, Tiles, used
+from gcspy_client.model.codes import Indices, TileArrays, used
 from gcspy_client.model.tile_source import TileSource
 
 __all__ = ["TileOrder", "order_by", "sort_keys"]
@@ -54,7 +54,7 @@ class TileOrder:
         return TileOrder(np.argsort(rank[:count], kind="stable").astype(np.int64))
 
 
-def sort_keys(tiles: Tiles) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def sort_keys(tiles: TileArrays) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """What to sort by, and which tiles have it; shares where there is a maximum of each tile's own."""
     counts = used(tiles.control)
     if tiles.known is not None:

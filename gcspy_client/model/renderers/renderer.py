@@ -26,13 +26,13 @@ __all__ = [
     "Inscription",
     "Place",
     "Renderer",
-    "Side",
+    "LabelSide",
 ]
 
 NO_TILES: Indices = np.empty(0, dtype=np.int64)
 
 
-class Side(StrEnum):
+class LabelSide(StrEnum):
     """Where words stand."""
 
     LEFT = "left"
@@ -49,7 +49,7 @@ class Inscription:
 
     Attributes:
         text: The words.
-        x: Pixel of the picture, across: of the middle of the words; with `Side.WITHIN` where they begin. Left, it does not count.
+        x: Pixel of the picture, across: of the middle of the words; with `LabelSide.WITHIN` where they begin. Left, it does not count.
         y: Pixel of the picture, down: of the middle of the words. Below, it does not count.
         side: Where they stand.
         line: Whether a line goes from there across the picture.
@@ -58,7 +58,7 @@ class Inscription:
     text: str
     x: int = 0
     y: int = 0
-    side: Side = Side.LEFT
+    side: LabelSide = LabelSide.LEFT
     line: bool = False
 
 
@@ -92,7 +92,7 @@ class Renderer(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     about: ClassVar[str] = ""
-    margins: ClassVar[frozenset[Side]] = frozenset()
+    margins: ClassVar[frozenset[LabelSide]] = frozenset()
     zooms_height: ClassVar[bool] = True
 
     def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:

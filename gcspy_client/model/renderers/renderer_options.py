@@ -16,15 +16,19 @@ from gcspy_client.model.renderers.cell_renderers import ArrangedRenderer, RowsRe
 from gcspy_client.model.renderers.multiples import MultiplesRenderer
 from gcspy_client.model.renderers.order import order_by
 from gcspy_client.model.renderers.renderer import Renderer
-from gcspy_client.model.renderers.renderer_worker import Drawing
+from gcspy_client.model.renderers.renderer_worker import SpaceRenderer
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import Look, Looks, OrderChoice
+from gcspy_client.model.view_states import OrderChoice, SpaceViewState, SpaceViewStates
 
 __all__ = ["dress"]
 
 
 def dress(
-    drawing: Drawing, space: SpaceState, looks: Looks, before: Look | None, look: Look
+    drawing: SpaceRenderer,
+    space: SpaceState,
+    looks: SpaceViewStates,
+    before: SpaceViewState | None,
+    look: SpaceViewState,
 ) -> None:
     """Have a renderer draw as a look says.
 
@@ -35,7 +39,7 @@ def dress(
         before: The look that it was told before; None: none.
         look: The look from now on.
     """
-    plain = before or Look(view=look.view)
+    plain = before or SpaceViewState(view=look.view)
     if look.order != plain.order:
         _order(drawing, space, looks, look.order)
     if look.row_width != plain.row_width:
@@ -64,7 +68,7 @@ def dress(
         )
 
 
-def _own(looks: Looks, space: SpaceState, stream: int | None) -> TileSource | None:
+def _own(looks: SpaceViewStates, space: SpaceState, stream: int | None) -> TileSource | None:
     """A source for the thread alone: one that was made of streams remembers what it worked out."""
     found = None if stream is None else looks.source(space, stream)
     return None if found is None else copy(found)
@@ -80,7 +84,9 @@ def _parts(parts: Sequence[TileSource]) -> Callable[[Renderer], None]:
     return set_parts
 
 
-def _order(drawing: Drawing, space: SpaceState, looks: Looks, choice: OrderChoice | None) -> None:
+def _order(
+    drawing: SpaceRenderer, space: SpaceState, looks: SpaceViewStates, choice: OrderChoice | None
+) -> None:
     source = None if choice is None else _own(looks, space, choice.stream)
     if choice is None or source is None:
         drawing.after_events(None)

@@ -22,10 +22,10 @@ from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.palette import Palette
 from gcspy_client.model.raster import Pixels
 from gcspy_client.model.renderers.mirror import Patch, merged, patch_of
-from gcspy_client.model.renderers.renderer import Inscription, Renderer, Side
+from gcspy_client.model.renderers.renderer import Inscription, LabelSide, Renderer
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["Drawing", "Drawn"]
+__all__ = ["SpaceRenderer", "Drawn"]
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Drawn:
     asked: tuple[int, int]
     inscriptions: list[Inscription]
     sequence: int
-    margins: frozenset[Side]
+    margins: frozenset[LabelSide]
     zooms_height: bool
     least: tuple[int, int]
     shared: int
@@ -69,7 +69,7 @@ class Drawn:
     finished_nanos: int
 
 
-class Drawing:
+class SpaceRenderer:
     """Draws one space.
 
     Args:

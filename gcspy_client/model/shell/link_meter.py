@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from gcspy_protocol.messages import Event, Message, Missed, StreamDelta, StreamKey
 
-__all__ = ["Gathered", "LinkMeter", "Rates"]
+__all__ = ["GatheringCost", "LinkMeter", "Rates"]
 
 _WINDOW_SECS = 4.0
 
 
 @dataclass(slots=True)
-class Gathered:
+class GatheringCost:
     """What gathering took for one kind of event.
 
     Attributes:
@@ -67,7 +67,7 @@ class LinkMeter:
     events: int = 0
     missed: int = 0
     waited_nanos: int = 0
-    gathered: dict[int, Gathered] = field(default_factory=dict)
+    gathered: dict[int, GatheringCost] = field(default_factory=dict)
     round_trip_nanos: int | None = None
     _pings: dict[int, int] = field(default_factory=dict)
     _samples: deque[tuple[float, int, int]] = field(default_factory=deque)
@@ -90,7 +90,7 @@ class LinkMeter:
         self.waited_nanos = max(self.waited_nanos, event.waited_nanos)
         if event.cached:
             return  # it is told again: nothing was gathered
-        gathered = self.gathered.setdefault(event.event, Gathered())
+        gathered = self.gathered.setdefault(event.event, GatheringCost())
         gathered.events += 1
         gathered.nanos += event.gather_nanos
         gathered.last_nanos = event.gather_nanos

@@ -14,10 +14,10 @@ from gcspy_client.model.palette import CANVAS, Palette
 from gcspy_client.model.raster import Pixels, atlas
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["Interval", "stretch_around"]
+__all__ = ["TileInterval", "stretch_around"]
 
 
-class Interval:
+class TileInterval:
     """Some tiles in a row.
 
     Args:
@@ -45,7 +45,7 @@ class Interval:
 
 def stretch_around(
     space: SpaceState, source: TileSource, tile: int, cells: int, *, maximum: int | None = None
-) -> Interval:
+) -> TileInterval:
     """The tiles around one, which is in the middle.
 
     Args:
@@ -64,4 +64,4 @@ def stretch_around(
         if maximum is None and source.schema.presentation is Presentation.MAX_VAR:
             maximum = maximum_of_used(tiles)
         codes[start - first : end - first] = painter.encode(tiles.part(slice(start, end)), maximum)
-    return Interval(first, codes, space.count)
+    return TileInterval(first, codes, space.count)

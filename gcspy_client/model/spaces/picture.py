@@ -16,13 +16,13 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import TileCodes
-from gcspy_client.model.layout import Layout, fit, zoomed
+from gcspy_client.model.layout import TileLayout, fit, zoomed
 from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.raster import Raster
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
-__all__ = ["LABEL_HEIGHT", "LABEL_WIDTH", "LARGEST_CELL", "Picture"]
+__all__ = ["LABEL_HEIGHT", "LABEL_WIDTH", "LARGEST_CELL", "SpacePicture"]
 
 LABEL_WIDTH = 92
 LABEL_HEIGHT = 38
@@ -32,7 +32,7 @@ LARGEST_CELL = 34
 _WELL_USED = 0.6
 
 
-class Picture:
+class SpacePicture:
     """The pixels of one space under one stream.
 
     Args:
@@ -64,7 +64,7 @@ class Picture:
         self._scale = 1.0
         self._codes = TileCodes(self.source.schema)
         self._codes.refresh(self.source.tiles(space))
-        self._raster = Raster(Layout(0, 1, 0, 1, 1), self.palette)
+        self._raster = Raster(TileLayout(0, 1, 0, 1, 1), self.palette)
 
     def _source_of(self, stream: int | TileSource) -> TileSource:
         return StreamSource(self.space.stream(stream).schema) if isinstance(stream, int) else stream
@@ -85,7 +85,7 @@ class Picture:
         )
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TileLayout:
         """Where the tiles stand now."""
         return self._raster.layout
 
@@ -177,7 +177,7 @@ class Picture:
         fitted = self._fitted(round(width * self._scale), round(height * self._scale))
         return ceil(fitted.height / self._scale)
 
-    def _kept(self, width: int, height: int) -> Layout | None:
+    def _kept(self, width: int, height: int) -> TileLayout | None:
         """The cells as they are, with more or fewer tiles in them, as long as that uses the room well.
 
         So a heap that grows a little at each event does not move every tile each time.
@@ -191,7 +191,7 @@ class Picture:
             return None
         return replace(now, count=count, rows=rows, seen_rows=rows)
 
-    def _fitted(self, width: int, height: int) -> Layout:
+    def _fitted(self, width: int, height: int) -> TileLayout:
         return fit(
             self.space.count,
             width,
@@ -218,11 +218,11 @@ class Picture:
             )
         self._use(layout)
 
-    def _scroll(self, layout: Layout) -> None:
+    def _scroll(self, layout: TileLayout) -> None:
         if layout != self.layout:
             self._use(layout)
 
-    def _use(self, layout: Layout) -> None:
+    def _use(self, layout: TileLayout) -> None:
         self._raster = Raster(layout, self.palette)
         if len(self.codes) == layout.count:
             self._raster.paint_all(self.codes, self.space.control.values)

@@ -22,7 +22,7 @@ from gcspy_client.model.session import tile_title
 from gcspy_client.model.text import control_words
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["Sorted", "Sorting", "TileTable"]
+__all__ = ["SortedRows", "SortJob", "TileTable"]
 
 
 class TileTable:
@@ -98,7 +98,7 @@ class TileTable:
         self.sorted_by = column, descending
         self._sort(self._rows)
 
-    def sorting(self) -> Sorting | None:
+    def sorting(self) -> SortJob | None:
         """What it takes to sort anew by the values of now, for a thread; None when it is not sorted.
 
         All tiles are sorted, in the order that they have here where they are equal.
@@ -111,9 +111,9 @@ class TileTable:
                 [rows, np.setdiff1d(np.arange(self.space.count), rows, assume_unique=True)]
             )
         keys, counts = self._keys(self.sorted_by[0])
-        return Sorting(rows, keys.copy(), counts, self.sorted_by)
+        return SortJob(rows, keys.copy(), counts, self.sorted_by)
 
-    def take(self, done: Sorted) -> bool:
+    def take(self, done: SortedRows) -> bool:
         """Use rows that a thread has sorted; not when the user or an event wants other ones by now."""
         if done.sorted_by != self.sorted_by or done.count != self.space.count:
             return False
@@ -169,7 +169,7 @@ def _sorted(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sorting:
+class SortJob:
     """What it takes to sort: arrays of its own.
 
     Attributes:
@@ -184,16 +184,16 @@ class Sorting:
     counts: NDArray[np.bool_]
     sorted_by: tuple[int, bool]
 
-    def run(self) -> Sorted:
+    def run(self) -> SortedRows:
         """Sort."""
         rows = _sorted(self.rows, self.keys, self.counts, descending=self.sorted_by[1])
         place = np.full(len(self.counts), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
-        return Sorted(rows, place, len(self.counts), self.sorted_by)
+        return SortedRows(rows, place, len(self.counts), self.sorted_by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sorted:
+class SortedRows:
     """Rows that are sorted.
 
     Attributes:

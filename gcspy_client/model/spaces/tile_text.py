@@ -5,13 +5,13 @@ Knows the session; does not know clipboards.
 
 from __future__ import annotations
 
-from gcspy_client.model.session import Session, tile_rows, tile_title
+from gcspy_client.model.session import ClientSession, tile_rows, tile_title
 from gcspy_client.model.text import summary_text
 
 __all__ = ["tile_text"]
 
 
-def tile_text(session: Session, space_id: int, tile: int) -> str:
+def tile_text(session: ClientSession, space_id: int, tile: int) -> str:
     """Target, event, space, tile, and what each stream holds in it, a line each.
 
     Args:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gcspy_protocol.attendance import PERSON_CHARS, LookAt, person_name
+from gcspy_protocol.attendance import PERSON_CHARS, Focus, person_name
 from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import Attend, Clients, HandOver, Look, Looked, Message, NameSuccessor
 from gcspy_protocol.playback import Seek
 from PySide6.QtCore import Qt, QTimer
 
 from gcspy_client.model.attendance import (
-    ClassWish,
+    ClassOptions,
     Moments,
     Participant,
     leader_of,
@@ -65,7 +65,7 @@ class ClassPart(Part):
         self.heir = ""
         self._moments = Moments()
         self._identity = ""
-        self._told: LookAt | None = None
+        self._told: Focus | None = None
         self._told_as = False
         self.front = ""
         self._obeying = self._stopped = False
@@ -106,7 +106,7 @@ class ClassPart(Part):
 
     # ------------------------------------------------------------------------ who we are
 
-    def wish(self, wish: ClassWish) -> None:
+    def wish(self, wish: ClassOptions) -> None:
         """Begin as whoever opened the window wishes; before it connects."""
         if wish.person:
             self.call(wish.person, remember=False)
@@ -336,7 +336,7 @@ class ClassPart(Part):
             self._told = at
             self._desk.link.send(Look(at=at))
 
-    def obey(self, at: LookAt) -> None:
+    def obey(self, at: Focus) -> None:
         """Look there, as far as it is here."""
         self._obeying = True
         try:
@@ -351,7 +351,7 @@ class ClassPart(Part):
         finally:
             self._obeying = False
 
-    def _go_to(self, at: LookAt) -> None:
+    def _go_to(self, at: Focus) -> None:
         """Go to the leader's event; a playback is there already."""
         desk = self._desk
         if desk.session.is_playback:
@@ -368,7 +368,7 @@ class ClassPart(Part):
         elif desk.navigator.usable:
             desk.navigator.playing.seek(Seek(time_nanos=time_nanos))
 
-    def _look_at(self, at: LookAt) -> None:
+    def _look_at(self, at: Focus) -> None:
         desk, session = self._desk, self._desk.session
         space = None if at.space is None else session.interpreter.spaces.get(at.space)
         if space is None or space.space.id not in desk.spaces.panels:

@@ -14,7 +14,7 @@ from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
 
-__all__ = ["Presentation"]
+__all__ = ["PresentationMode"]
 
 _LINES = 44
 """So many lines of type would fill the height of the screen: a line of a fortieth is read from the last bench."""
@@ -30,7 +30,7 @@ _LEGEND_SHARE = 0.26
 """Of the window's width."""
 
 
-class Presentation(Part):
+class PresentationMode(Part):
     """Presents a window, and puts everything back.
 
     Args:

@@ -15,12 +15,17 @@ from typing import Protocol
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from gcspy_client.model.compare.comparison import Comparison, Pairing, Subject, compare_spaces
+from gcspy_client.model.compare.comparison import (
+    ComparedState,
+    Comparison,
+    TilePairing,
+    compare_spaces,
+)
 from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import Look
+from gcspy_client.model.view_states import SpaceViewState
 from gcspy_client.view.compare.difference_view import DifferenceView
 from gcspy_client.view.spaces.spaces import Spaces
 
@@ -39,7 +44,7 @@ class LeftSide(Protocol):
     ) -> tuple[SpaceState, TileSource] | str:
         """The other state of a space, which nobody changes any more, and the same numbers there; else why there is none."""
 
-    def pairing(self) -> Pairing:
+    def pairing(self) -> TilePairing:
         """How tiles are paired, and which spaces are not."""
 
 
@@ -62,7 +67,9 @@ class DifferencePainter(QObject):
     failed = Signal(str)
     _ready = Signal()
 
-    def __init__(self, session: Session, spaces: Spaces, parent: QObject | None = None) -> None:
+    def __init__(
+        self, session: ClientSession, spaces: Spaces, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._session, self._spaces = session, spaces
         self._left: LeftSide | None = None
@@ -113,7 +120,7 @@ class DifferencePainter(QObject):
             self._spaces.show_look(space_id)
 
     def _make(
-        self, space: SpaceState, source: TileSource, theme: Theme, look: Look
+        self, space: SpaceState, source: TileSource, theme: Theme, look: SpaceViewState
     ) -> DifferenceView:
         view = DifferenceView(space, source, theme, look, stale=self.ask)
         self.ask()
@@ -148,7 +155,9 @@ class DifferencePainter(QObject):
                 continue
             left, source = found
             # A source that the user made of streams remembers what it worked out, so the thread has its own.
-            subjects.append(Subject(number, left, view.space.copy(), source, copy(view.source)))
+            subjects.append(
+                ComparedState(number, left, view.space.copy(), source, copy(view.source))
+            )
         event = self._session.interpreter.last_event
         self._worker.submit(
             partial(

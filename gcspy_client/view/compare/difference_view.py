@@ -16,13 +16,13 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QStackedLayout
 
 from gcspy_client.model.codes import Indices
-from gcspy_client.model.compare.comparison import Compared
+from gcspy_client.model.compare.comparison import SpaceComparison
 from gcspy_client.model.palette import Palette, Theme, diverging
 from gcspy_client.model.renderers import Renderer
 from gcspy_client.model.session import tile_title
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import TILES, Look
+from gcspy_client.model.view_states import TILES, SpaceViewState
 from gcspy_client.view.plain.text import show_tip
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.spaces.canvas import TileCanvas
@@ -36,7 +36,7 @@ DIFFERENCE_VIEWS = (TILES, "rows", "hilbert")
 """Views that give each tile a place of its own, so that a difference can be painted there; others show tiles."""
 
 
-class DifferencePicture(Picture):
+class DifferencePicture(SpacePicture):
     """The tiles of a space of differences, in the colours of differences."""
 
     @property
@@ -76,14 +76,14 @@ class DifferenceView(SpaceView):
         space: SpaceState,
         source: TileSource,
         theme: Theme,
-        look: Look,
+        look: SpaceViewState,
         *,
         stale: Callable[[], None],
     ) -> None:
         super().__init__()
         self.space, self.source, self.look = space, source, look
         self._theme, self._stale = theme, stale
-        self.compared: Compared | None = None
+        self.compared: SpaceComparison | None = None
         self._canvas: TileCanvas | RendererCanvas | None = None
         self._stack = QStackedLayout(self)
         self._stack.setContentsMargins(0, 0, 0, 0)
@@ -97,7 +97,7 @@ class DifferenceView(SpaceView):
 
     # ---------------------------------------------------------------------- what it shows
 
-    def take(self, compared: Compared | None, why_not: str = "") -> None:
+    def take(self, compared: SpaceComparison | None, why_not: str = "") -> None:
         """Show a comparison.
 
         Args:
@@ -123,7 +123,7 @@ class DifferenceView(SpaceView):
         self.painted = True
         self.changed.emit()
 
-    def _make_canvas(self, compared: Compared) -> TileCanvas | RendererCanvas:
+    def _make_canvas(self, compared: SpaceComparison) -> TileCanvas | RendererCanvas:
         canvas: TileCanvas | RendererCanvas
         if self.look.view not in DIFFERENCE_VIEWS or self.look.view == TILES:
             canvas = TileCanvas(DifferencePicture(compared.space, compared.source, self._theme))
@@ -142,7 +142,7 @@ class DifferenceView(SpaceView):
         canvas.entered.connect(self.entered)
         return canvas
 
-    def _use_picture(self, canvas: TileCanvas, compared: Compared) -> None:
+    def _use_picture(self, canvas: TileCanvas, compared: SpaceComparison) -> None:
         before = canvas.picture
         picture = DifferencePicture(compared.space, compared.source, self._theme)
         picture.zoom = before.zoom

@@ -23,13 +23,13 @@ from gcspy_replay.file import Recording, events_with_clock
 from gcspy_replay.playback import Timetable
 from PySide6.QtCore import QObject, Qt, Signal
 
-from gcspy_client.link import Link
-from gcspy_client.model.compare.pairs import Side
+from gcspy_client.link import WindowLink
+from gcspy_client.model.compare.pairs import ComparedSession
 from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.playback.program_clock import ProgramClock
 from gcspy_client.model.playback.time_shift import TimeShift
-from gcspy_client.model.playback.timeline import Timeline
-from gcspy_client.model.session import Session
+from gcspy_client.model.playback.timeline import EventTimeline
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase
 
 __all__ = ["Other", "OtherLive", "OtherRecording"]
@@ -61,18 +61,18 @@ class Other(QObject):
     grown = Signal()
     failed = Signal(str)
 
-    def __init__(self, name: str, session: Session, parent: QObject | None = None) -> None:
+    def __init__(self, name: str, session: ClientSession, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.name, self.session = name, session
         self.wished = 0
         self.clock = ProgramClock()
 
     @property
-    def side(self) -> Side:
+    def side(self) -> ComparedSession:
         """Its events."""
         welcome = self.session.interpreter.welcome
         kinds = () if welcome is None else welcome.events
-        return Side(
+        return ComparedSession(
             self.session.timeline,
             kinds,
             0 if welcome is None else welcome.wall_offset_nanos,
@@ -128,7 +128,9 @@ class OtherRecording(Other):
     _done = Signal()
 
     def __init__(self, paths: Sequence[Path], parent: QObject | None = None) -> None:
-        super().__init__(", ".join(path.name for path in paths), Session(Timeline()), parent)
+        super().__init__(
+            ", ".join(path.name for path in paths), ClientSession(EventTimeline()), parent
+        )
         self._paths = tuple(paths)
         self._recording: Recording | None = None
         self._first: ClientInterpreter | None = None
@@ -224,8 +226,8 @@ class OtherLive(Other):
         self, address: Address, *, token: str | None = None, parent: QObject | None = None
     ) -> None:
         self.shift = TimeShift()
-        super().__init__(str(address), Session(self.shift.timeline), parent)
-        self.link = Link(self)
+        super().__init__(str(address), ClientSession(self.shift.timeline), parent)
+        self.link = WindowLink(self)
         self.link.tap = self.shift
         self.shift.on_room = self.link.read_on
         self._known = False

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.model.compare.comparison import Compared, Comparison, TopChange
+from gcspy_client.model.compare.comparison import Comparison, SpaceComparison, TopChange
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import summary_short
 from gcspy_client.view.plain.items import PlainTableModel
@@ -169,8 +169,8 @@ def _tile(row: object) -> TopChange:
     return row
 
 
-def _space(row: object) -> Compared:
-    assert isinstance(row, Compared)
+def _space(row: object) -> SpaceComparison:
+    assert isinstance(row, SpaceComparison)
     return row
 
 

@@ -16,11 +16,11 @@ from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
 from gcspy_protocol.streams.named_stream import same_meaning
 from PySide6.QtCore import Qt
 
-from gcspy_client.model.compare.comparison import Pairing
+from gcspy_client.model.compare.comparison import TilePairing
 from gcspy_client.model.compare.difference_source import DifferenceSource
 from gcspy_client.model.compare.pairs import EventMatching
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import Session, event_words
+from gcspy_client.model.session import ClientSession, event_words
 from gcspy_client.model.text import duration
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.actions import Action
@@ -34,15 +34,15 @@ from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_files
 from gcspy_client.view.plain.text import set_window_title
 from gcspy_client.view.start.connect_dialog import ConnectDialog
-from gcspy_client.view.time.timeline import Flag
+from gcspy_client.view.time.timeline import TimelineFlag
 
-__all__ = ["ComparePart", "Moment"]
+__all__ = ["ComparePart", "ReferenceEvent"]
 
 _MENU = "&Compare"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class ReferenceEvent:
     """An event that was set aside, with all that was known then.
 
     Attributes:
@@ -75,9 +75,9 @@ class Moment:
             return f"There was no stream {source.schema.name!r} at A, or it had another meaning."
         return then, copy(source)
 
-    def pairing(self) -> Pairing:
+    def pairing(self) -> TilePairing:
         """Tiles are those of the same key; a space that is gone is told."""
-        return Pairing()
+        return TilePairing()
 
 
 class ComparePart(Part):
@@ -93,8 +93,8 @@ class ComparePart(Part):
     def __init__(self, desk: Desk, details: Details) -> None:
         super().__init__(desk)
         self._details = details
-        self.moment: Moment | None = None
-        self._given_up: Moment | None = None  # one: it holds a whole heap
+        self.moment: ReferenceEvent | None = None
+        self._given_up: ReferenceEvent | None = None  # one: it holds a whole heap
         self.beside: SideBySide | None = None
         self.painter = DifferencePainter(desk.session, desk.spaces, self)
         self.panel = ComparePanel(desk.theme)
@@ -122,7 +122,7 @@ class ComparePart(Part):
         return self.painter.on or self.beside is not None
 
     @property
-    def _session(self) -> Session:
+    def _session(self) -> ClientSession:
         return self._desk.session
 
     # ------------------------------------------------------------------- what users do
@@ -142,7 +142,7 @@ class ComparePart(Part):
         if not self.can_set or welcome is None:
             return
         self._given_up = None
-        self.moment = Moment(
+        self.moment = ReferenceEvent(
             self._session.interpreter.copy(), self._session.number, welcome.session
         )
         self.painter.begin(self.moment)
@@ -296,11 +296,11 @@ class ComparePart(Part):
 
     # ------------------------------------------------------------------- how it stands
 
-    def flags(self) -> tuple[Flag, ...]:
+    def flags(self) -> tuple[TimelineFlag, ...]:
         """For the timeline: where A is."""
         if self.moment is None or not self.moment.number:
             return ()
-        return (Flag(number=self.moment.number, title="reference event A", letter="A"),)
+        return (TimelineFlag(number=self.moment.number, title="reference event A", letter="A"),)
 
     def refresh(self) -> None:
         """Say everything anew; what is of another session is left."""
@@ -350,7 +350,7 @@ class ComparePart(Part):
             note=beside.note(),
         )
 
-    def _apart(self, moment: Moment) -> str:
+    def _apart(self, moment: ReferenceEvent) -> str:
         then, now = moment.state.last_event, self._session.interpreter.last_event
         if then is None or now is None:
             return ""

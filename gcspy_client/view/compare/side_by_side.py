@@ -13,11 +13,11 @@ from copy import copy
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.model.compare.comparison import Comparison, Pairing
+from gcspy_client.model.compare.comparison import Comparison, TilePairing
 from gcspy_client.model.compare.pairs import (
+    ComparedSession,
     EventMatching,
     Pair,
-    Side,
     counterpart,
     pair_spaces,
     pair_streams,
@@ -91,10 +91,10 @@ class SideBySide(QObject):
         """What was worked out last."""
         return self.painter.comparison
 
-    def _left_side(self) -> Side:
+    def _left_side(self) -> ComparedSession:
         session = self._desk.session
         welcome = session.live.welcome
-        return Side(
+        return ComparedSession(
             session.timeline,
             () if welcome is None else welcome.events,
             0 if welcome is None else welcome.wall_offset_nanos,
@@ -220,9 +220,9 @@ class SideBySide(QObject):
             return f"A has no stream {source.schema.name!r} in {left.space.name!r}, or it has another meaning."
         return left.copy(), copy(StreamSource(left.streams[stream].schema))
 
-    def pairing(self) -> Pairing:
+    def pairing(self) -> TilePairing:
         """How tiles are paired, and which spaces are alone."""
-        return Pairing(self.by_place, *self.alone())
+        return TilePairing(self.by_place, *self.alone())
 
     def alone(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the spaces that only one side has: A's, and B's."""

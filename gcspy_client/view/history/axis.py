@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gcspy_client.model.history.events import HistoryEvents
 from gcspy_client.model.history.view import HistoryView
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.playback.strip import Interval, moment_text, ticks_in
+from gcspy_client.model.playback.strip import TimelineInterval, moment_text, ticks_in
 from gcspy_client.view.history.canvas import LEFT, HistoryCanvas
 from gcspy_client.view.plain.text import draw_text_at, set_accessible_name
 from gcspy_client.view.theme import small_font, tokens
@@ -28,7 +28,7 @@ def axis_ticks(events: HistoryEvents, view: HistoryView, most: int) -> list[tupl
     if not len(events):
         return []
     times, begin = events.times, int(events.times[0])
-    stretch = Interval(view.first, view.last, view.events_pixels, by_time=view.by_time)
+    stretch = TimelineInterval(view.first, view.last, view.events_pixels, by_time=view.by_time)
     if view.by_time:
         places, step = ticks_in(stretch, most, float(begin))
         return [

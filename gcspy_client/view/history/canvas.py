@@ -39,7 +39,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gcspy_client.model.history.painter import HistoryDrawn
 from gcspy_client.model.history.view import (
     AUTOMATIC,
-    HistoryLook,
+    GraphOptions,
     HistoryPicture,
     HistoryView,
     HitResult,
@@ -85,7 +85,7 @@ class HistoryCanvas(QWidget):
     """Shows a history graph.
 
     Signals:
-        wished: What it would like to see, a `HistoryLook`.
+        wished: What it would like to see, a `GraphOptions`.
         pointed: What is under the mouse, an `HitResult`; None: nothing.
         picked: An event was clicked, by its place, and a tile, by its key.
         brushed: First and last key of the tiles that the user drew over.
@@ -126,7 +126,7 @@ class HistoryCanvas(QWidget):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.wish)
         self._rest_until = 0.0
-        self._shown: tuple[HistoryLook, HistoryPicture, HistoryView] | None = None
+        self._shown: tuple[GraphOptions, HistoryPicture, HistoryView] | None = None
         time.changed.connect(self._time_changed)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
@@ -156,14 +156,14 @@ class HistoryCanvas(QWidget):
             self.shown_sequence, self.selected_key = sequence, key
             self.update()
 
-    def look(self) -> HistoryLook:
+    def look(self) -> GraphOptions:
         """What it would like to see."""
         scale, area = self.devicePixelRatioF(), self.area()
         tiles = self.tiles
         if self.tile_pixels is not None:
             top = 0.0 if tiles is None else tiles[0]
             tiles = (top, top + max(1, area.height()) / self.tile_pixels)
-        return HistoryLook(
+        return GraphOptions(
             max(1, round(area.width() * scale)),
             max(1, round(area.height() * scale)),
             span=self._time.span,

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.model.history.events import HistoryEvents
-from gcspy_client.model.history.filler import Filled, HistoryFilling
+from gcspy_client.model.history.filler import FillTarget, HistoryFiller
 from gcspy_client.model.history.graph import HistoryGraph
 from gcspy_client.model.history.painter import HistoryPainter
 from gcspy_client.model.history.value import ValueReader
-from gcspy_client.model.history.view import HistoryLook
+from gcspy_client.model.history.view import GraphOptions
 from gcspy_client.model.palette import Palette
 
 __all__ = ["HistoryFeed"]
@@ -55,7 +55,7 @@ class HistoryFeed(QObject):
         self._filling = (
             None
             if open_recording is None
-            else HistoryFilling(open_recording, self._take_events, self._told.emit)
+            else HistoryFiller(open_recording, self._take_events, self._told.emit)
         )
         self._begun = self._closed = False
         self._readers: list[ValueReader] = []
@@ -71,7 +71,7 @@ class HistoryFeed(QObject):
         """Whether what happened before is read."""
         return self._filling is not None
 
-    def add(self, filled: Filled[Any]) -> None:
+    def add(self, filled: FillTarget[Any]) -> None:
         """Fill this, too."""
         if self._filling is not None:
             self._filling.add(filled)
@@ -79,7 +79,7 @@ class HistoryFeed(QObject):
                 self._begun = True
                 self._filling.start()
 
-    def remove(self, filled: Filled[Any]) -> None:
+    def remove(self, filled: FillTarget[Any]) -> None:
         """Fill this no more."""
         if self._filling is not None:
             self._filling.remove(filled)
@@ -89,7 +89,7 @@ class HistoryFeed(QObject):
         if self._filling is not None:
             self._filling.look_at(first, last)
 
-    def wish(self, graph: HistoryGraph, look: HistoryLook, palette: Palette) -> None:
+    def wish(self, graph: HistoryGraph, look: GraphOptions, palette: Palette) -> None:
         """Draw a graph."""
         self._painter.wish(graph, look, palette)
 

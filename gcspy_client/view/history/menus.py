@@ -14,7 +14,7 @@ from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.history.tracks import TrackSpec, choices
 from gcspy_client.model.history.view import AUTOMATIC
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.view.history.canvas import Brush
 from gcspy_client.view.history.export import HistoryExport
 from gcspy_client.view.history.panel import MOST_TRACKS, HistoryPanel
@@ -39,7 +39,7 @@ class HistoryMenus:
         session: What can be graphed.
     """
 
-    def __init__(self, panel: HistoryPanel, session: Session) -> None:
+    def __init__(self, panel: HistoryPanel, session: ClientSession) -> None:
         self._panel, self._session = panel, session
         self.export = HistoryExport(lambda: panel.tracks, self._title, self._event_name, panel)
         self.export.ended.connect(panel.refuse)

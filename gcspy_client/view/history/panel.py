@@ -30,8 +30,8 @@ from gcspy_client.model.history.value import TileAt
 from gcspy_client.model.history.view import AUTOMATIC, HitResult
 from gcspy_client.model.palette import Palette, Theme
 from gcspy_client.model.playback.time_shift import TimeShift
-from gcspy_client.model.playback.timeline import Axis
-from gcspy_client.model.session import Session
+from gcspy_client.model.playback.timeline import TimelineAxis
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.text import duration
 from gcspy_client.view.history.axis import HistoryAxis
 from gcspy_client.view.history.canvas import HistoryCanvas
@@ -94,7 +94,7 @@ class HistoryPanel(QWidget):
 
     def __init__(
         self,
-        session: Session,
+        session: ClientSession,
         shift: TimeShift,
         files: Callable[[], tuple[Path, ...]],
         theme: Theme,
@@ -451,7 +451,9 @@ class HistoryPanel(QWidget):
         if drawn is None:
             return None
         number = int(drawn.events.numbers[place])
-        return number or self._session.timeline.number_at(int(drawn.events.times[place]), Axis.TIME)
+        return number or self._session.timeline.number_at(
+            int(drawn.events.times[place]), TimelineAxis.TIME
+        )
 
     def _picked(self, track: HistoryTrack, place: int, key: int) -> None:
         number = self._number(track, place)

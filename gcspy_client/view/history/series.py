@@ -24,7 +24,7 @@ from gcspy_client.view.history.canvas import LEFT, RIGHT, Brush, HistoryCanvas
 from gcspy_client.view.plain.text import draw_text, set_accessible_name
 from gcspy_client.view.theme import small_font, tokens
 
-__all__ = ["HistorySeries", "Plotted", "pooled_line"]
+__all__ = ["HistorySeries", "PlottedSeries", "pooled_line"]
 
 _HEIGHT = 76
 _EDGE = 7
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Plotted:
+class PlottedSeries:
     """A line.
 
     Attributes:
@@ -83,7 +83,7 @@ class HistorySeries(QWidget):
         super().__init__(parent)
         self._canvas, self._theme = canvas, theme
         self.stream = Stream(id=0, name="")
-        self.plotted: list[Plotted] = []
+        self.plotted: list[PlottedSeries] = []
         self.kind = SeriesKind.MEAN
         self._lines: tuple[tuple[object, ...], list[tuple[Floats, Floats]]] = ((), [])
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -94,7 +94,7 @@ class HistorySeries(QWidget):
         """Lines with two amounts beside them."""
         return QSize(LEFT + RIGHT + 120, _HEIGHT)
 
-    def show_series(self, stream: Stream, plotted: list[Plotted]) -> None:
+    def show_series(self, stream: Stream, plotted: list[PlottedSeries]) -> None:
         """Draw these."""
         self.stream, self.plotted = stream, plotted
         self.update()

@@ -21,18 +21,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.model.history.filler import Filled
+from gcspy_client.model.history.filler import FillTarget
 from gcspy_client.model.history.graph import DetailWanted, HistoryGraph
 from gcspy_client.model.history.painter import HistoryDrawn
 from gcspy_client.model.history.rows import HistoryRow, RowMaker
 from gcspy_client.model.history.series import SeriesKind, SeriesMaker, SeriesPoint, TileSeries
-from gcspy_client.model.history.tracks import Graphed, TrackSpec
+from gcspy_client.model.history.tracks import GraphSource, TrackSpec
 from gcspy_client.model.history.value import TileAt, TileValue, ValueReader
-from gcspy_client.model.history.view import HistoryLook, HitResult
+from gcspy_client.model.history.view import GraphOptions, HitResult
 from gcspy_client.model.palette import LOW, Palette, Theme, categorical, palette_for
 from gcspy_client.view.history.canvas import Brush, HistoryCanvas
 from gcspy_client.view.history.feed import HistoryFeed
-from gcspy_client.view.history.series import HistorySeries, Plotted
+from gcspy_client.view.history.series import HistorySeries, PlottedSeries
 from gcspy_client.view.history.time import HistoryTime
 from gcspy_client.view.icons import icon
 from gcspy_client.view.plain.text import set_accessible_name, set_tip
@@ -82,13 +82,13 @@ class HistoryTrack(QWidget):
         super().__init__(parent)
         self.spec, self._theme = spec, theme
         self.graph: HistoryGraph | None = None
-        self.graphed: Graphed | None = None
+        self.graphed: GraphSource | None = None
         self.colours: Callable[[int, Stream, Theme], Palette] | None = None
         self.under: HitResult | None = None
         self._feed: HistoryFeed | None = None
-        self._filled: Filled[HistoryRow] | None = None
-        self._detail: Filled[HistoryRow] | None = None
-        self._series: dict[int, Filled[SeriesPoint]] = {}
+        self._filled: FillTarget[HistoryRow] | None = None
+        self._detail: FillTarget[HistoryRow] | None = None
+        self._series: dict[int, FillTarget[SeriesPoint]] = {}
         self._maker: RowMaker | None = None  # of what comes, where nothing is recorded
         self._reader: ValueReader | None = None
         self._asked: TileAt | None = None
@@ -210,7 +210,7 @@ class HistoryTrack(QWidget):
 
     def begin(
         self,
-        graphed: Graphed,
+        graphed: GraphSource,
         feed: HistoryFeed,
         open_recording: Callable[[], Recording] | None,
         *,
@@ -227,7 +227,7 @@ class HistoryTrack(QWidget):
         if open_recording is None:
             self._maker = graph.maker()
             return
-        self._filled = Filled(
+        self._filled = FillTarget(
             graphed.space,
             graph.maker,
             partial(_take, graph),
@@ -279,7 +279,7 @@ class HistoryTrack(QWidget):
 
     # ----------------------------------------------------------------------- pictures
 
-    def _wish(self, look: HistoryLook) -> None:
+    def _wish(self, look: GraphOptions) -> None:
         palette = self.palette_now
         if self._feed is not None and self.graph is not None and palette is not None:
             self._feed.wish(self.graph, look, palette)
@@ -310,7 +310,7 @@ class HistoryTrack(QWidget):
             ends, wanted = (ends[0], _OPEN_END), wanted._replace(last=(1 << 64) - 1)
         if self._detail is not None:
             feed.remove(self._detail)
-        self._detail = Filled(
+        self._detail = FillTarget(
             graphed.space,
             partial(graph.maker, wanted),
             partial(_take_detail, graph, wanted),
@@ -360,14 +360,14 @@ class HistoryTrack(QWidget):
         if self.graphed is None or self._feed is None or self.graph is None:
             return
         series, source = TileSeries(), self.graphed.source()
-        filled = Filled(
+        filled = FillTarget(
             self.graphed.space,
             lambda: SeriesMaker(source, (brush.low, brush.high)),
             partial(_take_point, series),
         )
         self._series[id(brush)] = filled
         kept = [one for one in self.series.plotted if one.brush is not brush]
-        self.series.show_series(self.graph.source.schema, [*kept, Plotted(brush, series)])
+        self.series.show_series(self.graph.source.schema, [*kept, PlottedSeries(brush, series)])
         self._feed.add(filled)
 
     def remove_brush(self, brush: Brush) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.lessons.lesson import Lesson, Question
+from gcspy_client.lessons.lesson import Lesson, LessonQuestion
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.plain.markdown import MarkdownParagraph, MarkdownText
@@ -156,7 +156,7 @@ class LessonPanel(QWidget):
         goal = f"*{lesson.goal}*\n\n" if place == 0 else ""
         return f"### {step.title}\n\n{goal}{step.text}"
 
-    def _make_choices(self, question: Question | None) -> None:
+    def _make_choices(self, question: LessonQuestion | None) -> None:
         for button in self.choices:
             self._choice_column.removeWidget(button)
             button.deleteLater()
@@ -168,7 +168,7 @@ class LessonPanel(QWidget):
             self._choice_column.addWidget(button)
             self.choices.append(button)
 
-    def _refresh_question(self, question: Question | None) -> None:
+    def _refresh_question(self, question: LessonQuestion | None) -> None:
         progress = self._progress
         shown = question is not None and progress.arrived
         self._card.setVisible(shown)

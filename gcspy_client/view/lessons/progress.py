@@ -13,11 +13,11 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import Trigger
 from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.lessons.lesson import TRIGGER, Lesson, Step
+from gcspy_client.lessons.lesson import TRIGGER, Lesson, LessonStep
 from gcspy_client.lessons.step_requests import filters_of, settings_of
-from gcspy_client.link import Link
-from gcspy_client.model.panels.trigger_list import Firing
-from gcspy_client.model.session import Session
+from gcspy_client.link import WindowLink
+from gcspy_client.model.panels.trigger_list import TriggerFiring
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase
 
 __all__ = ["LessonProgress"]
@@ -51,7 +51,9 @@ class LessonProgress(QObject):
     view_wished = Signal(object)
     event_wished = Signal(int)
 
-    def __init__(self, session: Session, link: Link, parent: QObject | None = None) -> None:
+    def __init__(
+        self, session: ClientSession, link: WindowLink, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._session, self._link = session, link
         self.lesson: Lesson | None = None
@@ -65,7 +67,7 @@ class LessonProgress(QObject):
     # --------------------------------------------------------------------------- what is
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> LessonStep | None:
         """The step whose text is shown."""
         return None if self.lesson is None else self.lesson.steps[self.at]
 
@@ -180,7 +182,7 @@ class LessonProgress(QObject):
             )
             self.changed.emit()
 
-    def fired(self, firings: list[Firing]) -> None:
+    def fired(self, firings: list[TriggerFiring]) -> None:
         """The event of the step may have come."""
         for firing in firings:
             if (
@@ -242,7 +244,7 @@ class LessonProgress(QObject):
                 self.view_wished.emit(step.view)
                 return
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: LessonStep) -> None:
         """Set what a step sets."""
         if step.view is not None:
             self.view_wished.emit(step.view)

@@ -15,7 +15,7 @@ from PySide6.QtGui import QShowEvent
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.chart import CHART_KINDS, Chart, chart_of
-from gcspy_client.model.panels.session_questions import AskingOnce, Question
+from gcspy_client.model.panels.session_questions import AskingOnce, SessionQuestion
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.chart_view import ChartView
 from gcspy_client.view.part import Part
@@ -98,7 +98,7 @@ class Ages(Part):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self._charts: dict[tuple[Question, bool], Chart | None] = {}
+        self._charts: dict[tuple[SessionQuestion, bool], Chart | None] = {}
         self.asking = AskingOnce(desk.link.send)
         self.panel = AgePanel(desk.theme)
         about = "lifetimes: survival curves and ages at death of the objects of a trace"
@@ -150,7 +150,7 @@ class Ages(Part):
         if not self._desk.link.status.phase.connected:
             self.panel.show_words("Not available: there is no connection.", title)
             return
-        question = Question(space.space.id, kind, text)
+        question = SessionQuestion(space.space.id, kind, text)
         answer = self.asking.wish(question)
         if answer is None:
             self.panel.show_words("Reading the lifetimes of all objects…", title)
@@ -164,7 +164,9 @@ class Ages(Part):
         else:
             self._show(question, answer, title, in_bytes=in_bytes)
 
-    def _show(self, question: Question, answer: Answer, title: str, *, in_bytes: bool) -> None:
+    def _show(
+        self, question: SessionQuestion, answer: Answer, title: str, *, in_bytes: bool
+    ) -> None:
         key = question, in_bytes
         try:
             if key not in self._charts:

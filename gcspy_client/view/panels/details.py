@@ -23,8 +23,8 @@ from gcspy_client.model.compare.difference_source import DifferenceSource
 from gcspy_client.model.history.summaries import Series
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.cost import age_nanos
-from gcspy_client.model.session import Session, ordered_streams, tile_title, top_of
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.model.session import ClientSession, ordered_streams, tile_title, top_of
+from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.model.text import (
     UNKNOWN_TEXT,
     control_words,
@@ -36,7 +36,7 @@ from gcspy_client.model.text import (
 )
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.compare.difference_legend import DifferenceLegend
-from gcspy_client.view.panels.filters import EventRow, Filters
+from gcspy_client.view.panels.filters import EventRow, FilterPanel
 from gcspy_client.view.panels.sparkline import Sparkline
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel
@@ -70,7 +70,7 @@ class Details(QObject):
     stream_chosen = Signal(int, int)
     formula_asked = Signal()
 
-    def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, session: ClientSession, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self._theme = theme
@@ -109,7 +109,7 @@ class Details(QObject):
             self._stream_table.setColumnWidth(column, width)
         self._stream_table.clicked.connect(self._row_clicked)
         self.graph = Sparkline(colours, self._event_name)
-        self.filters = Filters(theme, self._filter_now)
+        self.filters = FilterPanel(theme, self._filter_now)
         self._build()
 
     def _build(self) -> None:
@@ -158,7 +158,7 @@ class Details(QObject):
 
     def refresh(
         self,
-        picture: Picture | None,
+        picture: SpacePicture | None,
         under_mouse: int | None,
         view: SpaceView | None = None,
         *,
@@ -215,7 +215,7 @@ class Details(QObject):
             stream if stream.id in space.streams or chosen is None else space.streams[chosen].schema
         )
 
-    def _explain(self, picture: Picture, view: SpaceView | None) -> None:
+    def _explain(self, picture: SpacePicture, view: SpaceView | None) -> None:
         unused = picture.space.space.unused_text
         second = None if view is None else view.second()
         if second is not None:

@@ -13,7 +13,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gcspy_client.model.panels.facts import (
-    Fact,
+    PanelFact,
     connection_facts,
     facts_text,
     general_facts,
@@ -41,7 +41,7 @@ class FactPanel(QFrame):
     def __init__(self, nothing: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", "true")
-        self._facts: list[Fact] = []
+        self._facts: list[PanelFact] = []
         self._rows: list[tuple[PlainLabel, PlainLabel]] = []
         self._nothing = PlainLabel(nothing)
         self._nothing.setProperty("dim", "true")
@@ -58,7 +58,7 @@ class FactPanel(QFrame):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
 
-    def show_facts(self, facts: Sequence[Fact]) -> None:
+    def show_facts(self, facts: Sequence[PanelFact]) -> None:
         """Say these; only what differs is touched."""
         facts = list(facts)
         if facts == self._facts:
@@ -100,7 +100,7 @@ class FactPanel(QFrame):
         self._grid.addWidget(value, row, 1)
         self._rows.append((name, value))
 
-    def _say(self, number: int, fact: Fact, name: PlainLabel, value: PlainLabel) -> None:
+    def _say(self, number: int, fact: PanelFact, name: PlainLabel, value: PlainLabel) -> None:
         heading = fact.text is None
         if name.property("caption") != heading:
             name.setProperty("caption", heading)
@@ -128,7 +128,7 @@ class _Panel:
 
     panel: FactPanel
     dock: Dock
-    ask: Callable[[], list[Fact]]
+    ask: Callable[[], list[PanelFact]]
 
 
 class FactPanels(Part):
@@ -184,11 +184,11 @@ class FactPanels(Part):
         else:
             self._timer.stop()
 
-    def _timer_facts(self) -> list[Fact]:
+    def _timer_facts(self) -> list[PanelFact]:
         session = self._desk.session
         return timer_facts(timers_of(session.timeline, session.number))
 
-    def _connection_facts(self) -> list[Fact]:
+    def _connection_facts(self) -> list[PanelFact]:
         desk = self._desk
         link = desk.link
         rates = link.meter.rates(time.monotonic())

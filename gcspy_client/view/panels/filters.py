@@ -38,7 +38,7 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.panels.filters import FilterPart, InForce, parts_in_force, without
+from gcspy_client.model.panels.filters import ActiveFilter, FilterPart, parts_in_force, without
 from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton
@@ -47,7 +47,7 @@ from gcspy_client.view.time.lanes import kind_colour
 from gcspy_client.view.widgets.flow import FlowLayout
 from gcspy_client.view.widgets.table_setup import set_up_table
 
-__all__ = ["EventRow", "Filters"]
+__all__ = ["EventRow", "FilterPanel"]
 
 _Index = QModelIndex | QPersistentModelIndex
 _NAME, _HAPPENED, _ON, _PERIOD, _DELAY, _PAUSE = range(6)
@@ -310,7 +310,7 @@ class _Numbers(QStyledItemDelegate):
             model.setData(index, editor.value(), Qt.ItemDataRole.EditRole)
 
 
-class Filters(QFrame):
+class FilterPanel(QFrame):
     """Table, and what is in force.
 
     Signals:
@@ -464,7 +464,7 @@ class Filters(QFrame):
         ]
         return [widget for widget in widgets if isinstance(widget, PlainPushButton)]
 
-    def _remove(self, one: InForce, _checked: bool = False) -> None:
+    def _remove(self, one: ActiveFilter, _checked: bool = False) -> None:
         self.wished.emit(without(self._filters, one.part, (one.event,)))
 
     def remove_all(self, part: FilterPart, _checked: bool = False) -> None:

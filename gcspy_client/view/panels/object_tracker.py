@@ -17,7 +17,7 @@ from PySide6.QtCore import Qt
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.one_object import FollowedObject, address_of, tile_at
-from gcspy_client.model.panels.tile_questions import SOUGHT, Asking, Subject
+from gcspy_client.model.panels.tile_questions import SOUGHT, QuestionSubject, TileQuestions
 from gcspy_client.model.session import tile_title
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
@@ -48,8 +48,8 @@ class ObjectTracker(Part):
         super().__init__(desk)
         self.panel = ObjectsPanel(desk.theme)
         self.followed: FollowedObject | None = None
-        self._found = Asking(desk.link.send, first=_FIRST_FOUND)
-        self._near = Asking(desk.link.send, first=_FIRST_NEAR)
+        self._found = TileQuestions(desk.link.send, first=_FIRST_FOUND)
+        self._near = TileQuestions(desk.link.send, first=_FIRST_NEAR)
         self._life_number = _FIRST_LIFE
         self._awaits_life = False
         self._view = FOUND
@@ -181,9 +181,11 @@ class ObjectTracker(Part):
             (one for one in spaces if one.space.naming is Naming.STRINGS), next(iter(spaces), None)
         )
 
-    def _subject(self, space: SpaceState, kind: str, key: int | None, text: str) -> Subject:
+    def _subject(self, space: SpaceState, kind: str, key: int | None, text: str) -> QuestionSubject:
         welcome = self._desk.session.live.welcome
-        return Subject("" if welcome is None else welcome.session, space.space.id, kind, key, text)
+        return QuestionSubject(
+            "" if welcome is None else welcome.session, space.space.id, kind, key, text
+        )
 
     def _tell_found(self) -> None:
         session = self._desk.session
@@ -232,7 +234,7 @@ class ObjectTracker(Part):
             "Neighbours from the same site",
         )
 
-    def _tell(self, asking: Asking, view: int, subject: Subject, title: str) -> None:
+    def _tell(self, asking: TileQuestions, view: int, subject: QuestionSubject, title: str) -> None:
         session = self._desk.session
         event = session.interpreter.last_event
         if event is None:

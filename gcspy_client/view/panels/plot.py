@@ -17,7 +17,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from gcspy_client.model.panels.chart import Axis, Chart
+from gcspy_client.model.panels.chart import Chart, ChartAxis
 from gcspy_client.model.panels.graph import (
     amount_range,
     amount_step,
@@ -235,7 +235,7 @@ class Plot(pg.PlotWidget):
 
 
 class _ChartAxis(pg.AxisItem):
-    axis = Axis("", _ANY)
+    axis = ChartAxis("", _ANY)
 
     def tickSpacing(self, low: float, high: float, size: float, /) -> list[tuple[float, float]]:
         """One level of round values; of a logarithm whole powers of two."""

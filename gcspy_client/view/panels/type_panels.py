@@ -16,13 +16,13 @@ from PySide6.QtCore import Qt, QTimer
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.growth import (
     GrowthLog,
-    Sample,
+    TypeSample,
     growing_space,
     growth,
     measures_of,
     sample_of,
 )
-from gcspy_client.model.panels.tile_questions import Asking, Subject, kinds_of
+from gcspy_client.model.panels.tile_questions import QuestionSubject, TileQuestions, kinds_of
 from gcspy_client.model.session import tile_title
 from gcspy_client.model.text import duration
 from gcspy_client.view.actions import Action
@@ -55,13 +55,13 @@ class TypePanels(Part):
     def __init__(self, desk: Desk, compare: ComparePart) -> None:
         super().__init__(desk)
         self._compare = compare
-        self.asking = Asking(desk.link.send)
+        self.asking = TileQuestions(desk.link.send)
         self.log = GrowthLog()
         self.contents = ContentsPanel(desk.theme)
         self.growth = GrowthPanel(desk.theme)
         self.whole = self._stopped = False
         self._asked_at = 0.0
-        self._asked: tuple[Subject | None, int] = (None, 0)
+        self._asked: tuple[QuestionSubject | None, int] = (None, 0)
         self._identity = ""
         self._again = QTimer(self)
         self._again.setSingleShot(True)
@@ -142,7 +142,7 @@ class TypePanels(Part):
             self.contents.say(Lines(why, "Or choose the whole space."), space.space.name)
             return
         title = f"{space.space.name}, whole" if tile is None else tile_title(space, tile)
-        subject = Subject(
+        subject = QuestionSubject(
             "" if session.live.welcome is None else session.live.welcome.session,
             space.space.id,
             self.contents.offer(kinds_of(space.space.details)),
@@ -171,7 +171,7 @@ class TypePanels(Part):
         else:
             self.contents.say(_WHY[answer.state].format(reason=answer.reason), title)
 
-    def _wish(self, subject: Subject) -> None:
+    def _wish(self, subject: QuestionSubject) -> None:
         """Ask, unless the past is shown: the server knows the present only."""
         session, live = self._desk.session, self._desk.session.live.last_event
         if not session.is_live or live is None:
@@ -220,7 +220,7 @@ class TypePanels(Part):
         if sample is not None:
             self.log.add(sample)
 
-    def _then(self, space: int) -> tuple[Sample | None, str]:
+    def _then(self, space: int) -> tuple[TypeSample | None, str]:
         """The earlier event, and what it is called: A, where one is set, else the first that this window saw."""
         moment = self._compare.moment
         if moment is not None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.theme import dress, system_theme
 
 __all__ = ["Appearance"]
@@ -33,7 +33,7 @@ class Appearance(QObject):
 
     changed = Signal()
 
-    def __init__(self, window: QWidget, settings: Settings, theme: Theme | None) -> None:
+    def __init__(self, window: QWidget, settings: UserSettings, theme: Theme | None) -> None:
         super().__init__(window)
         self._window, self._settings = window, settings
         self._follows_system = theme is None

@@ -36,7 +36,7 @@ from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit
 from gcspy_client.view.theme import Tokens, small_font
 
-__all__ = ["CommandPalette", "Entry"]
+__all__ = ["CommandPalette", "PaletteEntry"]
 
 _WIDTH, _ROWS, _TOP = 620, 10, 64
 _KEPT = 5
@@ -46,7 +46,7 @@ _Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PaletteEntry:
     """Something that can be done.
 
     Attributes:
@@ -69,9 +69,9 @@ class _Found(PlainListModel):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self.rows: list[tuple[Entry, Match]] = []
+        self.rows: list[tuple[PaletteEntry, Match]] = []
 
-    def show(self, rows: list[tuple[Entry, Match]]) -> None:
+    def show(self, rows: list[tuple[PaletteEntry, Match]]) -> None:
         self.beginResetModel()
         self.rows = rows
         self.endResetModel()
@@ -141,7 +141,7 @@ class _Rows(QStyledItemDelegate):
         painter.restore()
 
     def _words(
-        self, painter: QPainter, where: QRect, font: QFont, entry: Entry, found: Match
+        self, painter: QPainter, where: QRect, font: QFont, entry: PaletteEntry, found: Match
     ) -> int:
         """Draw the words; returns their width in pixels."""
         bold = QFont(font)
@@ -178,12 +178,12 @@ class CommandPalette(QFrame):
     """
 
     def __init__(
-        self, entries: Callable[[], Sequence[Entry]], colours: Tokens, window: QWidget
+        self, entries: Callable[[], Sequence[PaletteEntry]], colours: Tokens, window: QWidget
     ) -> None:
         super().__init__(window)
         self._window = window
         self._ask = entries
-        self._entries: Sequence[Entry] = ()
+        self._entries: Sequence[PaletteEntry] = ()
         self._used: list[str] = []
         self.setProperty("sheet", "true")
         self.field = PlainLineEdit()
@@ -264,7 +264,7 @@ class CommandPalette(QFrame):
         many = f"{len(rows):,} of {len(self._entries):,}" if rows else "no match"
         self._said.setText(f"{many}  ·  ↑ ↓ select, Enter runs it, Esc closes")
 
-    def _rank(self, entry: Entry, found: Match, wanted: str) -> tuple[int, int]:
+    def _rank(self, entry: PaletteEntry, found: Match, wanted: str) -> tuple[int, int]:
         if not wanted:
             return (
                 self._used.index(entry.text) if entry.text in self._used else len(self._used),

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.actions import Action
 from gcspy_client.view.icons import icon
 from gcspy_client.view.plain.text import set_tip
@@ -331,7 +331,7 @@ class Docks(QObject):
 
     # ------------------------------------------------------------------------- layout
 
-    def restore(self, settings: Settings) -> None:
+    def restore(self, settings: UserSettings) -> None:
         """Put everything where it was when the layout was stored, or where it stands by default.
 
         Call it once all panels are there and the size of the window is known.
@@ -343,7 +343,7 @@ class Docks(QObject):
         else:
             self.reset()
 
-    def store(self, settings: Settings) -> None:
+    def store(self, settings: UserSettings) -> None:
         """Remember where everything is, if that was changed.
 
         A layout that nobody changed is not kept, so that the default goes on suiting the size of the window.

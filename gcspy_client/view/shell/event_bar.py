@@ -15,7 +15,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gcspy_client.model.panels.cost import mode_of
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import mode_words
 from gcspy_client.model.text import duration
 from gcspy_client.view.plain.text import set_tip
@@ -37,7 +37,7 @@ class EventBar(QWidget):
 
     live_asked = Signal()
 
-    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+    def __init__(self, session: ClientSession, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self._server = ElidedLabel()

@@ -6,7 +6,7 @@ from gcspy_protocol.model import ControlState
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import (
     LinkPhase,
     LinkStatus,
@@ -41,7 +41,7 @@ class Footer(QWidget):
     reconnect_asked = Signal()
     disconnect_asked = Signal()
 
-    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+    def __init__(self, session: ClientSession, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self.pause = PlainPushButton("Pause")

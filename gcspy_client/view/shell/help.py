@@ -13,7 +13,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
-from gcspy_client.view.shell.command_palette import CommandPalette, Entry
+from gcspy_client.view.shell.command_palette import CommandPalette, PaletteEntry
 from gcspy_client.view.shell.guide_window import GuideWindow
 from gcspy_client.view.shell.key_sheet import KeyRow, KeySheet
 from gcspy_client.view.theme import tokens
@@ -38,7 +38,7 @@ class HelpPart(Part):
     def __init__(
         self,
         desk: Desk,
-        entries: Callable[[], Sequence[Entry]],
+        entries: Callable[[], Sequence[PaletteEntry]],
         key_rows: Callable[[], Sequence[KeyRow]],
     ) -> None:
         super().__init__(desk)

@@ -7,7 +7,7 @@ from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus, end_words
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.widgets.elided_label import ElidedLabel
@@ -18,7 +18,7 @@ __all__ = ["Banner", "StatePage", "banner_words", "page_words"]
 _WHAT_NEXT = "Ctrl+S saves the session, Ctrl+Shift+O opens another one."
 
 
-def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bool]:
+def page_words(status: LinkStatus, session: ClientSession) -> tuple[str, str, bool, bool]:
     """What the empty window says.
 
     Returns:
@@ -49,7 +49,7 @@ def page_words(status: LinkStatus, session: Session) -> tuple[str, str, bool, bo
             return "Waiting for the first event", text, False, False
 
 
-def banner_words(status: LinkStatus, session: Session) -> tuple[str, str]:
+def banner_words(status: LinkStatus, session: ClientSession) -> tuple[str, str]:
     """What is said above tiles that are no longer live: a text, and ``warning``, ``error`` or nothing."""
     if session.live.state is ControlState.ENDED and status.phase in (
         LinkPhase.LIVE,
@@ -147,7 +147,7 @@ class StatePage(QWidget):
         column.addLayout(buttons)
         column.addStretch(3)
 
-    def refresh(self, status: LinkStatus, session: Session) -> None:
+    def refresh(self, status: LinkStatus, session: ClientSession) -> None:
         """Say what the state of things is and what can be done."""
         title, text, again, other = page_words(status, session)
         self.title.setText(title)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from gcspy_client.model.palette import Ramp, Theme
 from gcspy_client.model.palettes import PaletteChoice
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
@@ -38,7 +38,7 @@ _SCALE, _PALETTES, _MEMORY, _DISK, _RESTORE = (
 )
 
 
-def scale_of(settings: Settings) -> int:
+def scale_of(settings: UserSettings) -> int:
     """Percent by which everything is to be scaled."""
     return settings.number(_SCALE, SCALES[0], low=SCALES[0], high=SCALES[1])
 

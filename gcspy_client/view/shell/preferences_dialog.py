@@ -28,7 +28,7 @@ from gcspy_client.view.spaces.legend import RampStrip, Swatch
 from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.chooser import Chooser
 
-__all__ = ["Preferred", "PreferencesDialog"]
+__all__ = ["Preference", "PreferencesDialog"]
 
 _RAMPS = {
     Ramp.VIOLET: "Violet to yellow",
@@ -47,7 +47,7 @@ _THEMES: dict[Theme | None, str] = {
 _STEP = 25
 
 
-class Preferred(Protocol):
+class Preference(Protocol):
     """What is preferred, and how to prefer something else; see `gcspy_client.view.shell.preferences`."""
 
     def choose_theme(self, theme: Theme | None) -> None:
@@ -166,7 +166,7 @@ class PreferencesDialog(QDialog):
         preferred: What is preferred now, and who obeys.
     """
 
-    def __init__(self, preferred: Preferred, parent: QWidget) -> None:
+    def __init__(self, preferred: Preference, parent: QWidget) -> None:
         super().__init__(parent)
         self._preferred = preferred
         self._filling = False

@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
@@ -41,7 +41,7 @@ _ZOOM_STEPS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
 
 
 class TileCanvas(QWidget):
-    """Draws a `Picture`.
+    """Draws a `SpacePicture`.
 
     Signals:
         hovered: The tile under the mouse; -1 for none.
@@ -60,7 +60,7 @@ class TileCanvas(QWidget):
     moved = Signal(object)
     entered = Signal()
 
-    def __init__(self, picture: Picture, parent: QWidget | None = None) -> None:
+    def __init__(self, picture: SpacePicture, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.picture = picture
         self.selected: int | None = None
@@ -88,7 +88,7 @@ class TileCanvas(QWidget):
         self._sequence = change.event.sequence
         self.update()
 
-    def use(self, picture: Picture) -> None:
+    def use(self, picture: SpacePicture) -> None:
         """Draw another picture of the same space."""
         self.picture = picture
         self.refit()

@@ -15,22 +15,22 @@ from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, CANVAS, UNUSED, ZERO, Theme, palette_for
-from gcspy_client.model.session import Session, tile_title
-from gcspy_client.model.spaces.magnifier import Interval, stretch_around
+from gcspy_client.model.session import ClientSession, tile_title
+from gcspy_client.model.spaces.magnifier import TileInterval, stretch_around
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 
-__all__ = ["Magnified", "Magnifier", "Strip"]
+__all__ = ["MagnifiedTiles", "Magnifier", "Strip"]
 
 _SMALL, _LARGE = (10, 16), (52, 34)
 """Logical pixels of a cell; the small ones are as large as tiles in the original's window."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Magnified:
+class MagnifiedTiles:
     """What is magnified.
 
     Attributes:
@@ -67,8 +67,8 @@ class Strip(QWidget):
     ) -> None:
         super().__init__(parent)
         self._cell, self._words, self.theme = cell, words, theme
-        self._what: Magnified | None = None
-        self.stretch: Interval | None = None
+        self._what: MagnifiedTiles | None = None
+        self.stretch: TileInterval | None = None
         self.setFixedHeight(cell[1] + 6)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMouseTracking(True)
@@ -77,7 +77,7 @@ class Strip(QWidget):
         """As wide as it is given."""
         return QSize(7 * self._cell[0], self.height())
 
-    def show_tiles(self, what: Magnified | None) -> None:
+    def show_tiles(self, what: MagnifiedTiles | None) -> None:
         """Show the tiles around one."""
         self._what = what
         self.stretch = None
@@ -124,7 +124,7 @@ class Strip(QWidget):
                 self._paint_words(painter, stretch, what)
             paint_frame(painter, self.cell_of(what.tile), colours.canvas, colours.accent, 2.0)
 
-    def _paint_words(self, painter: QPainter, stretch: Interval, what: Magnified) -> None:
+    def _paint_words(self, painter: QPainter, stretch: TileInterval, what: MagnifiedTiles) -> None:
         palette, metrics = palette_for(what.source.schema, self.theme), painter.fontMetrics()
         for cell, code in enumerate(stretch.codes.tolist()):
             tile = stretch.tile_in(cell)
@@ -178,10 +178,10 @@ class Magnifier(QWidget):
 
     picked = Signal(int, int)
 
-    def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, session: ClientSession, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
-        self._what: Magnified | None = None
+        self._what: MagnifiedTiles | None = None
         self.title = ElidedLabel(
             "Point at a tile, or select one.", mode=Qt.TextElideMode.ElideMiddle
         )
@@ -203,7 +203,7 @@ class Magnifier(QWidget):
             strip.theme = theme
             strip.update()
 
-    def show_tiles(self, what: Magnified | None) -> None:
+    def show_tiles(self, what: MagnifiedTiles | None) -> None:
         """Show the tiles around one; None where there is none."""
         if not self.isVisible():
             return

@@ -11,7 +11,7 @@ from gcspy_client.model.session import ordered_streams
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
-from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.command_palette import PaletteEntry
 from gcspy_client.view.spaces.tile_copy import TileCopy
 from gcspy_client.view.spaces.view_controller import ViewController
 
@@ -51,15 +51,19 @@ class SpacesPart(Part):
             Gesture(_VIEW, "Ctrl+Home, Ctrl+End", "select the first or the last tile"),
         )
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PaletteEntry]:
         """Every space and every stream."""
         entries = []
         selection = self._desk.selection
         for space_id, space in self._desk.session.interpreter.spaces.items():
-            entries.append(Entry("Space", space.space.name, partial(selection.turn_to, space_id)))
+            entries.append(
+                PaletteEntry("Space", space.space.name, partial(selection.turn_to, space_id))
+            )
             for stream in ordered_streams(space):
                 name = f"{space.space.name} · {stream.name}"
-                entries.append(Entry("Stream", name, partial(self._look_at, space_id, stream.id)))
+                entries.append(
+                    PaletteEntry("Stream", name, partial(self._look_at, space_id, stream.id))
+                )
         return entries
 
     def _look_at(self, space_id: int, stream_id: int) -> None:

@@ -30,8 +30,8 @@ from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
 from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.palettes import PaletteChoice
-from gcspy_client.model.renderers import Inscription, Place, Renderer, Side
-from gcspy_client.model.renderers.renderer_worker import Drawing, Drawn
+from gcspy_client.model.renderers import Inscription, LabelSide, Place, Renderer
+from gcspy_client.model.renderers.renderer_worker import Drawn, SpaceRenderer
 from gcspy_client.model.spaces.viewport import Viewport
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.plain.text import draw_text, draw_text_at, elided
@@ -52,7 +52,7 @@ _SETTLE_SECS = 10.0
 
 
 class RendererCanvas(SpaceView):
-    """Shows what a `Drawing` draws.
+    """Shows what a `SpaceRenderer` draws.
 
     Args:
         name: Of the renderer, as users know it.
@@ -72,7 +72,7 @@ class RendererCanvas(SpaceView):
         space: SpaceState,
         source: TileSource,
         theme: Theme,
-        margins: frozenset[Side] = frozenset(),
+        margins: frozenset[LabelSide] = frozenset(),
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -107,7 +107,7 @@ class RendererCanvas(SpaceView):
             bar.hide()
             bar.valueChanged.connect(self._scrolled)
         self._ready.connect(self._take)
-        self.drawing = Drawing(make, space, source, self.colours(source), self._ready.emit)
+        self.drawing = SpaceRenderer(make, space, source, self.colours(source), self._ready.emit)
 
     # ------------------------------------------------------------------ what it shows
 
@@ -242,8 +242,8 @@ class RendererCanvas(SpaceView):
 
     def area(self) -> QRectF:
         """Where the picture is, in the widget."""
-        left, top = (_LEFT, _TOP) if Side.LEFT in self._margins else (0, 0)
-        below = _BELOW if Side.BELOW in self._margins else 0
+        left, top = (_LEFT, _TOP) if LabelSide.LEFT in self._margins else (0, 0)
+        below = _BELOW if LabelSide.BELOW in self._margins else 0
         return QRectF(left, top, max(1, self.width() - left), max(1, self.height() - top - below))
 
     # ------------------------------------------------------------------- zoom and pan
@@ -484,7 +484,7 @@ class RendererCanvas(SpaceView):
         painter.setPen(line)
         area = self.area()
         for one in drawn.inscriptions:
-            if one.line and one.side is Side.LEFT:
+            if one.line and one.side is LabelSide.LEFT:
                 y = round(self._y_of(one, drawn))
                 painter.drawLine(round(area.left()), y, round(area.right()), y)
 
@@ -502,8 +502,8 @@ class RendererCanvas(SpaceView):
         metrics = painter.fontMetrics()
         high = metrics.height()
         for one in drawn.inscriptions:
-            painter.setPen(QColor(colours.text if one.side is Side.WITHIN else colours.dim))
-            if one.side is Side.LEFT:
+            painter.setPen(QColor(colours.text if one.side is LabelSide.WITHIN else colours.dim))
+            if one.side is LabelSide.LEFT:
                 y = self._y_of(one, drawn)
                 if area.top() - 1 <= y <= area.bottom() + 1:
                     box = QRectF(
@@ -516,7 +516,7 @@ class RendererCanvas(SpaceView):
                         int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
                         text,
                     )
-            elif one.side is Side.BELOW:
+            elif one.side is LabelSide.BELOW:
                 x = self._x_of(one, drawn)
                 if area.left() - 1 <= x <= area.right() + 1:
                     text = elided(metrics, one.text, Qt.TextElideMode.ElideRight, 80)

@@ -9,7 +9,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt
 
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.view.live_updater import LiveUpdater
 from gcspy_client.view.shell.view_undo import ViewUndo
 from gcspy_client.view.spaces.spaces import Spaces
@@ -30,7 +30,7 @@ class Selection(QObject):
 
     def __init__(
         self,
-        session: Session,
+        session: ClientSession,
         spaces: Spaces,
         updater: LiveUpdater,
         undo: ViewUndo,

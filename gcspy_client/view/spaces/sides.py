@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.model.compare.pairs import Alignment, EventMatching
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.view.compare.difference_legend import DifferenceLegend
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainCheckBox, PlainLabel, PlainPushButton
@@ -147,7 +147,7 @@ class OtherPane(QWidget):
         theme: For which ground.
     """
 
-    def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, session: ClientSession, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.head = _Head("B")
         self.spaces = Spaces(session, theme)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.cost import age_nanos, looks_old
 from gcspy_client.model.spaces.panel_heights import wanted_height
-from gcspy_client.model.spaces.picture import LABEL_HEIGHT, LABEL_WIDTH, Picture
+from gcspy_client.model.spaces.picture import LABEL_HEIGHT, LABEL_WIDTH, SpacePicture
 from gcspy_client.model.text import duration, summary_heading
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.plain.text import set_tip
@@ -67,7 +67,7 @@ class SpacePanel(QFrame):
     moved = Signal(int, object)
     failed = Signal(int, str)
 
-    def __init__(self, picture: Picture, parent: QWidget | None = None) -> None:
+    def __init__(self, picture: SpacePicture, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("panel", "true")
         self.setProperty("active", "false")
@@ -198,7 +198,7 @@ class SpacePanel(QFrame):
     def use_space(self, space: SpaceState, theme: Theme) -> None:
         """Show another state of the same space, with cells and place as they are."""
         before = self.canvas.picture
-        picture = Picture(space, before.source, theme, before.palettes)
+        picture = SpacePicture(space, before.source, theme, before.palettes)
         picture.zoom, picture.enlarged = before.zoom, before.enlarged
         self.canvas.use(picture)
         picture.scroll_to(before.layout.first_row)

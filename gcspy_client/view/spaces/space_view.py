@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import Look
+from gcspy_client.model.view_states import SpaceViewState
 
 __all__ = ["SpaceView"]
 
@@ -69,7 +69,7 @@ class SpaceView(QWidget):
     def use_palettes(self, palettes: PaletteChoice) -> None:
         """Show in the colours that the user chose, and will choose."""
 
-    def set_look(self, look: Look) -> None:
+    def set_look(self, look: SpaceViewState) -> None:
         """Show as a look of the same view says."""
 
     def select(self, tile: int | None) -> None:

@@ -10,11 +10,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.spaces.panel_heights import allot_heights
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import TABLE, TILES, Look
+from gcspy_client.model.view_states import TABLE, TILES, SpaceViewState
 from gcspy_client.view.spaces.canvas import PaintProbe
 from gcspy_client.view.spaces.space_panel import SpacePanel
 from gcspy_client.view.spaces.space_view import SpaceView
@@ -23,7 +23,7 @@ from gcspy_client.view.spaces.views import RendererView, make_view, order_words,
 
 __all__ = ["Spaces"]
 
-MakeView = Callable[[SpaceState, TileSource, Theme, Look], SpaceView | None]
+MakeView = Callable[[SpaceState, TileSource, Theme, SpaceViewState], SpaceView | None]
 
 _GAP = 8
 _NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
@@ -61,7 +61,7 @@ class Spaces(QScrollArea):
     options_asked = Signal(int, object)
     said = Signal()
 
-    def __init__(self, session: Session, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, session: ClientSession, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self._theme = theme
@@ -211,7 +211,7 @@ class Spaces(QScrollArea):
             panel.view.changed.connect(self.said)
         return True
 
-    def _view(self, panel: SpacePanel, look: Look) -> SpaceView | None:
+    def _view(self, panel: SpacePanel, look: SpaceViewState) -> SpaceView | None:
         picture = panel.canvas.picture
         if self.instead is not None:
             return self.instead(picture.space, picture.source, self._theme, look)
@@ -352,7 +352,7 @@ class Spaces(QScrollArea):
         self._splitter.setMinimumHeight(0)
 
     def _add(self, space_id: int, source: TileSource) -> None:
-        picture = Picture(
+        picture = SpacePicture(
             self._session.interpreter.spaces[space_id], source, self._theme, self._session.palettes
         )
         panel = SpacePanel(picture)

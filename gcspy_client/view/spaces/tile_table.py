@@ -34,10 +34,10 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.codes import used
 from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.spaces.tile_table import Sorted, TileTable
+from gcspy_client.model.spaces.tile_table import SortedRows, TileTable
 from gcspy_client.model.text import UNKNOWN_TEXT
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import Look
+from gcspy_client.model.view_states import SpaceViewState
 from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.plain.text import copy_text
 from gcspy_client.view.spaces.space_view import SpaceView
@@ -78,7 +78,7 @@ class TableModel(PlainTableModel):
         super().__init__()
         self.table = table
         self._theme = theme
-        self._sorter: LatestWorker[Sorted] = LatestWorker(
+        self._sorter: LatestWorker[SortedRows] = LatestWorker(
             "gcspy table sorter", self._worked_out.emit
         )
         self._worked_out.connect(self._take)
@@ -244,7 +244,7 @@ class TableView(SpaceView):
         space: SpaceState,
         sources: Callable[[], list[TileSource]],
         theme: Theme,
-        look: Look,
+        look: SpaceViewState,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)

@@ -16,7 +16,7 @@ from PySide6.QtCore import Qt
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ordered_streams
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import TILES, Look, OrderChoice
+from gcspy_client.model.view_states import TILES, OrderChoice, SpaceViewState
 from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.summary import SummaryPanel
@@ -25,7 +25,7 @@ from gcspy_client.view.plain.dialogs import ask_number
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.spaces.formulas import Formulas
-from gcspy_client.view.spaces.magnifier import Magnified, Magnifier
+from gcspy_client.view.spaces.magnifier import MagnifiedTiles, Magnifier
 from gcspy_client.view.spaces.views import TITLES, known_renderers, title_of
 
 __all__ = ["ViewController"]
@@ -100,11 +100,11 @@ class ViewController(Part):
             self.magnifier.show_tiles(None)
             return
         maximum = panel.canvas.picture.maximum if panel.view is None else panel.view.maximum
-        self.magnifier.show_tiles(Magnified(state, panel.source, tile, maximum))
+        self.magnifier.show_tiles(MagnifiedTiles(state, panel.source, tile, maximum))
 
     # ---------------------------------------------------------------------- one door each
 
-    def set_look(self, space: int, look: Look, text: str) -> None:
+    def set_look(self, space: int, look: SpaceViewState, text: str) -> None:
         """Look at a space in another way.
 
         Args:
@@ -118,7 +118,7 @@ class ViewController(Part):
                 text, partial(self._use, space, look), partial(self._use, space, before)
             )
 
-    def _use(self, space: int, look: Look) -> None:
+    def _use(self, space: int, look: SpaceViewState) -> None:
         self._desk.session.looks.by_space[space] = look
         if space in self._desk.spaces.panels:
             self._desk.spaces.show_look(space)
@@ -212,10 +212,10 @@ class ViewController(Part):
 
     # -------------------------------------------------------------------------- choices
 
-    def look(self) -> Look:
+    def look(self) -> SpaceViewState:
         """How the active space is looked at."""
         space = self._desk.session.active_space()
-        return Look() if space is None else self._desk.session.looks.of(space.space.id)
+        return SpaceViewState() if space is None else self._desk.session.looks.of(space.space.id)
 
     def shows(self, view: str) -> bool:
         """Whether the active space has this view."""
@@ -433,7 +433,7 @@ class ViewController(Part):
         log.triggered.connect(lambda: self.toggle_logarithmic(space))
 
     def _fill_order(
-        self, menu: PlainMenu, space: int, look: Look, sources: list[TileSource]
+        self, menu: PlainMenu, space: int, look: SpaceViewState, sources: list[TileSource]
     ) -> None:
         address = menu.add("By address")
         address.setCheckable(True)

@@ -17,7 +17,7 @@ from gcspy_client.model.renderers.bivariate import other_stream
 from gcspy_client.model.renderers.registry import RendererFacts, find_renderers
 from gcspy_client.model.renderers.renderer_options import dress
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.model.view_states import TABLE, TILES, Look, Looks
+from gcspy_client.model.view_states import TABLE, TILES, SpaceViewState, SpaceViewStates
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.spaces.tile_table import TableView
@@ -59,7 +59,7 @@ def title_of(name: str) -> str:
     )
 
 
-def order_words(space: SpaceState, look: Look, looks: Looks) -> tuple[str, str]:
+def order_words(space: SpaceState, look: SpaceViewState, looks: SpaceViewStates) -> tuple[str, str]:
     """What is said of an order that is not that of the addresses, short and in full; nothing where it is."""
     order = look.order
     source = None if order is None else looks.source(space, order.stream)
@@ -87,7 +87,12 @@ class RendererView(RendererCanvas):
     """
 
     def __init__(
-        self, space: SpaceState, source: TileSource, theme: Theme, look: Look, looks: Looks
+        self,
+        space: SpaceState,
+        source: TileSource,
+        theme: Theme,
+        look: SpaceViewState,
+        looks: SpaceViewStates,
     ) -> None:
         facts = known_renderers()[look.view]
         margins = facts.load().margins if facts.builtin else frozenset()
@@ -124,7 +129,7 @@ class RendererView(RendererCanvas):
             words += " Heights are logarithmic."
         return words.strip()
 
-    def set_look(self, look: Look) -> None:
+    def set_look(self, look: SpaceViewState) -> None:
         """Draw as a look of the same renderer says."""
         before, self.look = self.look, look
         dress(self.drawing, self._space, self._looks, before, look)
@@ -135,8 +140,8 @@ def make_view(
     source: TileSource,
     sources: Callable[[], list[TileSource]],
     theme: Theme,
-    look: Look,
-    looks: Looks,
+    look: SpaceViewState,
+    looks: SpaceViewStates,
 ) -> SpaceView | None:
     """The view that a look names; None: the tiles themselves.
 

@@ -13,7 +13,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
-from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.command_palette import PaletteEntry
 from gcspy_client.view.time.bookmarks import BookmarkPanel
 
 __all__ = ["BookmarkPart"]
@@ -58,13 +58,13 @@ class BookmarkPart(Part):
         """Draw in the colours of a theme."""
         self.panel.set_theme(theme)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PaletteEntry]:
         """Every bookmark."""
         store = self._desk.bookmarks
         entries = []
         for mark in store.marks.all:
             title = f"event {mark.number:,}" + (f" · {mark.title}" if mark.title else "")
-            entries.append(Entry("Bookmark", title, partial(store.asked.emit, mark.number)))
+            entries.append(PaletteEntry("Bookmark", title, partial(store.asked.emit, mark.number)))
         return entries
 
     def time_actions(self) -> tuple[Action, ...]:

@@ -28,14 +28,14 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.playback.bookmarks import Bookmark, Bookmarks
 from gcspy_client.model.playback.strip import moment_text
-from gcspy_client.model.playback.timeline import Axis
-from gcspy_client.model.session import Session
+from gcspy_client.model.playback.timeline import TimelineAxis
+from gcspy_client.model.session import ClientSession
 from gcspy_client.view.icons import icon
 from gcspy_client.view.plain.items import PlainTableItem, set_headings
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLineEdit, PlainToolButton
 from gcspy_client.view.theme import tokens
-from gcspy_client.view.time.timeline import Flag
+from gcspy_client.view.time.timeline import TimelineFlag
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_setup import set_up_table
 
@@ -64,7 +64,7 @@ class BookmarkStore(QObject):
     refused = Signal(str)
     asked = Signal(int)
 
-    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+    def __init__(self, session: ClientSession, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self.marks = Bookmarks()
@@ -101,10 +101,11 @@ class BookmarkStore(QObject):
         if self.marks.version != version:
             self.changed.emit()
 
-    def flags(self) -> tuple[Flag, ...]:
+    def flags(self) -> tuple[TimelineFlag, ...]:
         """For the timeline."""
         return tuple(
-            Flag(number=mark.number, title=mark.title or "bookmark") for mark in self.marks.all
+            TimelineFlag(number=mark.number, title=mark.title or "bookmark")
+            for mark in self.marks.all
         )
 
     def add(self) -> bool:
@@ -177,7 +178,7 @@ class BookmarkPanel(QFrame):
     def __init__(
         self,
         bookmarking: BookmarkStore,
-        session: Session,
+        session: ClientSession,
         theme: Theme,
         parent: QWidget | None = None,
     ) -> None:
@@ -274,7 +275,7 @@ class BookmarkPanel(QFrame):
         chosen = self.chosen()
         self._filling = True
         self.table.setRowCount(len(marks.all))
-        start = timeline.span(Axis.TIME)[0]
+        start = timeline.span(TimelineAxis.TIME)[0]
         for row, mark in enumerate(marks.all):
             known = timeline.row(mark.number)
             moment = "–" if known is None else moment_text(int(known["time_nanos"]) - start)

@@ -21,12 +21,12 @@ from gcspy_protocol.playback import Direction
 from gcspy_replay.file import Recording
 from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.link import Link
+from gcspy_client.link import WindowLink
 from gcspy_client.model.playback.bookmarks import Bookmarks
 from gcspy_client.model.playback.excerpt import save_events
-from gcspy_client.model.playback.time_shift import Keeping, TimeShift
-from gcspy_client.model.playback.timeline import Axis
-from gcspy_client.model.session import Session
+from gcspy_client.model.playback.time_shift import StorageState, TimeShift
+from gcspy_client.model.playback.timeline import TimelineAxis
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase, pause_words
 from gcspy_client.view.live_updater import LiveUpdater
 from gcspy_client.view.time.bookmarks import BookmarkStore
@@ -37,7 +37,7 @@ from gcspy_client.view.time.playback_controller import (
     WirePlayback,
 )
 from gcspy_client.view.time.save_dialog import SaveOffer
-from gcspy_client.view.time.timeline import Flag, StripFacts
+from gcspy_client.view.time.timeline import StripFacts, TimelineFlag
 from gcspy_client.view.time.transport import TransportFacts
 
 __all__ = ["TimeNavigator"]
@@ -68,8 +68,8 @@ class TimeNavigator(QObject):
 
     def __init__(
         self,
-        session: Session,
-        link: Link,
+        session: ClientSession,
+        link: WindowLink,
         shift: TimeShift,
         following: LiveUpdater,
         panel: TimePanel,
@@ -80,7 +80,7 @@ class TimeNavigator(QObject):
         self._session, self._link, self._shift = session, link, shift
         self._panel, self._bookmarking = panel, bookmarking
         self.chosen: tuple[int, int] | None = None
-        self.more_flags: list[Callable[[], tuple[Flag, ...]]] = []
+        self.more_flags: list[Callable[[], tuple[TimelineFlag, ...]]] = []
         self._identity = ""
         self.past = ShiftPlayback(session, shift.recording, self)
         self.wire = WirePlayback(session, link, self)
@@ -122,7 +122,9 @@ class TimeNavigator(QObject):
                 return "not connected to the player"
             return "" if there else "the recording has no event yet"
         status = self._shift.status
-        if status.keeping is Keeping.ON or (status.keeping is Keeping.ENDED and status.last):
+        if status.keeping is StorageState.ON or (
+            status.keeping is StorageState.ENDED and status.last
+        ):
             return ""
         return status.reason or "no event received yet"
 
@@ -159,7 +161,9 @@ class TimeNavigator(QObject):
         secs = 0.0
         for part in words.lower().removesuffix("s").strip().split(":"):
             secs = secs * 60 + float(part)
-        return Seek(time_nanos=self._session.timeline.span(Axis.TIME)[0] + round(secs * 1e9))
+        return Seek(
+            time_nanos=self._session.timeline.span(TimelineAxis.TIME)[0] + round(secs * 1e9)
+        )
 
     def _kind_names(self) -> list[str]:
         welcome = self._session.live.welcome
@@ -378,7 +382,7 @@ class TimeNavigator(QObject):
     def _since(self, number: int) -> int | None:
         timeline = self._session.timeline
         row = timeline.row(number)
-        return None if row is None else int(row["time_nanos"]) - timeline.span(Axis.TIME)[0]
+        return None if row is None else int(row["time_nanos"]) - timeline.span(TimelineAxis.TIME)[0]
 
     def _follow_session(self) -> None:
         """Forget range and past of another session."""

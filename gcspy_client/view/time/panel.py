@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.time.timeline import TimelineStrip
-from gcspy_client.view.time.transport import Transport
+from gcspy_client.view.time.transport import PlaybackBar
 
 __all__ = ["TimePanel"]
 
@@ -24,7 +24,7 @@ class TimePanel(QFrame):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", "true")
-        self.transport = Transport(theme)
+        self.transport = PlaybackBar(theme)
         self.strip = TimelineStrip(theme)
         column = QVBoxLayout(self)
         column.setContentsMargins(9, 5, 9, 2)

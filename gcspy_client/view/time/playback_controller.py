@@ -35,9 +35,9 @@ from gcspy_replay.playback import Move
 from gcspy_replay.playback import Playback as LocalPlayback
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from gcspy_client.link import Link
+from gcspy_client.link import WindowLink
 from gcspy_client.model.latest_worker import LatestWorker
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 
 __all__ = ["PlaybackController", "ShiftPlayback", "WirePlayback"]
 
@@ -107,7 +107,9 @@ class WirePlayback(PlaybackController):
         link: To it.
     """
 
-    def __init__(self, session: Session, link: Link, parent: QObject | None = None) -> None:
+    def __init__(
+        self, session: ClientSession, link: WindowLink, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._session, self._link = session, link
         self._manner: SetPlayback | None = None  # wished and not confirmed
@@ -226,7 +228,10 @@ class ShiftPlayback(PlaybackController):
     _back = Signal()
 
     def __init__(
-        self, session: Session, recording: Callable[[], Recording], parent: QObject | None = None
+        self,
+        session: ClientSession,
+        recording: Callable[[], Recording],
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._session = session

@@ -7,7 +7,7 @@ flags of bookmarks and the handles of the range; below them the axis.
     Shift + drag         choose a range      Shift + wheel    move along
     drag a handle        change the range    double click     the whole session
 
-Knows a `Timeline` and where in it one is; does not know who plays it.
+Knows a `EventTimeline` and where in it one is; does not know who plays it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.playback.strip import Interval, Unrecorded, moment_text, ticks_in
-from gcspy_client.model.playback.timeline import Axis, Overview, Timeline
+from gcspy_client.model.playback.strip import (
+    TimelineInterval,
+    UnrecordedEvents,
+    moment_text,
+    ticks_in,
+)
+from gcspy_client.model.playback.timeline import EventTimeline, Overview, TimelineAxis
 from gcspy_client.model.text import duration
 from gcspy_client.view.plain.text import (
     draw_text,
@@ -49,7 +54,7 @@ from gcspy_client.view.plain.text import (
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
 
-__all__ = ["Flag", "StripFacts", "TimelineStrip"]
+__all__ = ["TimelineFlag", "StripFacts", "TimelineStrip"]
 
 _LEAST_SPAN_NANOS = 1_000_000
 
@@ -90,7 +95,7 @@ _FIRED = QPolygonF(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Flag:
+class TimelineFlag:
     """A mark on an event, as the strip shows it: a bookmark, where a trigger fired, or a letter.
 
     Attributes:
@@ -129,14 +134,14 @@ class StripFacts:
     growing: bool = False
     chosen: tuple[int, int] | None = None
     looping: bool = False
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[TimelineFlag, ...] = ()
     filters: tuple[EventFilter, ...] = ()
     filtered: frozenset[int] = frozenset()
     wall_offset_nanos: int = 0
 
 
 class TimelineStrip(QWidget):
-    """Draws a `Timeline`.
+    """Draws a `EventTimeline`.
 
     Signals:
         scrubbed: The user went to an event; its number.
@@ -156,14 +161,14 @@ class TimelineStrip(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._timeline = Timeline()
+        self._timeline = EventTimeline()
         self._facts = StripFacts()
         self._by_time = True
-        self._stretch: Interval | None = None  # None: the whole, as it grows
+        self._stretch: TimelineInterval | None = None  # None: the whole, as it grows
         self._raster: QImage | None = None
         self._drawn: tuple[object, ...] = ()
         self._overview: Overview | None = None
-        self._unrecorded = Unrecorded()
+        self._unrecorded = UnrecordedEvents()
         self._hover: float | None = None
         self._drag: Callable[[float], None] | None = None
         self._range_from = 0
@@ -176,7 +181,7 @@ class TimelineStrip(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        set_accessible_name(self, "Timeline")
+        set_accessible_name(self, "EventTimeline")
 
     # ------------------------------------------------------------------ what it shows
 
@@ -203,7 +208,7 @@ class TimelineStrip(QWidget):
             self.looked.emit()
             self.update()
 
-    def show_timeline(self, timeline: Timeline, facts: StripFacts) -> None:
+    def show_timeline(self, timeline: EventTimeline, facts: StripFacts) -> None:
         """Draw this, from now on."""
         if timeline is not self._timeline:
             self._timeline = timeline
@@ -266,11 +271,13 @@ class TimelineStrip(QWidget):
         if span is not None and span[1] - span[0] < (whole[1] - whole[0]) * 0.999:
             start, end = max(span[0], whole[0]), min(span[1], whole[1])
             if end > start:
-                self._look(Interval(start, end, max(1, int(self._lanes().width())), self._by_time))
+                self._look(
+                    TimelineInterval(start, end, max(1, int(self._lanes().width())), self._by_time)
+                )
                 return
         self._look(None)
 
-    def _look(self, stretch: Interval | None) -> None:
+    def _look(self, stretch: TimelineInterval | None) -> None:
         """Have this part in view, and tell who shows the same."""
         if stretch != self._stretch:
             self._stretch = stretch
@@ -288,8 +295,8 @@ class TimelineStrip(QWidget):
     # ------------------------------------------------------------------------- places
 
     @property
-    def _axis(self) -> Axis:
-        return Axis.TIME if self._by_time else Axis.NUMBER
+    def _axis(self) -> TimelineAxis:
+        return TimelineAxis.TIME if self._by_time else TimelineAxis.NUMBER
 
     def _room_for_names(self) -> int:
         metrics = QFontMetrics(small_font(self.font()))
@@ -314,17 +321,17 @@ class TimelineStrip(QWidget):
         width = max(1, self.width() - self._gutter - _MARGIN)
         return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._lanes_height())
 
-    def stretch(self) -> Interval:
+    def stretch(self) -> TimelineInterval:
         """What is in view; its pixels are logical ones."""
         pixels = max(1, int(self._lanes().width()))
         if self._stretch is not None:
             if self._stretch.pixels != pixels:
-                self._stretch = Interval(
+                self._stretch = TimelineInterval(
                     self._stretch.start, self._stretch.end, pixels, self._by_time
                 )
             return self._stretch
         start, end = self._whole()
-        return Interval(start, end, pixels, self._by_time)
+        return TimelineInterval(start, end, pixels, self._by_time)
 
     def _place_of(self, number: int) -> float:
         return float(self._timeline.place_of(number, self._axis))
@@ -375,7 +382,7 @@ class TimelineStrip(QWidget):
             self._raster = self._draw_lanes(stretch, scale)
         return self._raster
 
-    def _draw_lanes(self, stretch: Interval, scale: float) -> QImage:
+    def _draw_lanes(self, stretch: TimelineInterval, scale: float) -> QImage:
         facts = self._facts
         overview = self._timeline.overview(
             stretch.pixels,
@@ -561,7 +568,7 @@ class TimelineStrip(QWidget):
         nearer = int(distances[1] <= distances[0])
         return nearer if distances[nearer] <= _REACH else None
 
-    def _flag_at(self, position: QPointF) -> Flag | None:
+    def _flag_at(self, position: QPointF) -> TimelineFlag | None:
         if position.y() > _FLAGS_HEIGHT:
             return None
         near = [
@@ -707,7 +714,7 @@ class TimelineStrip(QWidget):
         if row is None:
             return Lines(*lines, f"event {number:,} is no longer kept")
         name = self._kind_name(int(row["event"]))
-        since = int(row["time_nanos"]) - self._timeline.span(Axis.TIME)[0]
+        since = int(row["time_nanos"]) - self._timeline.span(TimelineAxis.TIME)[0]
         lines.append(
             f"{name} #{int(row['occurrence']):,}  ·  event {number:,}  ·  {moment_text(since, 1e7)}"
         )
@@ -744,6 +751,6 @@ class TimelineStrip(QWidget):
         return self._facts.kinds[kind] if kind < len(self._facts.kinds) else f"event kind {kind}"
 
     @property
-    def flags(self) -> Sequence[Flag]:
+    def flags(self) -> Sequence[TimelineFlag]:
         """The marks it shows."""
         return self._facts.flags

@@ -22,7 +22,7 @@ from gcspy_client.view.theme import numbers_font, tokens
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 
-__all__ = ["Transport", "TransportFacts", "position_words", "speed_text"]
+__all__ = ["PlaybackBar", "TransportFacts", "position_words", "speed_text"]
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 100.0)
 _PACES = (
@@ -86,7 +86,7 @@ def position_words(facts: TransportFacts) -> str:
     return f"event {facts.number:,} of {facts.last:,}{since}"
 
 
-class Transport(QWidget):
+class PlaybackBar(QWidget):
     """Buttons and choosers.
 
     Signals:

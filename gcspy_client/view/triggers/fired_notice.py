@@ -11,7 +11,7 @@ from gcspy_protocol.triggers import TriggerAction
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gcspy_client.model.panels.trigger_list import Firing, operand_words
+from gcspy_client.model.panels.trigger_list import TriggerFiring, operand_words
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.widgets.elided_label import ElidedLabel
@@ -38,7 +38,7 @@ class FiredNotice(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.firing: Firing | None = None
+        self.firing: TriggerFiring | None = None
         self._holds = self._stood = False
         self._kind = ""
         self.setProperty("banner", "fired")
@@ -68,7 +68,7 @@ class FiredNotice(QFrame):
         self._timer.timeout.connect(self.forget)
         self.hide()
 
-    def tell(self, firings: Sequence[Firing], *, event: str, paused: str) -> None:
+    def tell(self, firings: Sequence[TriggerFiring], *, event: str, paused: str) -> None:
         """Show what fired.
 
         Args:
@@ -134,6 +134,6 @@ class FiredNotice(QFrame):
         self._timer.stop()
 
 
-def chief(firings: Sequence[Firing]) -> Firing:
+def chief(firings: Sequence[TriggerFiring]) -> TriggerFiring:
     """The one of several that is told: the last that holds the target, else the last."""
     return next((one for one in reversed(firings) if one.fired.pauses), firings[-1])

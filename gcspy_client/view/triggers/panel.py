@@ -32,14 +32,14 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.trigger_list import (
     ACTION_WORDS,
-    Checked,
     Completions,
+    ConditionCheck,
     check,
     completions,
     operand_words,
     state_words,
 )
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.view.plain.items import PlainTableItem, set_headings
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import (
@@ -94,7 +94,7 @@ class TriggerPanel(QWidget):
     def __init__(
         self,
         triggering: TriggerManager,
-        session: Session,
+        session: ClientSession,
         theme: Theme,
         parent: QWidget | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class TriggerPanel(QWidget):
         self._rows: list[_Row] = []
         self._filling = False
         self._listed_spaces: tuple[str, ...] = ()
-        self._checked = Checked()
+        self._checked = ConditionCheck()
         self.table = QTableWidget(0, len(_COLUMNS))
         self.empty = PlainLabel(
             Lines(

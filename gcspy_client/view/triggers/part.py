@@ -10,7 +10,7 @@ from gcspy_protocol.model import ControlState
 from PySide6.QtCore import Qt
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.panels.trigger_list import Firing
+from gcspy_client.model.panels.trigger_list import TriggerFiring
 from gcspy_client.model.shell.link_status import LinkPhase, pause_words
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
@@ -56,7 +56,7 @@ class TriggerPart(Part):
             about=about,
         )
 
-    def _fired(self, firings: list[Firing]) -> None:
+    def _fired(self, firings: list[TriggerFiring]) -> None:
         firings = [one for one in firings if one.fired.trigger.id not in self.quiet]
         if not firings:
             return

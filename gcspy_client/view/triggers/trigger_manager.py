@@ -15,18 +15,18 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerStatus
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from gcspy_client.link import Link
+from gcspy_client.link import WindowLink
 from gcspy_client.model.panels.trigger_list import (
     FiredLog,
-    Firing,
+    TriggerFiring,
     event_number,
     free_id,
     operand_words,
 )
-from gcspy_client.model.session import Session
+from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase, end_words
 from gcspy_client.view.time.bookmarks import BookmarkStore
-from gcspy_client.view.time.timeline import Flag
+from gcspy_client.view.time.timeline import TimelineFlag
 
 __all__ = ["TriggerManager"]
 
@@ -42,7 +42,7 @@ class TriggerManager(QObject):
 
     Signals:
         changed: The triggers, how they stand, or what fired is another.
-        fired: Triggers fired; a list of `Firing`, the earliest first.
+        fired: Triggers fired; a list of `TriggerFiring`, the earliest first.
 
     Args:
         session: What is watched.
@@ -55,8 +55,8 @@ class TriggerManager(QObject):
 
     def __init__(
         self,
-        session: Session,
-        link: Link,
+        session: ClientSession,
+        link: WindowLink,
         bookmarking: BookmarkStore,
         parent: QObject | None = None,
     ) -> None:
@@ -104,10 +104,10 @@ class TriggerManager(QObject):
             return seen.number
         return event_number(self._session.timeline, status.event, status.occurrence) or 0
 
-    def flags(self) -> tuple[Flag, ...]:
+    def flags(self) -> tuple[TimelineFlag, ...]:
         """For the timeline."""
         return tuple(
-            Flag(
+            TimelineFlag(
                 number=one.number,
                 title=f"trigger {one.fired.trigger.id} fired: {_words(one.fired.trigger)}",
                 fired=True,
@@ -153,7 +153,7 @@ class TriggerManager(QObject):
         if firings or any(isinstance(message, Triggers) for message in messages):
             self.changed.emit()
 
-    def _take(self, fired: Fired) -> Firing:
+    def _take(self, fired: Fired) -> TriggerFiring:
         firing = self.log.add(fired, self._session.timeline)
         if fired.trigger.action is TriggerAction.BOOKMARK and firing.number:
             self._wanted.setdefault(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcspy_protocol.attendance import LOOK_CHARS, Attend, Look, LookAt, Looked
+from gcspy_protocol.attendance import LOOK_CHARS, Attend, Focus, Look, Looked
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.frames.fields import Fields, pack_map
 from gcspy_protocol.frames.frame import Frame, Header, pack_frame
@@ -38,7 +38,7 @@ def pack_attendance(message: Attend | Look | Looked) -> Frame:
             )
 
 
-def _place(at: LookAt) -> dict[str, Any]:
+def _place(at: Focus) -> dict[str, Any]:
     """What is said of a place; what is not said has no key."""
     named = {
         "space": at.space,
@@ -66,7 +66,7 @@ def read_attendance(header: Header, payload: bytes, limits: Limits) -> Attend | 
     fields = Fields.unpack(payload or pack_map({}), what, text_chars=limits.text_chars)
     if kind is FrameType.ATTEND:
         return Attend(person=fields.text("person", ""), following=fields.flag("following", False))
-    at = LookAt(
+    at = Focus(
         space=fields.optional_integer("space", 0, 0xFFFF),
         stream=fields.optional_integer("stream", 0, 0xFFFE),
         key=fields.optional_integer("key", 0, _U64),

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LookAt
+from gcspy_protocol.attendance import Focus
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 from gcspy_protocol.model import Naming
@@ -136,7 +136,7 @@ def _lead(
     return None
 
 
-def _place(playback_session: PlaybackSession, at: LookAt) -> LookAt:
+def _place(playback_session: PlaybackSession, at: Focus) -> Focus:
     """A place as it is shared: of a space that is not there nothing is said; the position is the playback's."""
     space = next((one for one in playback_session.spaces if one.id == at.space), None)
     if space is None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import TileCodes, Tiles, maximum_of_used
+from gcspy_client.model.codes import TileArrays, TileCodes, maximum_of_used
 from gcspy_client.model.palette import BACKGROUND, HIGH, LOW, OVERFLOW, UNKNOWN, UNUSED, ZERO
 
 COUNT = 40
@@ -36,12 +36,12 @@ def values_of(dtype: str) -> st.SearchStrategy[NDArray[Any]]:
 
 
 @st.composite
-def tiles(draw: st.DrawFn, dtype: str) -> Tiles:
+def tiles(draw: st.DrawFn, dtype: str) -> TileArrays:
     known = draw(st.one_of(st.none(), masks))
-    return Tiles(draw(values_of(dtype)), known, draw(flags))
+    return TileArrays(draw(values_of(dtype)), known, draw(flags))
 
 
-def encoded(stream: Stream, state: Tiles) -> NDArray[np.uint8]:
+def encoded(stream: Stream, state: TileArrays) -> NDArray[np.uint8]:
     codes = TileCodes(stream)
     codes.refresh(state)
     return codes.codes
@@ -52,7 +52,7 @@ def test_greater_values_never_have_smaller_codes(data: st.DataObject, dtype: str
     values = np.sort(data.draw(values_of(dtype)))
     low, high = sorted((int(values[3]), int(values[-3])))
     stream = Stream(id=0, name="s", dtype=dtype, minimum=low, maximum=high)
-    codes = encoded(stream, Tiles(values, None, used(COUNT)))
+    codes = encoded(stream, TileArrays(values, None, used(COUNT)))
     assert (np.diff(codes.astype(int)) >= 0).all()
     assert ((codes == OVERFLOW) == (values > high)).all()
     if low < high:
@@ -117,10 +117,10 @@ def test_following_changes_gives_what_encoding_anew_gives(
     if how is Presentation.PERCENT_VAR:
         tops = [data.draw(values_of(dtype)), data.draw(values_of(dtype))]
     known = np.ones(COUNT, bool) if before.known is None else before.known
-    first = Tiles(before.values, known, before.control, tops[0])
+    first = TileArrays(before.values, known, before.control, tops[0])
     known_now = known.copy()
     known_now[touched] = True if after.known is None else after.known[touched]
-    now = Tiles(
+    now = TileArrays(
         before.values.copy(),
         known_now,
         before.control.copy(),
@@ -139,14 +139,14 @@ def test_following_changes_gives_what_encoding_anew_gives(
 def test_a_share_of_nothing_is_least_or_too_much_never_an_error() -> None:
     stream = Stream(id=0, name="s", dtype="u4", presentation=Presentation.PERCENT_VAR, max_stream=1)
     tops = np.array([0, 0, 4, 4, 4], dtype="<u4")
-    codes = encoded(stream, Tiles(np.array([0, 3, 4, 5, 0], dtype="<u4"), None, used(5), tops))
+    codes = encoded(stream, TileArrays(np.array([0, 3, 4, 5, 0], dtype="<u4"), None, used(5), tops))
     assert codes.tolist() == [LOW, OVERFLOW, HIGH, OVERFLOW, LOW]
 
 
 def test_a_share_of_an_unknown_total_is_unknown() -> None:
     stream = Stream(id=0, name="s", dtype="u4", presentation=Presentation.PERCENT_VAR, max_stream=1)
     tops_known = np.array([True, False])
-    state = Tiles(np.array([1, 1], "<u4"), None, used(2), np.array([2, 2], "<u4"), tops_known)
+    state = TileArrays(np.array([1, 1], "<u4"), None, used(2), np.array([2, 2], "<u4"), tops_known)
     assert (encoded(stream, state) == UNKNOWN).tolist() == [False, True]
 
 
@@ -154,7 +154,7 @@ def test_names_have_their_codes_and_the_nameless_overflow() -> None:
     stream = Stream(
         id=0, name="s", dtype="i1", presentation=Presentation.ENUM, enum_names=("x", "y")
     )
-    state = Tiles(np.array([0, 1, 2, -1], dtype="i1"), None, used(4))
+    state = TileArrays(np.array([0, 1, 2, -1], dtype="i1"), None, used(4))
     assert encoded(stream, state).tolist() == [LOW, LOW + 1, OVERFLOW, OVERFLOW]
 
 
@@ -162,10 +162,10 @@ def test_the_maximum_follows_its_tile_down() -> None:
     stream = Stream(id=0, name="s", dtype="i4", presentation=Presentation.MAX_VAR)
     values = np.array([1, 5, 9], dtype="<i4")
     codes = TileCodes(stream)
-    codes.refresh(Tiles(values, None, used(3)))
+    codes.refresh(TileArrays(values, None, used(3)))
     assert codes.maximum == 9
     values[2] = 2
-    assert codes.update(Tiles(values, None, used(3)), np.array([2])) is None
+    assert codes.update(TileArrays(values, None, used(3)), np.array([2])) is None
     assert codes.maximum == 5
     assert codes.codes[1] == HIGH
 
@@ -174,7 +174,9 @@ def test_the_maximum_follows_its_tile_down() -> None:
 def test_the_top_of_64_bits_is_reached_by_itself_only(dtype: str) -> None:
     top = int(np.iinfo(dtype).max)
     stream = Stream(id=0, name="s", dtype=dtype, minimum=0, maximum=top)
-    codes = encoded(stream, Tiles(np.array([top, top - 1, 0], dtype="<" + dtype), None, used(3)))
+    codes = encoded(
+        stream, TileArrays(np.array([top, top - 1, 0], dtype="<" + dtype), None, used(3))
+    )
     assert codes[0] == HIGH
     assert codes[1] < HIGH
     assert codes[2] == LOW

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.layout import Layout, fit, zoomed
+from gcspy_client.model.layout import TileLayout, fit, zoomed
 
 sides = st.integers(1, 300)
 counts = st.integers(1, 60_000)
 row_widths = st.one_of(st.none(), st.integers(1, 400))
 
 
-def assert_invertible(layout: Layout, tile: int) -> None:
+def assert_invertible(layout: TileLayout, tile: int) -> None:
     x, y, width, height = layout.rectangle(tile)
     assert width >= 1
     assert height >= 1

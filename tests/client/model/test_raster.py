@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from gcspy_client.model.layout import Layout, fit, zoomed
+from gcspy_client.model.layout import TileLayout, fit, zoomed
 from gcspy_client.model.palette import CANVAS, OVERFLOW, UNKNOWN, ZERO, Theme, sequential
 from gcspy_client.model.raster import Raster, atlas, pool, pool_some
 
@@ -24,7 +24,7 @@ def control_of(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def painted(
-    layout: Layout, codes: NDArray[np.uint8], control: NDArray[np.uint8] | None = None
+    layout: TileLayout, codes: NDArray[np.uint8], control: NDArray[np.uint8] | None = None
 ) -> Raster:
     raster = Raster(layout, PALETTE)
     raster.paint_all(codes, control_of(codes) if control is None else control)

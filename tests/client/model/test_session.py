@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcspy_client.model.history.summaries import SummaryHistory
-from gcspy_client.model.session import Session, tile_rows, tile_title
+from gcspy_client.model.session import ClientSession, tile_rows, tile_title
 from gcspy_client.model.shell.link_status import retry_delay_secs
 from gcspy_client.model.spaces.tile_text import tile_text
 from tests.client.feeding import PAGE, Feed, follow, kept
@@ -33,8 +33,8 @@ def feed() -> Feed:
 
 
 @pytest.fixture
-def session(feed: Feed) -> Session:
-    made = Session()
+def session(feed: Feed) -> ClientSession:
+    made = ClientSession()
     follow(made, feed.bootstrap())
     follow(
         made, feed.event({(1, 2): np.arange(100), (1, 4): np.arange(100), (2, 1): np.arange(10)})
@@ -42,18 +42,22 @@ def session(feed: Feed) -> Session:
     return made
 
 
-def active_id(session: Session) -> int:
+def active_id(session: ClientSession) -> int:
     space = session.active_space()
     assert space is not None
     return space.space.id
 
 
-def test_the_main_space_is_active_and_the_most_important_stream_is_chosen(session: Session) -> None:
+def test_the_main_space_is_active_and_the_most_important_stream_is_chosen(
+    session: ClientSession,
+) -> None:
     assert active_id(session) == 2
     assert session.chosen_stream(1) == 2
 
 
-def test_a_reconnect_to_the_same_session_keeps_every_choice(session: Session, feed: Feed) -> None:
+def test_a_reconnect_to_the_same_session_keeps_every_choice(
+    session: ClientSession, feed: Feed
+) -> None:
     session.activate(1)
     session.choose_stream(1, 4)
     session.select(1, 17)
@@ -66,7 +70,7 @@ def test_a_reconnect_to_the_same_session_keeps_every_choice(session: Session, fe
     assert session.selected(1) == 17
 
 
-def test_another_session_begins_with_no_choice(session: Session, feed: Feed) -> None:
+def test_another_session_begins_with_no_choice(session: ClientSession, feed: Feed) -> None:
     session.activate(1)
     session.select(1, 17)
     session.restart()
@@ -78,7 +82,7 @@ def test_another_session_begins_with_no_choice(session: Session, feed: Feed) -> 
     assert not session.selection_gone(1)
 
 
-def test_selection_follows_its_address_and_knows_when_it_is_gone(session: Session) -> None:
+def test_selection_follows_its_address_and_knows_when_it_is_gone(session: ClientSession) -> None:
     session.select(1, 50)
     session.apply(kept(1, 80, [(20, 0, 80)], 0x10000 + 20 * PAGE))
     assert session.selected(1) == 30
@@ -87,7 +91,9 @@ def test_selection_follows_its_address_and_knows_when_it_is_gone(session: Sessio
     assert session.selection_gone(1)
 
 
-def test_history_takes_each_summary_once_and_none_that_is_old(session: Session, feed: Feed) -> None:
+def test_history_takes_each_summary_once_and_none_that_is_old(
+    session: ClientSession, feed: Feed
+) -> None:
     follow(session, feed.event({(1, 2): np.arange(100)}))
     series = session.history.series(1, 2)
     assert series.values.tolist() == [4950.0, 4950.0]
@@ -102,7 +108,7 @@ def test_history_takes_each_summary_once_and_none_that_is_old(session: Session, 
 
 def past_of(feed: Feed) -> ClientInterpreter:
     """Another interpreter at the same session's latest event, as one from the time shift would be."""
-    other = Session()
+    other = ClientSession()
     sequence, feed.sequence = feed.sequence, 0
     follow(other, feed.bootstrap())
     follow(
@@ -112,11 +118,11 @@ def past_of(feed: Feed) -> ClientInterpreter:
     return other.live
 
 
-def live(session: Session) -> bool:
+def live(session: ClientSession) -> bool:
     return session.is_live
 
 
-def test_what_is_shown_stays_while_what_is_live_goes_on(session: Session, feed: Feed) -> None:
+def test_what_is_shown_stays_while_what_is_live_goes_on(session: ClientSession, feed: Feed) -> None:
     past = past_of(feed)
     session.select(1, 50)
     session.show(past, 1)
@@ -138,7 +144,9 @@ def test_what_is_shown_stays_while_what_is_live_goes_on(session: Session, feed: 
     assert session.selected(1) == 30
 
 
-def test_who_looks_back_goes_on_doing_so_through_a_reconnect(session: Session, feed: Feed) -> None:
+def test_who_looks_back_goes_on_doing_so_through_a_reconnect(
+    session: ClientSession, feed: Feed
+) -> None:
     past = past_of(feed)
     session.show(past, 1)
     session.restart()
@@ -176,7 +184,7 @@ def test_in_whatever_order_events_are_seen_the_history_is_the_same(
 
 
 def test_a_playback_that_jumps_back_leaves_one_point_an_event() -> None:
-    session = Session()
+    session = ClientSession()
     feed = Feed(spaces=(HEAP, MAIN), counts={1: 100, 2: 10})
     follow(session, feed.bootstrap())
     events = [feed.event({(1, 2): np.arange(100)}) for _ in range(5)]
@@ -190,7 +198,9 @@ def test_a_playback_that_jumps_back_leaves_one_point_an_event() -> None:
     assert len(series) == 5
 
 
-def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(session: Session, feed: Feed) -> None:
+def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(
+    session: ClientSession, feed: Feed
+) -> None:
     def without_sums(covered: int | None) -> list[m.Message]:
         """The next event, with a summary of nothing in so many tiles; None: with no summary."""
         messages: list[m.Message] = []
@@ -211,7 +221,7 @@ def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(session: Session, 
 
 
 def test_a_tile_is_told_in_every_stream_the_most_important_first(
-    session: Session, feed: Feed
+    session: ClientSession, feed: Feed
 ) -> None:
     follow(session, feed.event({(1, 2): np.arange(100)}))
     space = session.interpreter.spaces[1]
@@ -224,7 +234,7 @@ def test_a_tile_is_told_in_every_stream_the_most_important_first(
 
 
 def test_names_are_asked_for_once_a_page_until_a_resize() -> None:
-    session = Session()
+    session = ClientSession()
     names = Space(id=1, name="Named", naming=Naming.STRINGS, streams=(Stream(id=1, name="s"),))
     follow(session, Feed(spaces=(names,), counts={1: 600}).bootstrap())
     none = np.empty(0, dtype=np.uint32)
@@ -249,7 +259,7 @@ def test_waiting_between_tries_grows_to_five_seconds() -> None:
     assert max(delays) == 5.0
 
 
-def test_a_tile_as_text_names_its_event_and_space(session: Session) -> None:
+def test_a_tile_as_text_names_its_event_and_space(session: ClientSession) -> None:
     text = tile_text(session, 2, 3)
     event = session.interpreter.last_event
     assert event is not None

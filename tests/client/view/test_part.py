@@ -11,7 +11,7 @@ from gcspy_client.view.actions import Action, Gesture
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
 from gcspy_client.view.plain.widgets import PlainLabel
-from gcspy_client.view.shell.command_palette import Entry
+from gcspy_client.view.shell.command_palette import PaletteEntry
 from gcspy_client.view.window import MainWindow
 
 
@@ -30,8 +30,8 @@ class _Counter(Part):
     def gestures(self) -> tuple[Gesture, ...]:
         return (Gesture("&Counter", "Wheel over the counter", "count"),)
 
-    def entries(self) -> tuple[Entry, ...]:
-        return (Entry("Counter", "one more", self.zero),)
+    def entries(self) -> tuple[PaletteEntry, ...]:
+        return (PaletteEntry("Counter", "one more", self.zero),)
 
     def zero(self) -> None:
         self.calls.append("zero")

@@ -22,7 +22,7 @@ from gcspy.hosts.process_host import ServingOptions
 from gcspy.hosts.sidecar import command_of_sidecar, first_line
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.drivers.faults.faulty_drivers import FAULTS, PACKAGE, install
 from tests.house.rooms import ROOT
@@ -165,7 +165,7 @@ def window_of(
             attach=lambda _pid: launch,
             play=lambda _files: launch,
         )
-        window = MainWindow(Theme.DARK, Settings(tmp_path / "settings.ini"), front)
+        window = MainWindow(Theme.DARK, UserSettings(tmp_path / "settings.ini"), front)
         windows.append(window)
         window.resize(1280, 720)
         with qtbot.waitExposed(window):

@@ -13,9 +13,9 @@ from hypothesis import given
 from gcspy_client.model.codes import TileCodes
 from gcspy_client.model.compare.comparison import (
     MOST_CHANGES,
+    ComparedState,
     Comparison,
-    Pairing,
-    Subject,
+    TilePairing,
     compare_spaces,
     steady_scale,
     unit_of,
@@ -44,7 +44,9 @@ def space_of(values: list[int], stream: Stream = BYTES, number: int = 1) -> Spac
 
 
 def compared(left: list[int], right: list[int], **more: Any) -> Comparison:
-    subject = Subject(1, space_of(left), space_of(right), StreamSource(BYTES), StreamSource(BYTES))
+    subject = ComparedState(
+        1, space_of(left), space_of(right), StreamSource(BYTES), StreamSource(BYTES)
+    )
     return compare_spaces([subject], **more)
 
 
@@ -53,7 +55,7 @@ def test_what_is_painted_are_the_codes_of_the_comparison(
     one: tuple[dict[int, Any], str], two: tuple[dict[int, Any], str]
 ) -> None:
     (left, source), (right, other) = state_of(*one), state_of(*two)
-    found = compare_spaces([Subject(1, left, right, source, other)]).spaces[1]
+    found = compare_spaces([ComparedState(1, left, right, source, other)]).spaces[1]
     plain = difference(left, right, source, other)
     codes = TileCodes(found.source.schema)
     codes.refresh(found.source.tiles(found.space))
@@ -68,7 +70,7 @@ def test_what_is_painted_are_the_codes_of_the_comparison(
 def test_each_tile_tells_what_it_was_is_and_how_much_more() -> None:
     left, source = state_of({1: 10, 2: 20, 3: None, 4: 5}, "i4", Naming.EXTENTS)
     right, _ = state_of({2: 25, 3: 7, 4: 5, 5: 1}, "i4", Naming.EXTENTS)
-    found = compare_spaces([Subject(1, left, right, source, source)]).spaces[1]
+    found = compare_spaces([ComparedState(1, left, right, source, source)]).spaces[1]
     told = {
         found.space.names.key(tile): (
             found.source.side_words(tile, left=True),
@@ -92,7 +94,7 @@ def test_the_palette_tells_less_more_equal_unknown_came_and_went_apart() -> None
     left.control.values[4] = Control.UNUSED
     right.control.values[5] = Control.UNUSED
     source = StreamSource(BYTES)
-    found = compare_spaces([Subject(1, left, right, source, source)]).spaces[1]
+    found = compare_spaces([ComparedState(1, left, right, source, source)]).spaces[1]
     renderer = TilesRenderer(found.space, found.source, found.source.palette(Theme.DARK))
     assert renderer.codes[2:].tolist() == [ZERO, UNKNOWN, ONLY_RIGHT, ONLY_LEFT]
     assert (renderer.codes[0] - 5) % 2 == 0, "less"
@@ -104,9 +106,9 @@ def test_what_is_measured_alike_shares_a_scale_and_the_rest_has_its_own() -> Non
     objects = Stream(id=0, name="Objects", dtype="i4", maximum=1000)
     plain, counted = StreamSource(BYTES), StreamSource(objects)
     subjects = [
-        Subject(1, space_of([0, 0]), space_of([100, 0]), plain, plain),
-        Subject(2, space_of([0, 0], number=2), space_of([7, 0], number=2), plain, plain),
-        Subject(3, space_of([0], objects, 3), space_of([3], objects, 3), counted, counted),
+        ComparedState(1, space_of([0, 0]), space_of([100, 0]), plain, plain),
+        ComparedState(2, space_of([0, 0], number=2), space_of([7, 0], number=2), plain, plain),
+        ComparedState(3, space_of([0], objects, 3), space_of([3], objects, 3), counted, counted),
     ]
     found = compare_spaces(subjects).spaces
     assert [found[number].source.scale for number in (1, 2, 3)] == [100.0, 100.0, 3.0]
@@ -127,7 +129,7 @@ def test_the_list_of_changes_begins_with_the_largest_and_has_what_came_and_went(
     left, right = space_of([10, 10, 500, 10, 0]), space_of([10, 40, 500, 5, 0])
     left.control.values[2] = Control.UNUSED
     source = StreamSource(BYTES)
-    found = compare_spaces([Subject(1, left, right, source, source)]).spaces[1]
+    found = compare_spaces([ComparedState(1, left, right, source, source)]).spaces[1]
     assert [(one.tile, one.more) for one in found.changes] == [
         (2, "came"),
         (1, "+30 bytes"),
@@ -149,7 +151,7 @@ def test_two_processes_are_compared_by_place() -> None:
         for base, values in ((0x1000, [1, 2]), (0x9000, [1, 5]))
     )
     found = compare_spaces(
-        [Subject(1, left, right, source, source)], pairing=Pairing(by_place=True)
+        [ComparedState(1, left, right, source, source)], pairing=TilePairing(by_place=True)
     ).spaces[1]
     assert found.space.count == 2
     assert [found.source.text(found.space, tile) for tile in range(2)] == ["0", "+3"]
@@ -180,7 +182,7 @@ def test_names_are_the_same_or_another() -> None:
     )
     source = StreamSource(kinds)
     found = compare_spaces(
-        [Subject(1, space_of([0, 1], kinds), space_of([0, 0], kinds), source, source)]
+        [ComparedState(1, space_of([0, 1], kinds), space_of([0, 0], kinds), source, source)]
     ).spaces[1]
     assert [found.source.text(found.space, tile) for tile in range(2)] == ["the same", "another"]
     assert found.source.scale_text(0.0, 0) == ""

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from gcspy_client.model.compare.pairs import (
     Alignment,
+    ComparedSession,
     EventMatching,
     Pair,
-    Side,
     counterpart,
     pair_spaces,
     pair_streams,
 )
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 
 names = st.sampled_from(["heap", "pools", "large"])
 spaces = st.lists(st.tuples(names, st.sampled_from(["", "a", "b"])), max_size=5).map(
@@ -79,8 +79,10 @@ def test_streams_of_another_meaning_are_not_paired() -> None:
     assert pair_streams(left, right) == paired
 
 
-def side_of(rows: list[tuple[int, int, int]], kinds: tuple[str, ...] = (), wall: int = 0) -> Side:
-    timeline = Timeline()
+def side_of(
+    rows: list[tuple[int, int, int]], kinds: tuple[str, ...] = (), wall: int = 0
+) -> ComparedSession:
+    timeline = EventTimeline()
     for i, (time_nanos, kind, occurrence) in enumerate(rows):
         timeline.add(
             10 + i,
@@ -88,7 +90,9 @@ def side_of(rows: list[tuple[int, int, int]], kinds: tuple[str, ...] = (), wall:
                 sequence=i + 1, time_nanos=time_nanos, event=kind, occurrence=occurrence, epoch=1
             ),
         )
-    return Side(timeline, [EventKind(id=i, name=name) for i, name in enumerate(kinds)], wall)
+    return ComparedSession(
+        timeline, [EventKind(id=i, name=name) for i, name in enumerate(kinds)], wall
+    )
 
 
 LEFT_ROWS = [(100, 0, 1), (200, 1, 1), (300, 0, 2), (400, 1, 2)]
@@ -112,7 +116,7 @@ def test_an_event_has_its_counterpart(alignment: Alignment, wanted: list[int | N
     left, right = side_of(LEFT_ROWS, wall=910), side_of(RIGHT_ROWS, wall=100)
     assert [counterpart(left, right, number, alignment) for number in range(10, 14)] == wanted
     assert counterpart(left, right, 14, alignment) is None
-    assert counterpart(left, Side(Timeline()), 10, alignment) is None
+    assert counterpart(left, ComparedSession(EventTimeline()), 10, alignment) is None
 
 
 def test_kinds_are_the_same_when_their_names_are() -> None:

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from gcspy_client.model.history import filler
 from gcspy_client.model.history.events import HistoryEvents
-from gcspy_client.model.history.filler import Filled, HistoryFilling, spread
+from gcspy_client.model.history.filler import FillTarget, HistoryFiller, spread
 from gcspy_client.model.history.graph import HistoryGraph
 from gcspy_client.model.history.rows import HistoryRow, RowMaker
 from gcspy_client.model.history.series import SeriesKind, SeriesMaker, SeriesPoint, TileSeries
-from gcspy_client.model.history.view import HistoryLook, HistoryPicture
+from gcspy_client.model.history.view import GraphOptions, HistoryPicture
 from gcspy_client.model.palette import Theme, sequential
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.model.changing import STREAM, Changing
@@ -41,7 +41,7 @@ def source_of(recording: Recording, space: int, stream: int) -> StreamSource:
 @contextmanager
 def filling(
     recording: Recording, events: HistoryEvents | None = None
-) -> Iterator[tuple[HistoryFilling, Callable[[Callable[[], bool]], None]]]:
+) -> Iterator[tuple[HistoryFiller, Callable[[Callable[[], bool]], None]]]:
     """A filling, and a way to wait for what it does."""
     told = threading.Condition()
 
@@ -56,7 +56,7 @@ def filling(
                 assert monotonic() < give_up
                 told.wait(0.2)
 
-    made = HistoryFilling(
+    made = HistoryFiller(
         recording.again, (lambda _: None) if events is None else events.add_table, notify
     )
     made.start()
@@ -88,7 +88,7 @@ def test_rows_that_are_read_are_those_that_were_seen_live(name: str, space: int)
             live.follow(session.spaces[space], step.change)
         with filling(recording, read.events) as (fill, wait):
             ended: list[int] = []
-            fill.add(Filled(space, read.maker, rows_of(read), done=lambda: ended.append(1)))
+            fill.add(FillTarget(space, read.maker, rows_of(read), done=lambda: ended.append(1)))
             wait(lambda: bool(ended))
             assert fill.progress == 1
         assert fill.error is None
@@ -105,7 +105,9 @@ def test_a_part_knows_what_changed_at_its_first_event() -> None:
         part: dict[int, HistoryRow] = {}
         with filling(recording) as (fill, wait):
             for rows, numbers in ((whole, None), (part, (41, 60))):
-                fill.add(Filled(1, lambda: RowMaker(source), partial(put, rows), numbers=numbers))
+                fill.add(
+                    FillTarget(1, lambda: RowMaker(source), partial(put, rows), numbers=numbers)
+                )
             wait(lambda: len(whole) == len(recording) and len(part) == 20)
         assert list(part) == list(range(41, 61))
         assert all((whole[number].changes == part[number].changes).all() for number in part)
@@ -116,11 +118,11 @@ def test_what_is_looked_at_is_read_first(monkeypatch: pytest.MonkeyPatch) -> Non
     with Recording.open(SAMPLES / "semispace.gcspy") as recording:
         source = source_of(recording, 1, 0)
         numbers: list[int] = []
-        made = HistoryFilling(recording.again, lambda _: None, lambda: None)
+        made = HistoryFiller(recording.again, lambda _: None, lambda: None)
         made.look_at(50, 57)
         ended = threading.Event()
         made.add(
-            Filled(
+            FillTarget(
                 1,
                 lambda: RowMaker(source),
                 lambda _, number: numbers.append(number),
@@ -143,7 +145,7 @@ def test_a_long_recording_shows_events_from_all_over_it_before_it_is_read(
         assert len(firsts) > 3, "the sample has chunks enough"
         source = source_of(recording, 1, 0)
         graph = HistoryGraph(source, HistoryEvents())
-        look = HistoryLook(60, 40)
+        look = GraphOptions(60, 40)
         previews: list[tuple[int, HistoryPicture]] = []
         ended = threading.Event()
 
@@ -151,8 +153,8 @@ def test_a_long_recording_shows_events_from_all_over_it_before_it_is_read(
             graph.take_rough(row, number=number)
             previews.append((number, graph.look(look, PALETTE)))
 
-        made = HistoryFilling(recording.again, graph.events.add_table, lambda: None)
-        made.add(Filled(1, graph.maker, rows_of(graph), take_rough=rough, done=ended.set))
+        made = HistoryFiller(recording.again, graph.events.add_table, lambda: None)
+        made.add(FillTarget(1, graph.maker, rows_of(graph), take_rough=rough, done=ended.set))
         made.start()
         assert ended.wait(60)
         made.close()
@@ -203,7 +205,7 @@ def test_it_follows_a_recording_that_grows_and_reads_nothing_twice() -> None:
             return super().follow(space, change)
 
     with filling(recording, graph.events) as (fill, wait):
-        fill.add(Filled(1, lambda: Counting(StreamSource(STREAM)), rows_of(graph)))
+        fill.add(FillTarget(1, lambda: Counting(StreamSource(STREAM)), rows_of(graph)))
         wait(lambda: len(made) == 5)
         write(7)
         wait(lambda: len(made) == 12)
@@ -224,8 +226,8 @@ def test_reading_stops_when_it_is_closed() -> None:
                 assert go_on.wait(30)
                 return super().follow(space, change)
 
-        made = HistoryFilling(recording.again, lambda _: None, lambda: None)
-        made.add(Filled(1, lambda: Slow(source), lambda _, number: numbers.append(number)))
+        made = HistoryFiller(recording.again, lambda _: None, lambda: None)
+        made.add(FillTarget(1, lambda: Slow(source), lambda _, number: numbers.append(number)))
         made.start()
         assert entered.wait(30)
         closing = threading.Thread(target=made.close)
@@ -242,11 +244,11 @@ def test_what_is_removed_is_filled_no_more() -> None:
         first: list[int] = []
         second: list[int] = []
         ended = threading.Event()
-        made = HistoryFilling(recording.again, lambda _: None, lambda: None)
-        kept = Filled(
+        made = HistoryFiller(recording.again, lambda _: None, lambda: None)
+        kept = FillTarget(
             1, lambda: RowMaker(source), lambda _, number: second.append(number), done=ended.set
         )
-        gone = Filled(1, lambda: RowMaker(source), lambda _, number: first.append(number))
+        gone = FillTarget(1, lambda: RowMaker(source), lambda _, number: first.append(number))
         made.add(gone)
         made.add(kept)
         made.remove(gone)
@@ -271,7 +273,7 @@ def test_reading_goes_on_behind_damage() -> None:
     with filling(Recording([MemorySource(data)])) as (fill, wait):
         ended: list[int] = []
         fill.add(
-            Filled(
+            FillTarget(
                 1,
                 lambda: RowMaker(source),
                 lambda _, number: numbers.append(number),
@@ -294,7 +296,7 @@ def test_an_error_ends_the_reading_and_is_kept() -> None:
                 raise RecordingError("the disk is gone")
 
         with filling(recording) as (fill, wait):
-            fill.add(Filled(1, lambda: Failing(source), lambda *_: None))
+            fill.add(FillTarget(1, lambda: Failing(source), lambda *_: None))
             wait(lambda: fill.error is not None)
             assert str(fill.error) == "the disk is gone"
 
@@ -312,9 +314,9 @@ def test_a_part_that_is_given_up_while_it_is_read_ends_nothing() -> None:
                     raise RecordingError("this file is closed")
                 return super().follow(space, change)
 
-        made = HistoryFilling(recording.again, lambda _: None, lambda: None)
+        made = HistoryFiller(recording.again, lambda _: None, lambda: None)
         made.add(
-            Filled(
+            FillTarget(
                 1, lambda: Once(source), lambda _, number: numbers.append(number), done=ended.set
             )
         )
@@ -341,7 +343,7 @@ def test_a_series_of_all_tiles_is_the_sum_of_its_parts() -> None:
 
         with filling(recording) as (fill, wait):
             for into, window in zip(series, windows, strict=True):
-                fill.add(Filled(1, partial(SeriesMaker, source, window), partial(take, into)))
+                fill.add(FillTarget(1, partial(SeriesMaker, source, window), partial(take, into)))
             wait(lambda: all(len(into) == len(recording) for into in series))
         whole, low, high = (each.points() for each in series)
         for one, two, three in zip(whole, low, high, strict=True):

@@ -14,7 +14,7 @@ from gcspy_protocol.details import AnswerState, DetailColumn, DetailTable, Query
 from gcspy_protocol.errors import RemoteProtocolError
 
 from gcspy_client.model.panels.chart import CHART_KINDS, chart_of
-from gcspy_client.model.panels.session_questions import AskingOnce, Question
+from gcspy_client.model.panels.session_questions import AskingOnce, SessionQuestion
 from gcspy_server.api import Answer
 from tests.objects.samples import path_of
 
@@ -107,7 +107,7 @@ def test_an_empty_table_is_no_chart_and_a_strange_one_is_refused(kind: str) -> N
 def test_a_question_is_asked_once_and_of_what_is_wished_meanwhile_the_latest() -> None:
     sent: list[Query] = []
     asking = AskingOnce(sent.append)
-    first, second, third = (Question(1, kind) for kind in CHART_KINDS[:3])
+    first, second, third = (SessionQuestion(1, kind) for kind in CHART_KINDS[:3])
     assert [asking.wish(one) for one in (first, second, third, first)] == [None] * 4
     assert [query.kind for query in sent] == [first.kind]
     assert not asking.take(Answer(number=7, space=1, sequence=1, state=AnswerState.ANSWERED))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from gcspy_protocol.model import Stream
 
-from gcspy_client.model.panels.growth import Sample, growth
+from gcspy_client.model.panels.growth import TypeSample, growth
 from tests.client.feeding import space_state
 
 STREAM = Stream(id=0, name="Bytes", maximum=1000)
 
 
-def sample(sequence: int, *values: int) -> Sample:
+def sample(sequence: int, *values: int) -> TypeSample:
     found = np.array([values], dtype=np.int64)
-    return Sample(sequence, sequence, 1, found, np.ones(found.shape, dtype=np.bool_))
+    return TypeSample(sequence, sequence, 1, found, np.ones(found.shape, dtype=np.bool_))
 
 
 def test_what_grew_most_is_first_and_only_tiles_that_were_not_there_are_new() -> None:

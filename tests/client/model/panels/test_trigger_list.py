@@ -20,7 +20,7 @@ from gcspy_client.model.panels.trigger_list import (
     operand_words,
     state_words,
 )
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 
 SPACES = [
     Space(
@@ -152,8 +152,8 @@ def test_one_that_fired_once_is_told_apart_from_one_that_is_switched_off() -> No
     assert [state_words(one)[0] for one in (once, off)] == ["fired once", "off"]
 
 
-def timeline_of(rows: list[tuple[int, int, int]]) -> Timeline:
-    made = Timeline()
+def timeline_of(rows: list[tuple[int, int, int]]) -> EventTimeline:
+    made = EventTimeline()
     for number, (time_nanos, kind, occurrence) in enumerate(rows, start=5):
         made.add(
             number,
@@ -181,7 +181,7 @@ def test_an_event_is_found_by_its_time_also_among_several_of_one_time() -> None:
     assert event_number(timeline, 0, 3) == 8, "without a time it is searched for"
     assert event_number(timeline, 1, 9, 20) is None
     assert event_number(timeline, 0, 1, 11) is None
-    assert event_number(Timeline(), 0, 1, 10) is None
+    assert event_number(EventTimeline(), 0, 1, 10) is None
 
 
 def test_an_event_that_is_passed_again_is_marked_once() -> None:

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gcspy_client.model.playback.strip import Interval, Unrecorded, moment_text, ticks_in
+from gcspy_client.model.playback.strip import (
+    TimelineInterval,
+    UnrecordedEvents,
+    moment_text,
+    ticks_in,
+)
 
 
 def table(
@@ -29,12 +34,12 @@ def table(
 
 def gaps_of(rows: NDArray[Any], filtered: set[int], *, pieces: int = 1) -> dict[int, list[int]]:
     """Pixels of gaps by time, one a nanosecond, when the rows come in so many pieces."""
-    followed = Unrecorded()
+    followed = UnrecordedEvents()
     numbers = np.arange(1, len(rows) + 1, dtype=np.uint64)
     for end in np.linspace(len(rows) / pieces, len(rows), pieces).astype(int).tolist():
         followed.follow(numbers[:end], rows[:end], filtered)
     end = int(rows["time_nanos"][-1]) if len(rows) else 1
-    found = followed.in_view(Interval(0.0, float(end), end + 1, by_time=True))
+    found = followed.in_view(TimelineInterval(0.0, float(end), end + 1, by_time=True))
     return {kind: np.flatnonzero(pixels).tolist() for kind, pixels in found.items()}
 
 
@@ -81,18 +86,18 @@ def test_a_growing_timeline_has_the_gaps_of_a_whole_one(
 
 
 def test_another_timeline_is_followed_from_its_beginning() -> None:
-    followed = Unrecorded()
+    followed = UnrecordedEvents()
     numbers = np.arange(1, 4, dtype=np.uint64)
     followed.follow(numbers, table([0, 1, 2], [0, 0, 0], [1, 5, 9]))
-    assert followed.in_view(Interval(0.0, 3.0, 4, by_time=False))
+    assert followed.in_view(TimelineInterval(0.0, 3.0, 4, by_time=False))
     followed.follow(numbers, table([0, 1, 7], [0, 0, 0], [1, 2, 3]))
-    assert not followed.in_view(Interval(0.0, 3.0, 4, by_time=False))
+    assert not followed.in_view(TimelineInterval(0.0, 3.0, 4, by_time=False))
 
 
 @given(st.floats(0.01, 10), st.floats(0, 400))
 def test_zooming_keeps_what_is_under_the_mouse(factor: float, pixel: float) -> None:
     whole = (0.0, 1e12)
-    before = Interval(4e11, 5e11, 400, by_time=True)
+    before = TimelineInterval(4e11, 5e11, 400, by_time=True)
     after = before.zoomed(factor, pixel, whole)
     assert whole[0] <= after.start < after.end <= whole[1] + 1
     if after.start > whole[0] and after.end < whole[1]:
@@ -102,7 +107,7 @@ def test_zooming_keeps_what_is_under_the_mouse(factor: float, pixel: float) -> N
 @given(st.floats(-5e3, 5e3), st.floats(1e3, 1e6))
 def test_moving_never_leaves_the_whole_nor_changes_the_span(pixels: float, span: float) -> None:
     whole = (0.0, 1e6)
-    moved = Interval(0.0, span, 300, by_time=False).moved(pixels, whole)
+    moved = TimelineInterval(0.0, span, 300, by_time=False).moved(pixels, whole)
     assert whole[0] <= moved.start
     assert moved.end <= whole[1] + 1e-3
     assert abs(moved.end - moved.start - span) < 1e-3
@@ -110,13 +115,13 @@ def test_moving_never_leaves_the_whole_nor_changes_the_span(pixels: float, span:
 
 @given(st.floats(0, 1e6))
 def test_showing_a_place_shows_it(place: float) -> None:
-    shown = Interval(2e5, 3e5, 300, by_time=False).showing(place, (0.0, 1e6))
+    shown = TimelineInterval(2e5, 3e5, 300, by_time=False).showing(place, (0.0, 1e6))
     assert shown.start - 1e-3 <= place <= shown.end + 1e-3
 
 
 @given(st.floats(1, 1e15), st.integers(1, 30), st.booleans())
 def test_ticks_are_no_more_than_fit(span: float, most: int, by_time: bool) -> None:
-    ticks, step = ticks_in(Interval(0.0, span, 500, by_time=by_time), most)
+    ticks, step = ticks_in(TimelineInterval(0.0, span, 500, by_time=by_time), most)
     assert 1 <= len(ticks) <= most + 1
     assert step > 0
 

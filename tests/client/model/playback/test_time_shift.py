@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from gcspy_client.model.playback.time_shift import Keeping, TimeShift
+from gcspy_client.model.playback.time_shift import StorageState, TimeShift
 from tests.client.shifting import Steady, Wire
 from tests.examples import examples
 from tests.protocol.session import Session, assert_equal
@@ -157,7 +157,7 @@ def steady(shift: TimeShift, events: int, **more: Any) -> Steady:
     return made
 
 
-def keeping(shift: TimeShift) -> Keeping:
+def keeping(shift: TimeShift) -> StorageState:
     return shift.status.keeping
 
 
@@ -175,13 +175,13 @@ def values_at(shift: TimeShift, number: int) -> list[int]:
 
 def test_nothing_is_kept_of_a_playback() -> None:
     with shifting() as shift:
-        assert keeping(shift) is Keeping.WAITING
+        assert keeping(shift) is StorageState.WAITING
         session = steady(shift, 3)
-        assert keeping(shift) is Keeping.ON
+        assert keeping(shift) is StorageState.ON
         session.connect(mode=Mode.PLAYBACK)
         session.events(3)
         assert shift.settle(_SOON)
-        assert keeping(shift) is Keeping.OFF
+        assert keeping(shift) is StorageState.OFF
         assert (shift.first, shift.last, len(shift.timeline), shift.status.memory_bytes) == (
             0,
             0,
@@ -290,7 +290,7 @@ def test_a_disk_that_is_full_ends_the_keeping_and_nothing_else(
         session.events(300)
         assert shift.settle(_SOON)
         status = shift.status
-        assert status.keeping is Keeping.ENDED
+        assert status.keeping is StorageState.ENDED
         assert status.reason == "the time shift cannot be stored: No space left on device"
         assert 30 <= status.last < 330
         assert shift.timeline.last == status.last
@@ -332,7 +332,7 @@ def test_what_makes_no_sense_ends_the_keeping() -> None:
         session = steady(shift, 3)
         shift.received(b"", [m.SpaceRemoved(space=77)])
         assert shift.settle(_SOON)
-        assert shift.status.keeping is Keeping.ENDED
+        assert shift.status.keeping is StorageState.ENDED
         assert "there is no space 77" in shift.status.reason
         assert values_at(shift, 3) == session.values(3).tolist()
 

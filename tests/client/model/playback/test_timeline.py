@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gcspy_client.model.playback.timeline import Axis, Timeline
+from gcspy_client.model.playback.timeline import EventTimeline, TimelineAxis
 
 ROW = st.tuples(
     st.integers(0, 30),  # time since the event before
@@ -47,13 +47,13 @@ def tables(draw: st.DrawFn, most: int = 40) -> Events:
     return numbers.astype(np.uint64), rows
 
 
-def timeline_of(events: Events) -> Timeline:
-    made = Timeline()
+def timeline_of(events: Events) -> EventTimeline:
+    made = EventTimeline()
     made.extend(*events)
     return made
 
 
-def same(one: Timeline, other: Timeline) -> bool:
+def same(one: EventTimeline, other: EventTimeline) -> bool:
     gaps = [np.array_equal(a, b) for a, b in zip(one.missed(), other.missed(), strict=True)]
     return (
         np.array_equal(one.numbers, other.numbers)
@@ -74,7 +74,7 @@ def lets_through(filters: list[EventFilter], row: Any) -> bool:
 @given(tables(), st.lists(st.integers(0, 40), max_size=5))
 def test_in_pages_or_one_by_one_the_table_is_the_same(events: Events, cuts: list[int]) -> None:
     numbers, rows = events
-    whole, paged, single = timeline_of(events), Timeline(), Timeline()
+    whole, paged, single = timeline_of(events), EventTimeline(), EventTimeline()
     # A page has numbers that follow one by one: a hole ends it too.
     holes = (np.flatnonzero(np.diff(numbers) != 1) + 1).tolist()
     edges = sorted({0, len(rows), *holes, *(cut for cut in cuts if cut < len(rows))})
@@ -148,23 +148,27 @@ def test_whatever_is_looked_for_is_what_a_search_through_all_finds(
             (n for n in of_kind if n < number), default=None
         )
     nearest = min(numbers, key=lambda n: (abs(n - number), n), default=None)
-    assert timeline.nearest(number) == timeline.number_at(number, Axis.NUMBER) == nearest
+    assert timeline.nearest(number) == timeline.number_at(number, TimelineAxis.NUMBER) == nearest
     by_time = min(range(len(numbers)), key=lambda i: (abs(times[i] - time_nanos), i), default=None)
     wanted = None if by_time is None else numbers[by_time]
-    assert timeline.nearest_time(time_nanos) == timeline.number_at(time_nanos, Axis.TIME) == wanted
+    assert (
+        timeline.nearest_time(time_nanos)
+        == timeline.number_at(time_nanos, TimelineAxis.TIME)
+        == wanted
+    )
 
 
 @given(
     tables(),
     st.integers(1, 50),
-    st.sampled_from(Axis),
+    st.sampled_from(TimelineAxis),
     FILTERS,
     st.none() | st.tuples(st.integers(0, 60), st.integers(0, 60)),
 )
 def test_every_event_of_a_range_is_in_exactly_one_column(
     events: Events,
     columns: int,
-    axis: Axis,
+    axis: TimelineAxis,
     filters: list[EventFilter],
     part: tuple[int, int] | None,
 ) -> None:
@@ -172,7 +176,9 @@ def test_every_event_of_a_range_is_in_exactly_one_column(
     timeline = timeline_of(events)
     start, stop = part or (None, None)
     view = timeline.overview(columns, axis=axis, start=start, stop=stop, filters=filters)
-    places = (numbers if axis is Axis.NUMBER else rows["time_nanos"]).astype(np.int64).tolist()
+    places = (
+        (numbers if axis is TimelineAxis.NUMBER else rows["time_nanos"]).astype(np.int64).tolist()
+    )
     counts, shown, missed = np.zeros(columns, int), np.zeros(columns, int), np.zeros(columns, int)
     firsts: dict[int, int] = {}
     kinds: dict[tuple[int, int], int] = {}
@@ -197,11 +203,11 @@ def test_every_event_of_a_range_is_in_exactly_one_column(
 @given(
     tables(),
     st.integers(1, 50),
-    st.sampled_from(Axis),
+    st.sampled_from(TimelineAxis),
     st.none() | st.tuples(st.integers(0, 60), st.integers(0, 60)),
 )
 def test_no_gap_is_left_out_and_none_is_made_up(
-    events: Events, columns: int, axis: Axis, part: tuple[int, int] | None
+    events: Events, columns: int, axis: TimelineAxis, part: tuple[int, int] | None
 ) -> None:
     timeline = timeline_of(events)
     view = timeline.overview(columns, axis=axis, start=part and part[0], stop=part and part[1])
@@ -227,12 +233,12 @@ def test_times_that_go_back_do_not_hide_an_event() -> None:
     rows = np.zeros(5, dtype=TIMELINE)
     rows["time_nanos"] = [10, 50, 20, 2**64 - 1, 30]
     timeline = timeline_of((np.arange(1, 6, dtype=np.uint64), rows))
-    assert timeline.overview(7, axis=Axis.TIME).counts.sum() == 5
+    assert timeline.overview(7, axis=TimelineAxis.TIME).counts.sum() == 5
     assert timeline.nearest_time(49) == 2
 
 
 def test_numbers_beyond_counting_are_refused() -> None:
-    timeline = Timeline()
+    timeline = EventTimeline()
     with pytest.raises(RemoteProtocolError, match="18446744073709551615"):
         timeline.take(m.Timeline(first=2**64 - 1, rows=np.zeros(1, dtype=TIMELINE)))
     assert len(timeline) == 0
@@ -250,7 +256,7 @@ def test_a_page_that_comes_again_replaces_what_was_there() -> None:
 
 
 def test_memory_of_what_is_forgotten_is_given_back() -> None:
-    timeline = Timeline()
+    timeline = EventTimeline()
     event = Event(sequence=1, time_nanos=1, event=0, occurrence=1, epoch=1)
     for number in range(1, 20_001):
         timeline.add(number, event, missed=1)

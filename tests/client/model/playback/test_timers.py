@@ -8,7 +8,7 @@ from gcspy_replay.file import compensated_nanos
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 from gcspy_client.model.playback.timers import timers_of
 
 EVENT = st.tuples(st.integers(0, 1000), st.integers(0, 300), st.integers(0, 300))
@@ -27,7 +27,7 @@ def test_the_difference_is_the_programs_own_time(
         gathered,
         held,
     )
-    timeline = Timeline()
+    timeline = EventTimeline()
     timeline.extend(np.arange(1, len(rows) + 1, dtype=np.uint64), rows)
     number = data.draw(st.integers(1, len(events)))
     timers = timers_of(timeline, number)
@@ -40,7 +40,7 @@ def test_the_difference_is_the_programs_own_time(
 def test_what_was_missed_is_told() -> None:
     rows = np.zeros(3, dtype=TIMELINE)
     rows["time_nanos"], rows["missed"] = (1, 2, 3), (9, 0, 4)
-    timeline = Timeline()
+    timeline = EventTimeline()
     timeline.extend(np.arange(5, 8, dtype=np.uint64), rows)
     timers = timers_of(timeline, 7)
     assert timers is not None

@@ -12,9 +12,9 @@ from gcspy_protocol.model import Stream
 from gcspy_client.model.palette import Palette, Theme, sequential
 from gcspy_client.model.renderers.cell_renderers import RowsRenderer
 from gcspy_client.model.renderers.renderer_options import dress
-from gcspy_client.model.renderers.renderer_worker import Drawing
+from gcspy_client.model.renderers.renderer_worker import SpaceRenderer
 from gcspy_client.model.tile_source import StreamSource, TileSource
-from gcspy_client.model.view_states import Look, Looks, OrderChoice
+from gcspy_client.model.view_states import OrderChoice, SpaceViewState, SpaceViewStates
 from tests.client.feeding import space_state
 
 STREAM = Stream(id=0, name="s", maximum=100)
@@ -28,19 +28,19 @@ def renderers() -> list[RowsRenderer]:
 
 
 @pytest.fixture
-def drawing(renderers: list[RowsRenderer]) -> Iterator[Drawing]:
+def drawing(renderers: list[RowsRenderer]) -> Iterator[SpaceRenderer]:
     def make(space: SpaceState, source: TileSource, palette: Palette) -> RowsRenderer:
         renderers.append(RowsRenderer(space, source, palette))
         return renderers[-1]
 
     palette = sequential(Theme.DARK)
-    made = Drawing(make, SPACE, StreamSource(STREAM), palette, lambda: None)
+    made = SpaceRenderer(make, SPACE, StreamSource(STREAM), palette, lambda: None)
     yield made
     made.stop()
 
 
 def test_a_picture_has_the_size_that_was_asked_for(
-    drawing: Drawing, renderers: list[RowsRenderer]
+    drawing: SpaceRenderer, renderers: list[RowsRenderer]
 ) -> None:
     for size in ((200, 100), (90, 300)):
         drawing.resize(*size, 1.0)
@@ -53,16 +53,16 @@ def test_a_picture_has_the_size_that_was_asked_for(
 
 
 def test_tiles_are_put_in_the_order_of_a_look(
-    drawing: Drawing, renderers: list[RowsRenderer]
+    drawing: SpaceRenderer, renderers: list[RowsRenderer]
 ) -> None:
     drawing.resize(200, 100, 1.0)
-    plain = Look()
-    chosen = Look(order=OrderChoice(stream=0))
-    dress(drawing, SPACE, Looks(), None, chosen)
+    plain = SpaceViewState()
+    chosen = SpaceViewState(order=OrderChoice(stream=0))
+    dress(drawing, SPACE, SpaceViewStates(), None, chosen)
     assert drawing.settle(PATIENCE_SECS)
     assert drawing.failure is None
     (renderer,) = renderers
     assert renderer.order is not None
-    dress(drawing, SPACE, Looks(), chosen, plain)
+    dress(drawing, SPACE, SpaceViewStates(), chosen, plain)
     assert drawing.settle(PATIENCE_SECS)
     assert renderer.order is None

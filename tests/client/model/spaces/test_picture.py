@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import Session
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.model.session import ClientSession
+from gcspy_client.model.spaces.picture import SpacePicture
 from tests.client.feeding import Feed, follow, kept
 
 HEAP = Space(
@@ -32,15 +32,15 @@ def values_of(count: int, seed: int) -> dict[tuple[int, int], NDArray[np.int64]]
     return {(1, stream): random.integers(0, 1000, count) for stream in (1, 2, 3, 4)}
 
 
-def joined(count: int) -> tuple[Session, Feed, SpaceState]:
-    session, feed = Session(), Feed(spaces=(HEAP,), counts={1: count})
+def joined(count: int) -> tuple[ClientSession, Feed, SpaceState]:
+    session, feed = ClientSession(), Feed(spaces=(HEAP,), counts={1: count})
     follow(session, feed.bootstrap())
     follow(session, feed.event(values_of(count, 0)))
     return session, feed, session.interpreter.spaces[1]
 
 
 def anew(space: SpaceState, stream: int, size: tuple[int, int]) -> NDArray[np.uint32]:
-    picture = Picture(space, stream, Theme.DARK)
+    picture = SpacePicture(space, stream, Theme.DARK)
     picture.set_size(*size)
     return picture.pixels
 
@@ -53,7 +53,7 @@ def test_following_events_gives_what_painting_anew_gives(
     stream: int, count: int, size: tuple[int, int]
 ) -> None:
     session, feed, space = joined(count)
-    picture = Picture(space, stream, Theme.DARK)
+    picture = SpacePicture(space, stream, Theme.DARK)
     picture.set_size(*size)
     for seed in (1, 2):
         for change in follow(session, feed.event(values_of(count, seed))):
@@ -63,7 +63,7 @@ def test_following_events_gives_what_painting_anew_gives(
 
 def test_a_changed_total_repaints_the_shares_of_it() -> None:
     session, feed, space = joined(50)
-    picture = Picture(space, 3, Theme.DARK)
+    picture = SpacePicture(space, 3, Theme.DARK)
     picture.set_size(120, 90)
     before = picture.pixels.copy()
     only_tops = {(1, 2): values_of(50, 9)[1, 2]}
@@ -76,7 +76,7 @@ def test_a_changed_total_repaints_the_shares_of_it() -> None:
 @given(st.integers(3000, 6000))
 def test_after_a_resize_every_tile_is_seen_and_right(count: int) -> None:
     session, feed, space = joined(5000)
-    picture = Picture(space, 1, Theme.DARK)
+    picture = SpacePicture(space, 1, Theme.DARK)
     picture.set_size(200, 150)
     feed.sequence += 1
     stays = min(count, 5000)
@@ -94,7 +94,7 @@ def test_after_a_resize_every_tile_is_seen_and_right(count: int) -> None:
 
 def test_a_heap_that_grows_a_little_moves_no_tile() -> None:
     session, feed, space = joined(5000)
-    picture = Picture(space, 1, Theme.DARK)
+    picture = SpacePicture(space, 1, Theme.DARK)
     picture.set_size(200, 150)
     places = [picture.layout.rectangle(tile) for tile in range(0, 4000, 100)]
     feed.sequence += 1

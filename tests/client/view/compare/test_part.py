@@ -11,7 +11,7 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
-from gcspy_client.model.compare.comparison import Compared
+from gcspy_client.model.compare.comparison import SpaceComparison
 from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.palette import LOW, ZERO, Theme, diverging
 from gcspy_client.view.compare.difference_view import DifferenceView
@@ -29,7 +29,7 @@ def view_of(window: MainWindow, space: int = HEAP) -> DifferenceView:
     return view
 
 
-def found(window: MainWindow, space: int = HEAP) -> Compared:
+def found(window: MainWindow, space: int = HEAP) -> SpaceComparison:
     assert window.compare.settle()
     compared = view_of(window, space).compared
     assert compared is not None

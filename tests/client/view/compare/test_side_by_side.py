@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.compare.comparison import Compared
+from gcspy_client.model.compare.comparison import SpaceComparison
 from gcspy_client.model.compare.pairs import EventMatching
 from gcspy_client.view.compare.difference_view import DifferenceView
 from gcspy_client.view.compare.other_session import OtherLive
@@ -61,7 +61,7 @@ def other_heap(window: MainWindow) -> NDArray[np.uint8]:
     return values
 
 
-def compared(window: MainWindow) -> Compared:
+def compared(window: MainWindow) -> SpaceComparison:
     wish = beside(window)
     assert window.compare.settle()
     view = wish.pane.spaces.panels[HEAP].view

@@ -29,7 +29,7 @@ from gcspy_client.model.history.painter import HistoryPainter
 from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.history.rows import HistoryRow
 from gcspy_client.model.history.tracks import TrackSpec
-from gcspy_client.model.history.view import HistoryLook, HistoryPicture
+from gcspy_client.model.history.view import GraphOptions, HistoryPicture
 from gcspy_client.model.palette import LEVELS, LOW, Palette
 from gcspy_client.view.history.canvas import HistoryCanvas
 from gcspy_client.view.history.track import HistoryTrack
@@ -638,7 +638,7 @@ def test_no_graph_is_ever_drawn_or_filled_in_the_thread_of_the_window(
     threads: set[str] = set()
     look, take = HistoryGraph.look, HistoryGraph.take
 
-    def looking(graph: HistoryGraph, wish: HistoryLook, palette: Palette) -> HistoryPicture:
+    def looking(graph: HistoryGraph, wish: GraphOptions, palette: Palette) -> HistoryPicture:
         threads.add(threading.current_thread().name)
         return look(graph, wish, palette)
 
@@ -662,14 +662,14 @@ def test_a_long_recording_is_seen_coarsely_first_and_then_finely(
 ) -> None:
     monkeypatch.setattr(filler, "_FEW_EVENTS", 10)
     held, go_on = threading.Event(), threading.Event()
-    read = filler.HistoryFilling._read
+    read = filler.HistoryFiller._read
 
-    def waits(filling: filler.HistoryFilling, recording: Recording, first: int, last: int) -> None:
+    def waits(filling: filler.HistoryFiller, recording: Recording, first: int, last: int) -> None:
         held.set()
         assert go_on.wait(30)
         read(filling, recording, first, last)
 
-    monkeypatch.setattr(filler.HistoryFilling, "_read", waits)
+    monkeypatch.setattr(filler.HistoryFiller, "_read", waits)
     with serve_recording(
         Recording.open(SAMPLE),
         f"unix:{socket_directory}/p.sock",

@@ -9,14 +9,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSpinBox
 
 from gcspy_client.model.panels.filters import FilterPart, filter_words, parts_in_force, without
-from gcspy_client.view.panels.filters import Filters
+from gcspy_client.view.panels.filters import FilterPanel
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
 
 ON, PERIOD, DELAY, PAUSE = 2, 3, 4, 5
 
 
-def filters_of(watched: Watched) -> Filters:
+def filters_of(watched: Watched) -> FilterPanel:
     return watched.window.details.filters
 
 

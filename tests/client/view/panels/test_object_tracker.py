@@ -15,7 +15,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gcspy.objects.trace_conversion import TracedRecording, traced_recording
-from gcspy_client.model.panels.tile_questions import Asking, Subject
+from gcspy_client.model.panels.tile_questions import QuestionSubject, TileQuestions
 from gcspy_client.view.panels.objects import FOUND, LIFE, NEIGHBOURS
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Answer, AnswerState, Query
@@ -199,8 +199,8 @@ def test_what_is_in_a_tile_is_told_of_the_event_that_is_shown_and_by_site(
 
 def test_going_back_asks_again_and_what_was_told_of_an_event_is_kept() -> None:
     sent: list[Query] = []
-    asking = Asking(sent.append, first=100)
-    one = Subject("s", 1, "objects", None, "Node")
+    asking = TileQuestions(sent.append, first=100)
+    one = QuestionSubject("s", 1, "objects", None, "Node")
     asking.wish(one, 9, exact=True)
     asking.take(Answer(number=101, space=1, sequence=9, state=AnswerState.ANSWERED))
     asking.wish(one, 4, exact=True)

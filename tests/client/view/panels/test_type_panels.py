@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from gcspy_client.model.palette import CATEGORIES, LOW, UNKNOWN
-from gcspy_client.model.panels.tile_questions import Asking, Subject
+from gcspy_client.model.panels.tile_questions import QuestionSubject, TileQuestions
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import PaintStyle, Query, Server, StringNames, UniformNames
 from tests.client.conftest import MakeWindow
@@ -185,8 +185,8 @@ def test_tiles_are_painted_by_name_and_the_legend_tells_the_frequent_ones(
 
 def test_one_question_is_under_way_and_the_latest_wish_follows() -> None:
     sent: list[Query] = []
-    asking = Asking(sent.append)
-    one, two, three = (Subject("s", 1, "types", key) for key in (1, 2, 3))
+    asking = TileQuestions(sent.append)
+    one, two, three = (QuestionSubject("s", 1, "types", key) for key in (1, 2, 3))
     asking.wish(one, 5)
     asking.wish(two, 5)
     asking.wish(three, 5)

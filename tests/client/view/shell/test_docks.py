@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.watching import Wait, Watched
 
@@ -19,11 +19,13 @@ RIGHT, LEFT = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.LeftDockW
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(tmp_path / "settings.ini")
+def settings(tmp_path: Path) -> UserSettings:
+    return UserSettings(tmp_path / "settings.ini")
 
 
-def opened(qtbot: QtBot, settings: Settings, *, size: tuple[int, int] = (1280, 720)) -> MainWindow:
+def opened(
+    qtbot: QtBot, settings: UserSettings, *, size: tuple[int, int] = (1280, 720)
+) -> MainWindow:
     window = MainWindow(Theme.DARK, settings)
     qtbot.addWidget(window)
     window.resize(*size)
@@ -43,7 +45,7 @@ def test_in_a_small_window_tiles_have_the_lions_share_and_every_panel_is_in_reac
     assert window.docks.area.tabifiedDockWidgets(window.docks["trend"]) == [window.docks["events"]]
 
 
-def test_in_a_tall_window_no_panel_is_behind_another(qtbot: QtBot, settings: Settings) -> None:
+def test_in_a_tall_window_no_panel_is_behind_another(qtbot: QtBot, settings: UserSettings) -> None:
     window = opened(qtbot, settings, size=(1920, 1080))
     for name in ("view", "tile", "trend", "events"):
         assert not window.docks.area.tabifiedDockWidgets(window.docks[name])
@@ -68,14 +70,14 @@ def test_the_menu_opens_closes_and_brings_a_panel_to_the_front(
 
 
 def test_a_layout_is_there_again_in_the_next_window(
-    qtbot: QtBot, settings: Settings, tmp_path: Path
+    qtbot: QtBot, settings: UserSettings, tmp_path: Path
 ) -> None:
     window = opened(qtbot, settings)
     window.docks["tile"].close()
     window.docks.area.addDockWidget(LEFT, window.docks["view"])
     window.docks["trend"].setFloating(True)
     window.close()
-    again = opened(qtbot, Settings(tmp_path / "settings.ini"))
+    again = opened(qtbot, UserSettings(tmp_path / "settings.ini"))
     assert not again.docks.is_open("tile")
     assert again.docks.area.dockWidgetArea(again.docks["view"]) is LEFT
     assert again.docks["trend"].isFloating()
@@ -90,7 +92,7 @@ def test_a_layout_is_there_again_in_the_next_window(
     "stored", [b"", b"nonsense", b"\x00\x00\x00\xff\x00\x00\x00\x01\xfd\x00\x00"]
 )
 def test_a_layout_that_cannot_be_read_is_the_default_one(
-    qtbot: QtBot, settings: Settings, stored: bytes
+    qtbot: QtBot, settings: UserSettings, stored: bytes
 ) -> None:
     settings.store_data("layout.panels", stored)
     settings.store_data("layout.window", stored)
@@ -100,7 +102,7 @@ def test_a_layout_that_cannot_be_read_is_the_default_one(
     window.close()
 
 
-def test_a_user_may_wish_that_no_layout_is_restored(qtbot: QtBot, settings: Settings) -> None:
+def test_a_user_may_wish_that_no_layout_is_restored(qtbot: QtBot, settings: UserSettings) -> None:
     window = opened(qtbot, settings)
     window.docks["tile"].close()
     window.close()
@@ -110,7 +112,9 @@ def test_a_user_may_wish_that_no_layout_is_restored(qtbot: QtBot, settings: Sett
     again.close()
 
 
-def test_a_panel_that_comes_late_stands_where_it_stood(qtbot: QtBot, settings: Settings) -> None:
+def test_a_panel_that_comes_late_stands_where_it_stood(
+    qtbot: QtBot, settings: UserSettings
+) -> None:
     window = opened(qtbot, settings)
     window.docks.add("late", "Late", QLabel("late"), RIGHT)
     assert not window.docks.is_open("late")
@@ -125,7 +129,7 @@ def test_a_panel_that_comes_late_stands_where_it_stood(qtbot: QtBot, settings: S
 
 
 def test_a_layout_that_nobody_changed_is_not_kept_and_goes_on_suiting_the_window(
-    qtbot: QtBot, settings: Settings
+    qtbot: QtBot, settings: UserSettings
 ) -> None:
     opened(qtbot, settings).close()
     assert not settings.data("layout.panels")

@@ -15,20 +15,20 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Ramp, Theme
-from gcspy_client.settings import VARIABLE, Settings
+from gcspy_client.settings import VARIABLE, UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 from tests.client.watching import Wait, Watched
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(tmp_path / "settings.ini")
+def settings(tmp_path: Path) -> UserSettings:
+    return UserSettings(tmp_path / "settings.ini")
 
 
 @pytest.fixture
 def watched(
-    program: Program, socket_directory: Path, settings: Settings, qtbot: QtBot, wait: Wait
+    program: Program, socket_directory: Path, settings: UserSettings, qtbot: QtBot, wait: Wait
 ) -> Iterator[Watched]:
     address = program.server.serve(f"unix:{socket_directory}/a.sock").addresses[0]
     window = MainWindow(Theme.DARK, settings)
@@ -52,7 +52,7 @@ def colour_of(window: MainWindow, tile: int) -> int:
 
 
 def test_a_palette_is_seen_at_once_and_chosen_for_one_stream_alone(
-    watched: Watched, settings: Settings
+    watched: Watched, settings: UserSettings
 ) -> None:
     window = watched.window
     before = colour_of(window, 5)
@@ -67,20 +67,20 @@ def test_a_palette_is_seen_at_once_and_chosen_for_one_stream_alone(
     assert grey not in (ember, before)
     other = window.spaces.panels[2].canvas.picture.palette
     assert other is not window.spaces.panels[1].canvas.picture.palette
-    assert Settings(Path(settings_path(settings))).mapping("look.palettes")["ramp"] == "ember"
+    assert UserSettings(Path(settings_path(settings))).mapping("look.palettes")["ramp"] == "ember"
     dialog.palette_of_one.setCurrentIndex(0)
     assert colour_of(window, 5) == ember
     dialog.close()
 
 
-def settings_path(settings: Settings) -> str:
+def settings_path(settings: UserSettings) -> str:
     settings.write()
     assert settings._kept is not None
     return settings._kept.fileName()
 
 
 def test_colours_are_there_again_in_the_next_window(
-    watched: Watched, settings: Settings, qtbot: QtBot
+    watched: Watched, settings: UserSettings, qtbot: QtBot
 ) -> None:
     watched.window.preferences.choose_palette(Ramp.ICE, space="Heap", stream="Used")
     watched.window.preferences.follow_hints(wanted=False)
@@ -101,7 +101,7 @@ def test_the_history_graph_has_the_colours_that_were_chosen(watched: Watched, wa
 
 
 def test_a_theme_is_stored_and_used_by_the_next_window(
-    watched: Watched, settings: Settings, qtbot: QtBot
+    watched: Watched, settings: UserSettings, qtbot: QtBot
 ) -> None:
     dialog = watched.window.preferences.open()
     dialog.theme.setCurrentIndex(dialog.theme.findData(Theme.LIGHT))
@@ -116,7 +116,7 @@ def test_a_theme_is_stored_and_used_by_the_next_window(
 
 
 def test_a_scale_is_stored_and_the_dialog_says_which_windows_have_it(
-    watched: Watched, settings: Settings
+    watched: Watched, settings: UserSettings
 ) -> None:
     dialog = watched.window.preferences.open()
     dialog.scale.setValue(6)
@@ -129,7 +129,7 @@ def test_a_scale_is_stored_and_the_dialog_says_which_windows_have_it(
 
 
 def test_what_is_kept_for_looking_back_changes_at_once(
-    watched: Watched, settings: Settings
+    watched: Watched, settings: UserSettings
 ) -> None:
     window = watched.window
     dialog = window.preferences.open()
@@ -143,7 +143,7 @@ def test_what_is_kept_for_looking_back_changes_at_once(
     dialog.close()
 
 
-def test_defaults_are_what_the_program_comes_with(watched: Watched, settings: Settings) -> None:
+def test_defaults_are_what_the_program_comes_with(watched: Watched, settings: UserSettings) -> None:
     preferences = watched.window.preferences
     preferences.set_budgets(memory_mib=99, disk_gib=9)
     preferences.choose_palette(Ramp.GREY)
@@ -164,7 +164,7 @@ def test_defaults_are_what_the_program_comes_with(watched: Watched, settings: Se
 def test_a_preference_beyond_all_limits_is_the_default(
     value: str, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    settings = Settings()
+    settings = UserSettings()
     for name in ("look.scale", "shift.disk", "look.palettes", "look.theme"):
         settings._memory[name] = value
     window = MainWindow(Theme.DARK, settings)
@@ -185,7 +185,7 @@ def test_keys_open_the_dialog_and_escape_closes_it(watched: Watched, wait: Wait)
 
 
 def test_the_program_starts_with_the_stored_scale_and_theme(
-    tmp_path: Path, settings: Settings
+    tmp_path: Path, settings: UserSettings
 ) -> None:
     settings.store("look.scale", 150)
     settings.store("look.theme", Theme.LIGHT)

@@ -18,9 +18,9 @@ from pytestqt.qtbot import QtBot
 from gcspy_client.model.palette import LOW, UNKNOWN, Theme, sequential
 from gcspy_client.model.renderers.bivariate import bivariate
 from gcspy_client.model.renderers.registry import load_renderer
-from gcspy_client.model.renderers.renderer_worker import Drawing, Drawn
+from gcspy_client.model.renderers.renderer_worker import Drawn, SpaceRenderer
 from gcspy_client.model.tile_source import StreamSource
-from gcspy_client.model.view_states import Look, OrderChoice
+from gcspy_client.model.view_states import OrderChoice, SpaceViewState
 from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.tile_table import TableView
@@ -411,7 +411,7 @@ def test_a_view_that_is_left_leaves_no_thread_even_while_it_draws(watched: Watch
 def test_a_busy_renderer_gets_all_that_came_at_once(watched: Watched) -> None:
     window = watched.window
     canvas = shown_as(watched, "hilbert")
-    drawing: Drawing = canvas.drawing
+    drawing: SpaceRenderer = canvas.drawing
     with drawing._lock:  # as long as it draws
         watched.come(6)
         newest = window.session.live.last_event
@@ -427,15 +427,15 @@ def test_a_busy_renderer_gets_all_that_came_at_once(watched: Watched) -> None:
 
 def test_a_look_is_one_value_that_can_be_put_back(watched: Watched) -> None:
     window = watched.window
-    assert window.session.looks.of(1) == Look()
+    assert window.session.looks.of(1) == SpaceViewState()
     window.views.choose_view("rows")
     window.views.set_row_width(33)
     window.views.choose_order(0, descending=True)
     now = window.session.looks.of(1)
-    assert now == Look(view="rows", row_width=33, order=OrderChoice(0, True))
+    assert now == SpaceViewState(view="rows", row_width=33, order=OrderChoice(0, True))
     for _ in range(3):
         window.undo.undo()
-    assert window.session.looks.of(1) == Look()
+    assert window.session.looks.of(1) == SpaceViewState()
 
 
 @pytest.mark.parametrize("view", ["hilbert", "histogram", "multiples"])

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from gcspy.hosts.launcher import front_door
 from gcspy_client.model.palette import Theme
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.replay.recorded import Small
 
@@ -24,7 +24,7 @@ LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
 @pytest.fixture
 def window(qtbot: QtBot) -> Iterator[MainWindow]:
-    made = MainWindow(Theme.DARK, Settings(), front_door())
+    made = MainWindow(Theme.DARK, UserSettings(), front_door())
     made.resize(1280, 720)
     with qtbot.waitExposed(made):
         made.show()

@@ -21,7 +21,7 @@ from gcspy.demo.demo_process import running_workload
 from gcspy.hosts.launcher import front_door
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch
-from gcspy_client.settings import Settings
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 
@@ -30,12 +30,12 @@ PATIENCE_MILLIS = 60_000
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(tmp_path / "settings.ini")
+def settings(tmp_path: Path) -> UserSettings:
+    return UserSettings(tmp_path / "settings.ini")
 
 
 @pytest.fixture
-def opened(qtbot: QtBot, settings: Settings) -> Iterator[Open]:
+def opened(qtbot: QtBot, settings: UserSettings) -> Iterator[Open]:
     windows = []
 
     def make(front: FrontDoor | None = None) -> MainWindow:
@@ -126,7 +126,7 @@ def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(
 
 
 def test_a_sample_is_played_and_is_listed_as_opened_lately(
-    opened: Open, settings: Settings, qtbot: QtBot
+    opened: Open, settings: UserSettings, qtbot: QtBot
 ) -> None:
     window = opened()
     page = window.opener.page
@@ -202,7 +202,7 @@ def test_the_demo_starts_its_program_and_ends_it_with_the_window(
 
 
 def test_what_is_gone_is_grey_and_the_list_can_be_cleared(
-    opened: Open, settings: Settings, tmp_path: Path
+    opened: Open, settings: UserSettings, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone.gcspy"
     settings.store("recent.recordings", [str(gone)])

@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.playback.timeline import Timeline
+from gcspy_client.model.playback.timeline import EventTimeline
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
 
@@ -18,19 +18,19 @@ EVENTS = 1_000_000
 WIDTH = 500
 
 
-def timeline_of(kinds: NDArray[np.integer], missed_at: int | None = None) -> Timeline:
+def timeline_of(kinds: NDArray[np.integer], missed_at: int | None = None) -> EventTimeline:
     rows = np.zeros(len(kinds), dtype=TIMELINE)
     rows["time_nanos"] = 10**12 + np.arange(len(kinds)) * 1000
     rows["event"] = kinds
     if missed_at is not None:
         rows["missed"][missed_at] = 3
-    made = Timeline()
+    made = EventTimeline()
     made.extend(np.arange(1, len(kinds) + 1), rows)
     return made
 
 
 def drawn(
-    timeline: Timeline, theme: Theme, scale: float = 1.0, off: frozenset[int] = frozenset()
+    timeline: EventTimeline, theme: Theme, scale: float = 1.0, off: frozenset[int] = frozenset()
 ) -> QImage:
     colours = (kind_colour(0, 2, theme), kind_colour(1, 2, theme))
     lanes = Lanes(overview=timeline.overview(WIDTH), hidden={}, colours=colours, off=off)

@@ -21,7 +21,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 
-from gcspy_client.model.spaces.picture import Picture
+from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
@@ -52,7 +52,7 @@ class Played:
             return False
         for space_id, space in then.spaces.items():
             picture = self.window.spaces.panels[space_id].canvas.picture
-            painted = Picture(picture.space, picture.stream_id, picture.theme).codes
+            painted = SpacePicture(picture.space, picture.stream_id, picture.theme).codes
             same = all(
                 np.array_equal(stream.values, picture.space.streams[stream_id].values)
                 for stream_id, stream in space.streams.items()

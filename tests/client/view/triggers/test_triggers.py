@@ -17,7 +17,7 @@ from gcspy_replay.player import Beginning, serve_recording
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.panels.trigger_list import Firing
+from gcspy_client.model.panels.trigger_list import TriggerFiring
 from gcspy_client.model.playback.bookmarks import Bookmarks
 from gcspy_client.view.triggers.panel import TriggerPanel
 from gcspy_client.view.window import MainWindow
@@ -287,7 +287,7 @@ def test_the_notice_stays_when_it_is_told_before_the_pause_is_and_goes_with_it(
     notice = watched.window.triggers.notice
     trigger = Trigger(id=1, expression="1 < 2")
     fired = Fired(trigger=trigger, sequence=1, time_nanos=1, event=0, occurrence=1, pauses=True)
-    notice.tell([Firing(fired, 3)], event="Clock #1", paused="program")
+    notice.tell([TriggerFiring(fired, 3)], event="Clock #1", paused="program")
     for stands in (False, True, True):
         notice.follow(stands=stands, may=True, reason="")
         assert notice.isVisible()
