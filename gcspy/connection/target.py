@@ -96,7 +96,7 @@ def attach_group(
             left -= taken
         if left:
             raise CommandError(
-                f"option {sorted(left)[0]}: {', '.join(one for one, _, _ in attached)} no such option; `gcspy drivers NAME` lists the options of a driver"
+                f"option {sorted(left)[0]}: {', '.join(one for one, _, _ in attached)} has no such option; `gcspy drivers NAME` lists the options of a driver"
             )
         return DriverGroup(attached, share_events=share_events, threads=threads)
     except BaseException:

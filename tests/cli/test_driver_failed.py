@@ -61,7 +61,7 @@ def test_viewers_of_a_driver_that_failed_exit_as_for_a_faulty_driver(
     assert done.returncode == ExitCode.DRIVER, done.stderr
     (reason,) = failed
     assert f"gcspy: {reason}" in done.stderr
-    assert "driver d0 (package 1) was given up: tick failed: RuntimeError: boom" in reason
+    assert "driver d0 (package 1) was stopped: tick failed: RuntimeError: boom" in reason
     if command == "record":
         with opened([output]) as recording:
             cursor = recording.cursor()

@@ -133,9 +133,9 @@ def test_a_tile_has_the_colour_of_its_legend_in_every_frame(path: Path, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "x.csv", "--speed", "2"], "--speed means nothing for a table"),
-        (["-o", "x.gif", "--tiles"], "--tiles means nothing for a GIF"),
-        (["-o", "x/", "--speed", "2"], "--speed means nothing for a folder"),
+        (["-o", "x.csv", "--speed", "2"], "--speed does not apply to a table"),
+        (["-o", "x.gif", "--tiles"], "--tiles does not apply to a GIF"),
+        (["-o", "x/", "--speed", "2"], "--speed does not apply to a folder"),
         (["-o", "x.gif", "--stream", "Used"], "--stream needs --space"),
         (["-o", "x"], "put a slash at the end: x/"),
         (["-o", "x.gif", "--size", "7x7"], "a size is WIDTHxHEIGHT"),

@@ -118,7 +118,7 @@ def test_without_a_window_library_a_plot_is_refused_before_the_trace_is_read(
 def test_a_file_that_is_there_is_replaced_only_by_force(asked: Any, tmp_path: Path) -> None:
     path = tmp_path / "there.parquet"
     path.write_text("mine")
-    assert "is there already" in asked("types", "--parquet", str(path), code=2)
+    assert "exists already" in asked("types", "--parquet", str(path), code=2)
     assert path.read_text() == "mine"
     asked("types", "--parquet", str(path), "--force")
     assert path.read_bytes().startswith(b"PAR1")

@@ -55,7 +55,7 @@ def test_a_trace_that_is_cut_off_is_said_to_be(
         (tmp_path / name).write_bytes(data if name == "symbols" else data[:300_000])
     code, out = ran(capsys, str(tmp_path))
     assert code == 9
-    assert "it was not read to its end: trace: damaged at byte" in out
+    assert "it was not read to the end: trace: damaged at byte" in out
 
 
 def test_a_changed_length_in_the_symbols_is_found_and_what_was_not_compared_is_counted(

@@ -216,7 +216,7 @@ def test_the_text_client_goes_on_and_prints_no_event_twice(tmp_path: Path) -> No
         occurrence - number for number, occurrence in enumerate(shown, 1)
     ][3:]
     assert "trying to reconnect for 60 s" in errors
-    assert "connected again to unix:" in errors
+    assert "reconnected to unix:" in errors
 
 
 @pytest.mark.parametrize("time", ["0", "soon", "unix:/x"])

@@ -175,7 +175,10 @@ def test_the_report_says_what_was_held(tmp_path: Path, capsys: pytest.CaptureFix
             "0.2",
         ]
         assert main(arguments) == ExitCode.OK
-    assert "0 missed, held the sampling for 0.0 s (0.0 %); the time" in capsys.readouterr().out
+    assert (
+        "0 missed, held the sampling for 0.0 s (0.0 %); the requested time"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

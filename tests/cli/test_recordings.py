@@ -57,7 +57,7 @@ def test_info_tells_what_is_in_it(path: Path, capsys: pytest.CaptureFixture[str]
         "8  clock",
         "4  collection",
         "heap: Used, Kind",
-        "with its index",
+        "index present",
         "1 events were missed",
     ):
         assert part in told
@@ -156,13 +156,13 @@ def test_repair_saves_the_rest_and_says_what_was_lost(
     assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.OK
     told = capsys.readouterr().out
     assert "10 events recovered" in told
-    assert "event 8: its picture" in told
+    assert "event 8: its values" in told
     assert "lost: events 6 to 7, 0.300 s without values" in told
     assert main(["info", str(new)]) == ExitCode.OK
     assert "lost since: 6 to 7" in capsys.readouterr().out
     assert main(["repair", str(damaged), "-o", str(damaged), "--force"]) == ExitCode.USAGE
     before = new.read_bytes()
-    assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.USAGE, "it is there already"
+    assert main(["repair", str(damaged), "-o", str(new)]) == ExitCode.USAGE, "it exists already"
     assert new.read_bytes() == before
 
 
@@ -218,7 +218,7 @@ def test_a_sidecar_that_is_damaged_or_another_s_is_told_and_the_rest_too(
     write_sidecar(sidecar_path(path), Sidecar(recording=b"x" * 16, bookmarks=(Bookmark(number=2),)))
     assert main(["info", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out
-    assert "made for another recording, 7878" in told
+    assert "belongs to another recording, 7878" in told
     assert "12 over 1.1 s" in told
     sidecar_path(path).write_text("{")
     assert main(["info", "--json", str(path)]) == ExitCode.OK
@@ -363,7 +363,7 @@ def test_what_cannot_be_packed_is_told_why(
     other.write_text("no recording")
     assert main(["pack", str(path)]) == ExitCode.OK
     for arguments, code, words in (
-        (["pack", str(path)], ExitCode.USAGE, "is there already"),
+        (["pack", str(path)], ExitCode.USAGE, "exists already"),
         (["pack", str(path) + ".zst"], ExitCode.USAGE, "already packed"),
         (["pack", "--undo", str(path)], ExitCode.USAGE, "is not packed"),
         (["pack", str(other)], ExitCode.RECORDING, "not a GCspy recording"),

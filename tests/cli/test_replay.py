@@ -273,5 +273,5 @@ def test_a_loop_is_a_range_or_all() -> None:
     assert loop_of("3-9") == (3, 9)
     assert loop_of("all") is None
     for text in ("9-3", "0-3", "x", "3", "-3"):
-        with pytest.raises(click.BadParameter, match="no range"):
+        with pytest.raises(click.BadParameter, match="neither a range"):
             loop_of(text)

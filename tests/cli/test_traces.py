@@ -65,7 +65,7 @@ def test_a_trace_is_converted_to_a_recording_that_all_commands_read(
         facts["collections"],
     )
     assert main(["verify", str(made)]) == ExitCode.OK
-    assert main(["convert", str(folder), "-o", str(made)]) == ExitCode.USAGE, "it is there already"
+    assert main(["convert", str(folder), "-o", str(made)]) == ExitCode.USAGE, "it exists already"
 
 
 def test_a_trace_that_was_cut_is_converted_as_far_as_it_goes(

@@ -68,7 +68,7 @@ def test_every_shipped_lesson_can_be_read_and_is_found_by_its_name() -> None:
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    for content, words in ((b"\xff\xfe", "UTF-8"), (b"+" * ((1 << 20) + 1), "no lesson")):
+    for content, words in ((b"\xff\xfe", "UTF-8"), (b"+" * ((1 << 20) + 1), "not a lesson")):
         path = tmp_path / "a.md"
         path.write_bytes(content)
         with pytest.raises(CommandError, match=words):

@@ -112,7 +112,7 @@ def test_a_condition_is_yes_or_no() -> None:
 @pytest.mark.parametrize(
     ("formula", "what"),
     [
-        ("sum(Used)", "for each tile"),
+        ("sum(Used)", "one number per tile"),
         ("Used /", "character"),
         ("Used / Sise", "Sise"),
         ("Used * occurrence", "use it in a trigger"),

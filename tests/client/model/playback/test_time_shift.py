@@ -342,7 +342,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told(tmp_path: Path) -> None
         steady(shift, 20)
         path = tmp_path / "a.gcspy"
         path.write_bytes(b"precious")
-        with pytest.raises(RecordingError, match="there already"):
+        with pytest.raises(RecordingError, match="exists already"):
             shift.save(path)
         assert path.read_bytes() == b"precious"
         assert shift.save(path, 3, 9, replace=True) == 7
