@@ -349,9 +349,10 @@ class Client:
     # ------------------------------------------------------------------ greeting
 
     async def _greet(self, admit: Callable[[Client, Hello], Error | None]) -> None:
-        awaited = "greet"
+        awaited = "begin with TLS"
         with trio.move_on_after(self._options.handshake_secs) as deadline:
             await self.transport.start()
+            awaited = "greet"
             await self._send_preamble()
             hello = await self._read_hello()
             self.takes_zstd = "zstd" in hello.codecs
@@ -364,8 +365,15 @@ class Client:
                 self.end(f"refused: {refusal.message}", last_words=refusal)
         if deadline.cancelled_caught:
             what = f"did not {awaited} within {self._options.handshake_secs:g} s"
-            late = Error(code=ErrorCode.TOKEN, message=f"this client {what}", fatal=True)
-            self.end(what, last_words=None if awaited == "greet" else late)
+            code = ErrorCode.PROTOCOL if awaited == "greet" else ErrorCode.TOKEN
+            late = Error(
+                code=code,
+                message=f"this client {what}",
+                remedy="connect again; if it happens again, look whether the network is slow",
+                fatal=True,
+            )
+            # Before TLS stands nothing can be told.
+            self.end(what, last_words=None if awaited == "begin with TLS" else late)
 
     async def _send_preamble(self) -> None:
         try:

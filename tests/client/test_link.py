@@ -32,6 +32,7 @@ from tests.server.test_secrets import (
     asking,
     eavesdropper,
     echoing,
+    knowing_another,
     of_version_1,
     replaying,
     welcoming,
@@ -244,6 +245,8 @@ def test_a_killed_server_is_found_again_when_it_is_back(
     with _served(where):
         wait(lambda: phase(window) is LinkPhase.LIVE and seen(window) > 0)
         window.settle()
+        assert "Another session answers" in window.session_part.banner.text.text()
+        window.session_part._announcer._end()  # what its timer does after eight seconds
         assert not window.session_part.banner.isVisible()
 
 
@@ -363,6 +366,101 @@ def test_a_window_proves_anew_each_time_and_goes_on_where_it_was(
         assert window.link.version == 2
     finally:
         relay.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (welcoming, "cannot prove that it knows the token"),
+        (replaying, "cannot prove that it knows the token"),
+        (knowing_another, "cannot prove that it knows the token"),
+        (of_version_1, "version 1 would send the token in the clear"),
+        (asking, "has not proved that it knows the token: it says: no token"),
+    ],
+)
+def test_a_window_that_comes_back_to_a_stranger_says_so_and_tells_it_nothing(
+    answer: Answer, said: str, program: Program, make_window: MakeWindow, wait: Wait
+) -> None:
+    ours = program.server.serve("127.0.0.1:0", token=SECRET).addresses[0]
+    relay = Relay(None, ours)
+    try:
+        with eavesdropper(answer) as ear:
+            window = make_window(relay.address, token=SECRET)
+            wait(lambda: phase(window) is LinkPhase.LIVE)
+            program.let_happen()
+            wait(lambda: seen(window) == 1)
+            relay.lead_to(f"127.0.0.1:{ear.port}")
+            relay.cut()
+            wait(lambda: phase(window) is LinkPhase.FAILED)
+            window.settle()
+            text = window.session_part.banner.text.text()
+            assert said.lower() in text.lower()
+            assert SECRET not in text
+            assert window.spaces.panels, "what was received last stays"
+            assert window.link.status.retry_secs is None
+            relay.cut()  # or who listens would wait for more
+        ear.learned_nothing()
+        relay.lead_to(ours)
+        window.link.reconnect()
+        wait(lambda: phase(window) is LinkPhase.LIVE)
+    finally:
+        relay.close()
+
+
+@pytest.mark.parametrize("way", ["plain", "tls"])
+def test_a_window_whose_server_is_started_anew_with_another_token_says_so(
+    way: str, program: Program, make_window: MakeWindow, wait: Wait
+) -> None:
+    first, second = Program(), program
+    scheme = "tls:" if way == "tls" else ""
+    where = first.server.serve(f"{scheme}127.0.0.1:0", token=SECRET).addresses[0]
+    place, _, pin = where.partition("#")
+    relay = Relay(None, place.removeprefix("tls:"))
+    try:
+        window = make_window(f"{scheme}{relay.address}{pin and '#' + pin}", token=SECRET)
+        wait(lambda: phase(window) is LinkPhase.LIVE)
+        first.let_happen()
+        wait(lambda: seen(window) == 1)
+        where = second.server.serve(f"{scheme}127.0.0.1:0", token="another one").addresses[0]
+        relay.lead_to(where.partition("#")[0].removeprefix("tls:"))
+        relay.cut()
+        wait(lambda: phase(window) is LinkPhase.FAILED)
+        window.settle()
+        said = window.session_part.banner.text.text()
+        wanted = "not the pinned one" if way == "tls" else "the token"
+        assert wanted in said
+        assert SECRET not in said
+    finally:
+        relay.close()
+        first.server.close()
+        first.stop()
+
+
+def test_a_window_says_when_another_session_answers_at_its_socket(
+    socket_directory: Path, program: Program, make_window: MakeWindow, wait: Wait
+) -> None:
+    first = Program()
+    relay = Relay(
+        socket_directory / "r", first.server.serve(f"unix:{socket_directory}/a").addresses[0]
+    )
+    try:
+        window = make_window(relay.address)
+        wait(lambda: phase(window) is LinkPhase.LIVE)
+        first.let_happen()
+        wait(lambda: seen(window) == 1)
+        relay.cut()
+        wait(lambda: phase(window) is LinkPhase.LOST)
+        wait(lambda: phase(window) is LinkPhase.LIVE)
+        window.settle()
+        assert "Another session" not in window.session_part.banner.text.text()
+        relay.lead_to(program.server.serve(f"unix:{socket_directory}/b").addresses[0])
+        relay.cut()
+        wait(lambda: "Another session answers" in window.session_part.banner.text.text())
+        assert "It was: Test program, pid 1." in window.session_part.banner.text.text()
+    finally:
+        relay.close()
+        first.server.close()
+        first.stop()
 
 
 def test_a_window_refuses_plain_tcp_to_another_machine(make_window: MakeWindow, wait: Wait) -> None:

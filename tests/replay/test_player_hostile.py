@@ -82,7 +82,9 @@ def test_a_peer_that_never_greets(play: Play, watch: Watch, ended: EndLog) -> No
     playing = play(beginning=STILL, options=SessionOptions(handshake_secs=0.5))
     witness = watch(playing)
     with raw(playing.addresses[0]) as sock:
-        read_to_end(sock, Connection(Role.CLIENT))
+        (told,) = read_to_end(sock, Connection(Role.CLIENT))
+    assert isinstance(told, m.Error)
+    assert told.message == "this client did not greet within 0.5 s"
     notices_nothing(witness)
     assert "did not greet" in ended.abnormal()[0]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gcspy_protocol.messages import Error, Follow, Pause, Resume, Step, TakeControl
+from gcspy_protocol.messages import Error, Follow, Pause, Resume, Step, TakeControl, Welcome
 from gcspy_protocol.model import ControlState
 
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
@@ -45,6 +45,7 @@ class SessionPart(Part):
     def __init__(self, desk: Desk, opener: SessionOpener, announcer: Announcer) -> None:
         super().__init__(desk)
         self._opener, self._announcer = opener, announcer
+        self._seen: tuple[str, Welcome] | None = None
         self.event_bar = EventBar(desk.session)
         self.banner = Banner()
         self.page = StatePage()
@@ -64,6 +65,7 @@ class SessionPart(Part):
     def refresh(self) -> None:
         """Update all texts."""
         status, session = self._desk.link.status, self._desk.session
+        self._notice_another(status)
         has_tiles = self._desk.updater.has_tiles
         text, kind = banner_words(status, session) if has_tiles else ("", "")
         said = self._announcer.text
@@ -75,6 +77,19 @@ class SessionPart(Part):
     def _status_changed(self, status: LinkStatus) -> None:
         if status.phase is LinkPhase.IDLE:
             self._announcer.forget()
+
+    def _notice_another(self, status: LinkStatus) -> None:
+        """Say so when an address leads to another session than before."""
+        welcome = self._desk.session.live.welcome
+        if status.phase is not LinkPhase.LIVE or welcome is None:
+            return
+        before, self._seen = self._seen, (status.address, welcome)
+        if before is None or before[0] != status.address or before[1].session == welcome.session:
+            return
+        self._announcer.say(
+            f"Another session answers at {status.address} now: {welcome.server}. "
+            f"It was: {before[1].server}."
+        )
 
     def _refused(self, error: Error) -> None:
         remedy = f": {error.remedy}" if error.remedy else ""
