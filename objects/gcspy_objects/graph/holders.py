@@ -23,7 +23,7 @@ COMES_TOGETHER: Final = 0.8
 """The share of a group that one object must dominate for the group's holder to be looked for below it."""
 
 _MOST_NAMED: Final = 4
-"""So many of several independent holders are listed."""
+"""At most this number of independent holders is listed."""
 
 
 @dataclass(frozen=True)
