@@ -15,6 +15,7 @@ __all__ = [
     "ARENA_OBJECT",
     "POOL_HEADER",
     "GcLayout",
+    "GraphLayout",
     "Layout",
     "ObjectLayout",
     "ObmallocHome",
@@ -146,6 +147,66 @@ class ObjectLayout:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GraphLayout:
+    """Where roots are, and what their names are read from.
+
+    Attributes:
+        modules: In PyInterpreterState: pointer to the dictionary of modules.
+        builtins: In PyInterpreterState: pointer to the dictionary of builtins.
+        sys_names: In PyInterpreterState: pointer to the dictionary of ``sys``.
+        threads: In PyInterpreterState: pointer to the newest thread's state.
+        interpreter_bytes: Size of PyInterpreterState.
+        thread_next: In PyThreadState: pointer to the next older one.
+        thread_native: In PyThreadState: the system's number of the thread; 0: only ``thread_ident``.
+        thread_ident: In PyThreadState: the number that ``threading`` knows.
+        thread_frame: In PyThreadState: pointer to its frame, or to what has that.
+        thread_frame_in: In what that leads to: pointer to the frame; -1: it is the frame.
+        thread_bytes: Size of PyThreadState.
+        frame_code: In a frame: pointer to its code; in 3.9 and 3.10 a frame is an object.
+        frame_previous: In a frame: pointer to its caller's.
+        frame_globals: In a frame: pointer to its module's names.
+        frame_names: In a frame: pointer to a dictionary of its names, if it has one.
+        frame_top: In a frame: number of words in use, 32 bits; negative while it runs. In 3.10 of the stack alone; in 3.9 a pointer behind
+            it, none while it runs.
+        frame_owner: In a frame: who has it, a byte.
+        frame_variables: In a frame: its variables.
+        frame_stack: In 3.9 and 3.10, in a frame: pointer behind its variables.
+        generator_frame: In a generator: its frame; pointer to it in 3.9 and 3.10.
+        generator_state: In a generator: how far it is, a signed byte.
+        code_name: In code: pointer to its name.
+        code_variables: In code: number of variables, 32 bits; in 3.9 and 3.10 of those that are no cells.
+        code_variable_names: In code: pointers to tuples of their names.
+        static_type_bytes: Size of a type that is no class of a program.
+    """
+
+    modules: int
+    builtins: int
+    sys_names: int
+    threads: int
+    interpreter_bytes: int
+    thread_next: int = 8
+    thread_native: int = 0
+    thread_ident: int = 152
+    thread_frame: int = 56
+    thread_frame_in: int = -1
+    thread_bytes: int = 304
+    frame_code: int = 0
+    frame_previous: int = 8
+    frame_globals: int = 24
+    frame_names: int = 40
+    frame_top: int = 64
+    frame_owner: int = 70
+    frame_variables: int = 72
+    frame_stack: int = 0
+    generator_frame: int = 72
+    generator_state: int = 67
+    code_name: int = 120
+    code_variables: int = 72
+    code_variable_names: tuple[int, ...] = (96,)
+    static_type_bytes: int = 408
+
+
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """Where one minor version of CPython keeps what we read.
 
@@ -166,6 +227,7 @@ class Layout:
         debug_gc_at: In that table: where the collector's state is in PyInterpreterState.
         debug_gc_size_at: In that table: the size of that state, followed by the offset of ``collecting`` in it.
         debug_support_at: In that table: where a script to run is left; 0 in versions that run none.
+        graph: Where roots are; None: who holds what is not known of this version.
     """
 
     version: tuple[int, int]
@@ -184,3 +246,4 @@ class Layout:
     debug_gc_at: int = 80
     debug_gc_size_at: int = 568
     debug_support_at: int = 0
+    graph: GraphLayout | None = None

@@ -3,7 +3,7 @@
 Source: measured on 3.10.13; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """
 
-from gcspy_drivers.cpython.layouts.layout import Layout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import GraphLayout, Layout, ObmallocHome
 
 LAYOUT = Layout(
     version=(3, 10),
@@ -13,4 +13,27 @@ LAYOUT = Layout(
     interpreter_gc=616,
     interpreter_bytes=4096,
     obmalloc_home=ObmallocHome.STATIC,
+    graph=GraphLayout(
+        modules=856,
+        builtins=880,
+        sys_names=872,
+        threads=8,
+        interpreter_bytes=113528,
+        thread_ident=176,
+        thread_frame=24,
+        thread_bytes=280,
+        frame_code=32,
+        frame_previous=24,
+        frame_globals=48,
+        frame_names=56,
+        frame_top=80,
+        frame_owner=0,
+        frame_variables=352,
+        frame_stack=64,
+        generator_frame=16,
+        generator_state=0,
+        code_name=112,
+        code_variables=28,
+        code_variable_names=(72, 88, 80),
+    ),
 )

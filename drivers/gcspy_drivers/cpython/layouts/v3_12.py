@@ -3,7 +3,7 @@
 Source: measured on 3.12.1 and Ubuntu's 3.12.3; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import Layout, ObjectLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import GraphLayout, Layout, ObjectLayout, ObmallocHome
 
 LAYOUT = Layout(
     version=(3, 12),
@@ -22,4 +22,16 @@ LAYOUT = Layout(
     ),
     obmalloc_home=ObmallocHome.EMBEDDED,
     interpreter_obmalloc=3960,
+    graph=GraphLayout(
+        modules=944,
+        builtins=360,
+        sys_names=352,
+        threads=72,
+        interpreter_bytes=383552,
+        thread_native=144,
+        thread_ident=136,
+        thread_frame_in=0,
+        thread_bytes=288,
+        static_type_bytes=416,
+    ),
 )

@@ -6,7 +6,7 @@ pymalloc.
 Source: measured on 3.13.0, 3.13.5, 3.13.7 and 3.13.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import Layout, ObjectLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import GraphLayout, Layout, ObjectLayout, ObmallocHome
 
 LAYOUT = Layout(
     version=(3, 13),
@@ -26,4 +26,14 @@ LAYOUT = Layout(
     obmalloc_home=ObmallocHome.POINTER,
     interpreter_obmalloc=10800,
     debug_offsets=True,
+    graph=GraphLayout(
+        modules=7656,
+        builtins=7648,
+        sys_names=7640,
+        threads=7344,
+        interpreter_bytes=194968,
+        thread_native=160,
+        thread_frame=72,
+        static_type_bytes=416,
+    ),
 )

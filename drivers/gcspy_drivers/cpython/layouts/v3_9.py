@@ -3,7 +3,13 @@
 Source: measured on 3.9.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """
 
-from gcspy_drivers.cpython.layouts.layout import Layout, ObjectLayout, ObmallocHome, PoolGeometry
+from gcspy_drivers.cpython.layouts.layout import (
+    GraphLayout,
+    Layout,
+    ObjectLayout,
+    ObmallocHome,
+    PoolGeometry,
+)
 
 LAYOUT = Layout(
     version=(3, 9),
@@ -15,4 +21,27 @@ LAYOUT = Layout(
     objects=ObjectLayout(cached_keys_at=864),
     obmalloc_home=ObmallocHome.STATIC,
     geometry=PoolGeometry(arena_bytes=1 << 18, pool_bytes=1 << 12),
+    graph=GraphLayout(
+        modules=856,
+        builtins=880,
+        sys_names=872,
+        threads=8,
+        interpreter_bytes=5656,
+        thread_ident=176,
+        thread_frame=24,
+        thread_bytes=264,
+        frame_code=32,
+        frame_previous=24,
+        frame_globals=48,
+        frame_names=56,
+        frame_top=72,
+        frame_owner=0,
+        frame_variables=360,
+        frame_stack=64,
+        generator_frame=16,
+        generator_state=0,
+        code_name=112,
+        code_variables=28,
+        code_variable_names=(72, 88, 80),
+    ),
 )

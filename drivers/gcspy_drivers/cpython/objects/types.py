@@ -145,6 +145,12 @@ class TypeTable:
         found: U64 = self._records["flags"]
         return found
 
+    @property
+    def base(self) -> U64:
+        """(types,) address of what each is derived from; 0: nothing; not a copy."""
+        found: U64 = self._records["base"]
+        return found
+
     def begin(self) -> None:
         """Look at all remembered types again, before a gathering; those that changed are forgotten, and refused words too.
 

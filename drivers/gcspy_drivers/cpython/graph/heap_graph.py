@@ -1,0 +1,289 @@
+"""`HeapGraph`: all objects that roots lead to, who refers to whom, and how large they are; built from a copy of a process's memory.
+
+Knows copies, types and roots; what is asked of a graph is in `gcspy_objects.graph`, names are in `names`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from gcspy_objects.graph.references import ReferenceGraph
+from gcspy_protocol.errors import TargetError
+from numpy.typing import NDArray
+
+from gcspy_drivers.cpython.collector.interpreters import Interpreter
+from gcspy_drivers.cpython.graph.forms import forms_of
+from gcspy_drivers.cpython.graph.loops import Place, State
+from gcspy_drivers.cpython.graph.machine_code import Loops
+from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
+from gcspy_drivers.cpython.graph.roots import (
+    Root,
+    RootKind,
+    library_words,
+    named_roots,
+    state_words,
+)
+from gcspy_drivers.cpython.layouts import Layout
+from gcspy_drivers.cpython.objects.types import TypeTable
+from gcspy_drivers.remote.memory import Memory
+
+__all__ = ["HeapGraph", "build_graph"]
+
+_AT_ONCE: Final = 200_000
+_TYPE_SUBCLASS: Final = np.uint64(1 << 31)
+_WEAK_AT: Final = 208
+_MOST_CANDIDATES: Final = 1 << 20
+_ROUNDS: Final = 4
+_LEAST_BYTES: Final = 16
+
+
+@dataclass(frozen=True, eq=False)
+class HeapGraph:
+    """Objects and references.
+
+    Attributes:
+        copy: The memory that it was built from.
+        types: Types, by row.
+        layout: Offsets of the version.
+        graph: Who refers to whom.
+        address: (n,) of each object.
+        kind: (n,) row of its type.
+        parent: (n,) who met it first, on a shortest way from a root; -1: a root.
+        own: (n,) bytes of it, with what it keeps outside of itself, as allocated.
+        roots: By object: where references to it begin.
+        complete: Whether there was room for everything.
+    """
+
+    copy: MemoryCopy
+    types: TypeTable
+    layout: Layout
+    graph: ReferenceGraph
+    address: NDArray[np.int64]
+    kind: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    own: NDArray[np.int64]
+    roots: dict[int, Root]
+    complete: bool
+
+    @property
+    def objects(self) -> int:
+        """How many there are."""
+        return len(self.address)
+
+    def number_of(self, address: int) -> int | None:
+        """Return the number of the object at an address; None if none was found there."""
+        found = np.flatnonzero(self.address == address)
+        return int(found[0]) if len(found) else None
+
+    def of_type(self, name: str) -> NDArray[np.int32]:
+        """Return the objects of types of this name, with a module's or without."""
+        bare = name.rpartition(".")[2]
+        rows = [
+            row
+            for row, each in enumerate(self.types.names)
+            if each in (name, bare) or each.rpartition(".")[2] == name
+        ]
+        return np.flatnonzero(np.isin(self.kind, rows)).astype(np.int32)
+
+
+@dataclass(eq=False)
+class _Walk:
+    """A graph under construction."""
+
+    copy: MemoryCopy
+    loops: Loops
+    walked: tuple[NDArray[np.int64] | NDArray[np.int32], ...]
+    forms: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    own: NDArray[np.int64]
+    state: NDArray[np.int64]
+    roots: dict[int, Root] = field(default_factory=dict)
+    root_rows: list[int] = field(default_factory=list)
+
+    def add(self, addresses: NDArray[np.int64], roots: Iterable[Root]) -> None:
+        """Enter objects as roots, those that are new; each gets the name that comes with it."""
+        names = iter(roots)
+        before = int(self.state[State.OBJECTS])
+        if not self.loops.enter_all(addresses, self.walked):
+            return
+        new = range(before, int(self.state[State.OBJECTS]))
+        self.root_rows.extend(new)
+        found: NDArray[np.int64] = np.asarray(self.walked[4])
+        by_address = {root.address: root for root in names}
+        for row in new:
+            root = by_address.get(int(found[row])) or by_address[0]
+            self.roots[row] = root
+
+    def go(self, progress: Callable[[int], None]) -> None:
+        """Look into all that was met."""
+        while self.loops.walk(self.walked, self.forms, self.starts, self.own, _AT_ONCE):
+            if self.state[State.FULL]:
+                return
+            progress(int(self.state[State.NEXT]))
+        progress(int(self.state[State.NEXT]))
+
+
+def build_graph(
+    memory: Memory,
+    copy: MemoryCopy,
+    types: TypeTable,
+    layout: Layout,
+    interpreters: tuple[Interpreter, ...],
+    list_heads: tuple[int, ...],
+    loops: Loops,
+    progress: Callable[[int], None] = lambda _: None,
+) -> HeapGraph:
+    """Build the graph.
+
+    Args:
+        memory: The target's memory, for names of types.
+        copy: Its writable memory.
+        types: Its types; those that are not known yet are learnt.
+        layout: Offsets of its version, with a graph's.
+        interpreters: Its interpreters.
+        list_heads: Addresses of the heads of the collector's lists.
+        loops: The loops, compiled or not.
+        progress: Called with the number of objects looked into, now and then.
+
+    Raises:
+        TargetGone: The target has ended.
+        TargetError: It has no types that can be read.
+    """
+    _learn_types(copy, types, loops)
+    columns = types.columns()
+    if columns is None:
+        raise TargetError(
+            f"process {memory.process.pid} has {len(types)} types, too many to tell objects by them"
+        )
+    forms = forms_of(types, layout, _type_words(memory, types, layout))
+    # An object has sixteen bytes or more, a reference eight: so much room is enough, and is only taken as it is used.
+    most = len(copy.words) // 2 + 1
+    address = np.empty(most, dtype=np.int64)
+    kind, parent = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
+    targets = np.empty(2 * len(copy.words) + 1024, dtype=np.int32)
+    starts = np.zeros(most + 1, dtype=np.int64)
+    own = np.empty(most, dtype=np.int64)
+    state = np.zeros(len(State), dtype=np.int64)
+    seen = np.zeros(len(copy.words) // 2 + 2, dtype=np.int32)
+    numbers = _numbers(layout, columns.multiplier, columns.shift, columns.mask)
+    walked = (
+        copy.words,
+        copy.runs,
+        copy.granules,
+        seen,
+        address,
+        kind,
+        parent,
+        targets,
+        state,
+        columns.slots,
+        columns.address,
+        numbers,
+    )
+    walk = _Walk(copy, loops, walked, forms, starts, own, state)
+    named = named_roots(copy, layout, interpreters)
+    # Of several that lead to one object the first is the most telling.
+    first: dict[int, Root] = {}
+    for root in sorted(named, key=lambda each: each.kind):
+        first.setdefault(root.address, root)
+    walk.add(np.array(list(first), dtype=np.int64), first.values())
+    walk.go(progress)
+    for words in (state_words(copy, layout, interpreters), library_words(copy)):
+        for name, root_kind, some in words:
+            walk.add(some, [Root(0, root_kind, name)])
+        walk.go(progress)
+    tracked = np.empty(most, dtype=np.int64)
+    count = loops.on_lists(
+        np.array(list_heads, dtype=np.int64), copy.words, copy.runs, copy.granules, tracked
+    )
+    walk.add(tracked[:count], [Root(0, RootKind.UNSEEN, "nothing that was seen")])
+    walk.go(progress)
+    return _finished(walk, types, layout)
+
+
+def _finished(walk: _Walk, types: TypeTable, layout: Layout) -> HeapGraph:
+    _, _, _, _, address, kind, parent, targets, *_ = walk.walked
+    looked, found = int(walk.state[State.NEXT]), int(walk.state[State.TARGETS])
+    full = bool(walk.state[State.FULL])
+    references = targets[:found].astype(np.int32, copy=True)
+    starts = walk.starts[: looked + 1].copy()
+    if full:
+        # What was met and not looked into is not known enough to be shown.
+        references = references[: int(starts[-1])]
+        starts = starts.copy()
+        references = np.where(references < looked, references, 0).astype(np.int32)
+    roots = np.array([row for row in walk.root_rows if row < looked], dtype=np.int32)
+    return HeapGraph(
+        walk.copy,
+        types,
+        layout,
+        ReferenceGraph(starts, references, roots),
+        address[:looked].astype(np.int64, copy=True),
+        kind[:looked].astype(np.int32, copy=True),
+        parent[:looked].astype(np.int32, copy=True),
+        walk.own[:looked].copy(),
+        {row: root for row, root in walk.roots.items() if row < looked},
+        not full,
+    )
+
+
+def _learn_types(copy: MemoryCopy, types: TypeTable, loops: Loops) -> None:
+    """Find all types in the copy: whatever has a type of types where an object has its type."""
+    types.begin()
+    known = -1
+    for _ in range(_ROUNDS):
+        metatypes = types.address[(types.flags & _TYPE_SUBCLASS) != 0].astype(np.int64)
+        if len(metatypes) == known:
+            return
+        known = len(metatypes)
+        places = np.empty(_MOST_CANDIDATES, dtype=np.int64)
+        count = loops.find_words(copy.words, np.sort(metatypes), places)
+        places = places[: min(count, _MOST_CANDIDATES)] - 1
+        row = np.searchsorted(copy.runs[:, 2], places, side="right") - 1
+        inside = places >= copy.runs[row, 2]
+        address = copy.runs[row, 0] + 8 * (places - copy.runs[row, 2])
+        types.learn(address[inside].astype(np.uint64))
+
+
+def _type_words(memory: Memory, types: TypeTable, layout: Layout) -> NDArray[np.int64]:
+    """Read of each type where weak references are kept, and the names that its instances share."""
+    found = np.zeros((len(types), 2), dtype=np.int64)
+    for column, offset in enumerate((_WEAK_AT, layout.objects.cached_keys_at)):
+        data, ok = memory.read_many(types.address + np.uint64(offset), 8)
+        found[:, column] = np.where(ok, data.view(np.int64)[:, 0], 0)
+    return found
+
+
+def _numbers(layout: Layout, multiplier: int, shift: int, mask: int) -> NDArray[np.int64]:
+    places = layout.graph
+    if places is None:
+        raise TargetError("the layout of this version of Python says nothing of roots")
+    objects = layout.objects
+    numbers = np.zeros(len(Place), dtype=np.int64)
+    bits = objects.refcount_flags
+    for place, number in {
+        Place.MULTIPLIER: multiplier,
+        Place.SHIFT: shift,
+        Place.MASK: mask,
+        Place.VERSION: layout.version[1],
+        Place.MOST_REFERENCES: objects.most_references,
+        Place.REFERENCE_BITS: bits - (1 << 64) if bits >= 1 << 63 else bits,
+        Place.FRAME_IN_GENERATOR: places.generator_frame,
+        Place.GENERATOR_STATE: places.generator_state,
+        Place.CODE_LOCALS: places.code_variables,
+        Place.FRAME_CODE: places.frame_code,
+        Place.FRAME_LOCALS: places.frame_variables,
+        Place.FRAME_TOP: places.frame_top,
+        Place.FRAME_OWNER: places.frame_owner,
+        Place.ASCII_AT: objects.ascii_at,
+        Place.TEXT_AT: objects.text_at,
+        Place.DIGITS_SHIFT: objects.digits_shift,
+        Place.BASIC_TYPE_BYTES: places.static_type_bytes,
+        Place.COMPACT_KEYS: objects.compact_keys,
+        Place.STACK_AT: places.frame_stack,
+    }.items():
+        numbers[place] = number
+    return numbers

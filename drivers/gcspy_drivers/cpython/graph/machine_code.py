@@ -1,0 +1,65 @@
+"""The loops as machine code: what `gcspy_compiled.machine_code` needs to know about them.
+
+Knows names and types of the loops, and nothing of what they are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from gcspy_compiled.machine_code import Compiled
+from gcspy_drivers.cpython.graph import loops
+
+__all__ = ["Loops", "load"]
+
+_I64, _I32, _I64_2 = "int64[::1]", "int32[::1]", "int64[:,::1]"
+_COPY = f"{_I64}, {_I64_2}, {_I32}"
+_WALKED = (
+    f"Tuple(({_COPY}, {_I32}, {_I64}, {_I32}, {_I32}, {_I32}, {_I64}, {_I32}, {_I64}, {_I64}))"
+)
+
+_HELPERS: Final = {
+    "locate": f"int64(int64, {_I64_2}, {_I32})",
+    "place": f"int64(int64, int64, {_I64_2}, {_I32})",
+    "granules_end": f"int64({_I32})",
+    "rounded": "int64(int64)",
+    "enter": f"int64(int64, int64, {_WALKED})",
+    "follow": f"void(int64, int64, int64, int64, {_WALKED})",
+    "key_table": f"boolean(int64, {_COPY}, {_I64}, {_I64})",
+    "values_before": "int64(int64, int64)",
+    "dictionary": f"int64(int64, int64, {_WALKED})",
+    "frame": f"int64(int64, int64, {_WALKED})",
+    "attributes": f"int64(int64, int64, int64, int64, int64, {_WALKED})",
+    "deque": f"int64(int64, int64, {_WALKED})",
+    "array_bytes": f"int64(int64, {_COPY})",
+    "text_bytes": f"int64(int64, {_I64}, {_I64})",
+    "look_into": f"void(int64, {_WALKED}, {_I64_2}, {_I64})",
+    "measure": f"void(int64, int64, {_WALKED}, {_I64})",
+    "frames": f"int64(int64, int64, int64, int64, {_WALKED})",
+    "outside": f"void(int64, {_WALKED}, {_I64_2}, {_I64})",
+}
+_LOOPS: Final = {
+    "find_words": f"int64({_I64}, {_I64}, {_I64})",
+    "enter_all": f"int64({_I64}, {_WALKED})",
+    "walk": f"int64({_WALKED}, {_I64_2}, {_I64}, {_I64}, int64)",
+    "on_lists": f"int64({_I64}, {_COPY}, {_I64})",
+}
+
+
+class Loops(NamedTuple):
+    """The functions of `loops`, compiled or not; see there."""
+
+    find_words: Callable[..., int]
+    enter_all: Callable[..., int]
+    walk: Callable[..., int]
+    on_lists: Callable[..., int]
+
+
+_compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS)
+
+
+def load() -> Loops:
+    """Return the loops: compiled, which takes seconds the first time, or as they are written where there is no numba."""
+    found = _compiled.load()
+    return found or Loops(loops.find_words, loops.enter_all, loops.walk, loops.on_lists)

@@ -1,0 +1,188 @@
+"""`MemoryCopy`: what of a process's writable memory is resident, copied as nearly at one moment as a copy can be.
+
+Objects that can be changed are in writable memory, and only there; pages that were never touched have none.
+
+Knows mappings and pages, and nothing of what is in them. Source: proc(5), /proc/PID/pagemap; the kernel's
+Documentation/admin-guide/mm/pagemap.rst.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from gcspy_protocol.errors import TargetError
+from numpy.typing import NDArray
+
+from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.maps import READ, WRITE, Maps
+from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["GRANULE_SHIFT", "CopyPlan", "MemoryCopy", "copy_memory", "plan_copy"]
+
+GRANULE_SHIFT: Final = 21
+"""Addresses are looked up by granules of 2 MiB."""
+
+_USER_SPACE: Final = 1 << 47
+_PRESENT_OR_SWAPPED: Final = np.uint64(3 << 62)
+_PAGE_ENTRY_BYTES: Final = 8
+_PAGES_AT_ONCE: Final = 1 << 20
+_NO_MEMORY_OF_A_PROGRAM: Final = ("[vvar", "[vdso", "[vsyscall", "/dev/", "/memfd:", "/SYSV")
+
+
+@dataclass(frozen=True, eq=False)
+class CopyPlan:
+    """What is to be copied.
+
+    Attributes:
+        start: (s,) first address of each run of pages, ascending.
+        end: (s,) address behind it.
+        maps: The mappings they are in.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    maps: Maps
+
+    @property
+    def total_bytes(self) -> int:
+        """How much that is."""
+        return int((self.end - self.start).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryCopy:
+    """Runs of pages, one behind the other.
+
+    Attributes:
+        words: (w,) all of them as signed words.
+        runs: (s, 3) first address, address behind, and where in `words` it begins, ascending.
+        granules: For each granule of 2 MiB, one more than the first run that has some of it; 0: none has.
+        missed_bytes: Bytes that could not be read any more; they are in no run.
+        maps: The mappings of that moment.
+    """
+
+    words: NDArray[np.int64]
+    runs: NDArray[np.int64]
+    granules: NDArray[np.int32]
+    missed_bytes: int
+    maps: Maps
+
+    def place(self, address: int, count: int = 1) -> int | None:
+        """Return where in `words` an address is, if so many words from there on were copied; else None."""
+        row = int(np.searchsorted(self.runs[:, 0], address, side="right")) - 1
+        if row < 0 or address % 8 or address + 8 * count > self.runs[row, 1]:
+            return None
+        return int(self.runs[row, 2] + (address - self.runs[row, 0]) // 8)
+
+    def word(self, address: int) -> int | None:
+        """Return the word at an address; None if it was not copied."""
+        at = self.place(address)
+        return None if at is None else int(self.words[at])
+
+    def bytes_at(self, address: int, size_bytes: int) -> bytes | None:
+        """Return so many bytes from an address on; None if not all of them were copied."""
+        first = address & ~7
+        count = (address + size_bytes - first + 7) // 8
+        at = self.place(first, count) if size_bytes >= 0 else None
+        if at is None:
+            return None
+        return self.words[at : at + count].tobytes()[address - first :][:size_bytes]
+
+
+def plan_copy(process: Process, maps: Maps) -> CopyPlan:
+    """Say which pages there are to copy.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+    """
+    wanted = READ | WRITE
+    start, end = [], []
+    try:
+        with open(f"/proc/{process.pid}/pagemap", "rb", buffering=0) as pagemap:
+            for row in np.flatnonzero((maps.permissions & wanted) == wanted).tolist():
+                path = maps.path[row]
+                if path.startswith(_NO_MEMORY_OF_A_PROGRAM) or maps.end[row] > _USER_SPACE:
+                    continue
+                first, pages = int(maps.start[row]), int(maps.end[row] - maps.start[row])
+                pages //= PAGE_BYTES
+                if maps.inode[
+                    row
+                ]:  # a library's data: what was never written is resident or not, and counts
+                    found = np.array([[0, pages]])
+                else:
+                    found = _resident_runs(pagemap.fileno(), first // PAGE_BYTES, pages)
+                start.append(first + found[:, 0] * PAGE_BYTES)
+                end.append(first + found[:, 1] * PAGE_BYTES)
+    except OSError as error:
+        process.refuse(error, "which of its pages are resident")
+    process.check()
+    if not start:
+        raise TargetError(f"process {process.pid} has no writable memory: it is ending")
+    return CopyPlan(
+        np.concatenate(start).astype(np.int64), np.concatenate(end).astype(np.int64), maps
+    )
+
+
+def copy_memory(
+    memory: Memory, plan: CopyPlan, room: NDArray[np.int64] | None = None
+) -> MemoryCopy:
+    """Copy what was planned.
+
+    Args:
+        memory: The target's memory.
+        plan: What to copy.
+        room: Words to copy to, enough for the plan; None: new ones.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+    """
+    words = np.empty(plan.total_bytes // 8, dtype=np.int64) if room is None else room
+    data = words.view(np.uint8)
+    runs: list[tuple[int, int, int]] = []
+    at = missed = 0
+    for first, last in zip(plan.start.tolist(), plan.end.tolist(), strict=True):
+        for begin in range(first, last, MAX_READ_BYTES):
+            size = min(last - begin, MAX_READ_BYTES)
+            # A mapping that went away takes its pages with it; what is left of the run is read page by page.
+            pieces = [(begin, size)]
+            if not memory.read_into(begin, data[at : at + size]):
+                pieces = [(begin + step, PAGE_BYTES) for step in range(0, size, PAGE_BYTES)]
+            for where, length in pieces:
+                if length < size and not memory.read_into(where, data[at : at + length]):
+                    missed += length
+                    continue
+                if runs and runs[-1][1] == where:
+                    runs[-1] = (runs[-1][0], where + length, runs[-1][2])
+                else:
+                    runs.append((where, where + length, at // 8))
+                at += length
+    table = np.array(runs, dtype=np.int64).reshape(-1, 3)
+    return MemoryCopy(words[: at // 8], table, _granules(table), missed, plan.maps)
+
+
+def _resident_runs(pagemap: int, first: int, pages: int) -> NDArray[np.int64]:
+    """Return runs of pages that have memory, (r, 2) first and behind the last, counted from `first`."""
+    present = np.zeros(pages, dtype=np.bool_)
+    for begin in range(0, pages, _PAGES_AT_ONCE):
+        count = min(_PAGES_AT_ONCE, pages - begin)
+        data = os.pread(pagemap, count * _PAGE_ENTRY_BYTES, (first + begin) * _PAGE_ENTRY_BYTES)
+        entries = np.frombuffer(data[: len(data) // 8 * 8], dtype="<u8")
+        present[begin : begin + len(entries)] = (entries & _PRESENT_OR_SWAPPED) != 0
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], present, [False])).astype(np.int8)))
+    return edges.reshape(-1, 2)
+
+
+def _granules(runs: NDArray[np.int64]) -> NDArray[np.int32]:
+    last = int(runs[-1, 1]) if len(runs) else 0
+    # Mapped lazily by the system: only the entries that are looked at take memory.
+    table = np.zeros((last >> GRANULE_SHIFT) + 2, dtype=np.int32)
+    for row in range(len(runs) - 1, -1, -1):
+        first, end = int(runs[row, 0]), int(runs[row, 1])
+        table[first >> GRANULE_SHIFT : ((end - 1) >> GRANULE_SHIFT) + 1] = row + 1
+    return table

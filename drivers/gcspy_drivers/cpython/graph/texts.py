@@ -1,0 +1,44 @@
+"""`read_text`: a ``str`` of the target, from a copy of its memory.
+
+Source: CPython 3.9 to 3.13 Include/cpython/unicodeobject.h.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
+from gcspy_drivers.cpython.layouts import ObjectLayout
+
+__all__ = ["MOST_CHARACTERS", "read_text"]
+
+MOST_CHARACTERS: Final = 200
+"""Longer texts are cut."""
+
+_ENCODINGS: Final = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
+
+
+def read_text(copy: MemoryCopy, layout: ObjectLayout, address: int) -> str | None:
+    """Read a text.
+
+    Args:
+        copy: The memory.
+        layout: What objects look like.
+        address: Of the ``str``.
+
+    Returns:
+        It, cut to `MOST_CHARACTERS`; None if it is none or was not copied.
+    """
+    length, flags = copy.word(address + 16), copy.word(address + 32)
+    if length is None or flags is None or length < 0:
+        return None
+    width, compact, is_ascii = (flags >> 2) & 7, (flags >> 5) & 1, (flags >> 6) & 1
+    encoding = _ENCODINGS.get(width)
+    if encoding is None:
+        return None
+    if compact:
+        begin = address + (layout.ascii_at if is_ascii else layout.text_at)
+    else:
+        begin = copy.word(address + layout.text_at) or 0
+    data = copy.bytes_at(begin, min(length, MOST_CHARACTERS) * width)
+    return None if data is None else data.decode(encoding, "replace")
