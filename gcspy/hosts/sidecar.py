@@ -164,8 +164,12 @@ def start_sidecar(
 
 
 def _answer(**fields: object) -> None:
-    sys.stdout.write(json.dumps(fields) + "\n")
-    sys.stdout.flush()
+    """Tell the parent; one that has ended needs no answer, and standard input ends as well."""
+    try:
+        os.write(sys.stdout.fileno(), (json.dumps(fields) + "\n").encode())
+    except BrokenPipeError:
+        # Nothing is left in a buffer, so that nothing is said when Python ends.
+        logging.getLogger("gcspy").debug("nobody waits for this sidecar any more")
 
 
 def _stop_at_eof(stop: threading.Event) -> None:

@@ -39,3 +39,21 @@ def test_a_program_that_lets_itself_be_watched_starts_no_module_of_its_directory
         env={**os.environ, "XDG_RUNTIME_DIR": "/nonexistent"},
     )
     assert done.stdout == "well\n", done.stderr
+
+
+def test_a_sidecar_whose_parent_has_ended_says_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            command_of_sidecar(),
+            input=b'{"does": "watches", "pid": 1}\n',
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert done.stderr == b""
+    assert done.returncode not in (0, -13)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import time
 from collections import Counter
@@ -68,6 +69,8 @@ _MOMENTS = {
 
 
 _LISTENS = ("server", "sidecar", "player")
+
+_HANDED_OVER = re.compile(r"/tmp/gcspy-[0-9a-f]{16}")
 
 NEW_SECS = 11.0
 """A socket that is so old is somebody's who listens, or nobody's."""
@@ -147,6 +150,7 @@ class Kills:
         latest_secs: The longest that a target stood still after a kill, beyond the control's lateness.
         lost_secs: The most that a recording lost.
         sockets: Sockets that kills left in the runtime folder.
+        folders: Folders that kills left in the targets' place for them.
         tests: Where its rounds are repeated.
     """
 
@@ -158,6 +162,7 @@ class Kills:
     latest_secs: float = 0.0
     lost_secs: float = 0.0
     sockets: int = 0
+    folders: set[str] = field(default_factory=set)
     tests = "tests/soak/test_kills.py"
     _typical: dict[tuple[str, str, str], float] = field(default_factory=dict)
     _baselines: dict[int, dict[str, list[str]]] = field(default_factory=dict)
@@ -211,6 +216,17 @@ class Kills:
         until(lambda: _has_ended(server))
         if stay or ground.runtime_files():
             raise Fault(f"left by the killed: {stay}; after all: {ground.runtime_files()}")
+        if self.folders:
+            self._judge_folders(ground, target)
+
+    def _judge_folders(self, ground: Ground, target: Target) -> None:
+        server = ground.start("attach", str(target.pid), "--inject", "gdb", "--no-window")
+        until(lambda: "join with" in server.says() or _has_ended(server))
+        server.send(signal.SIGTERM)
+        until(lambda: _has_ended(server))
+        stay = {f"/tmp/{name}" for name in ground.tmp_files()} & self.folders
+        if stay:
+            raise Fault(f"folders of the killed stay: {stay}; {server.complains()}")
 
     def typical(self, key: tuple[str, str, str], secs: float | None = None) -> float:
         """About how long something takes; told how long it took, it is remembered."""
@@ -236,7 +252,7 @@ class Kills:
                 *lines,
                 f"{sum(self.counts.values()):6}  kills judged, seed {self.seed}; in {self.gone_before} more rounds the victim had ended",
                 f"target on again within {self.latest_secs:.2f} s, recordings lost at most {self.lost_secs:.2f} s",
-                f"{self.sockets} sockets left by kills at most at a time",
+                f"{self.sockets} sockets left by kills at most at a time, {len(self.folders)} folders in all",
             ]
         )
 
@@ -375,7 +391,8 @@ class KillRound:
         if server.status is not None:
             raise Fault(f"the server ended by itself: {server.status}")
         self._kills.typical(self._key("attaching"), time.monotonic() - began)
-        return server.says().split()[-1]
+        # The program that it started writes to the same terminal.
+        return str(re.findall(r"gcspy view (\S+)", server.says())[-1])
 
     # ------------------------------------------------------------------------- killing
 
@@ -533,6 +550,15 @@ class KillRound:
 
     def _judge_left(self, target: Target | None) -> None:
         left = self._ground.left(self._before)
+        if self._kill.moment == "attaching" and self._kill.victim in (
+            "server",
+            "sidecar",
+            "window",
+        ):
+            # What was handed to the target stays until the next debugger comes there.
+            folders = [each for each in left if _HANDED_OVER.fullmatch(each)]
+            self._kills.folders.update(folders)
+            left = [each for each in left if each not in folders]
         if left:
             raise Fault(f"left behind: {left}")
         self._judge_sockets()

@@ -5,6 +5,7 @@ system may be its user's to arrange (an unprivileged user can mount any folder o
 made, read and removed with the rights of the target's user, relative to folders that are open already, and no link is followed.
 
 The target can exchange what is in the folder; it runs that with its own rights. Nothing that we rely on is read from there.
+A debugger that is killed leaves its folder; the next one in the same place removes it (`abandoned`).
 
 Knows files; knows neither runtimes nor what is in the files.
 """
@@ -21,6 +22,7 @@ from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError
 
+from gcspy_drivers.remote.abandoned import keep, remove_abandoned
 from gcspy_drivers.remote.files import TargetRoot, open_regular, refuse_shared, remove
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.sockets import accept_from, bind_in, packet_socket
@@ -65,6 +67,7 @@ class Handover:
                 self._place_fd, place = as_user(self._user, lambda: self._make(root))
             self.path = f"/{place}/{self._name}"
             as_user(self._user, self._open)
+            as_user(self._user, lambda: remove_abandoned(self._place_fd))
             self.listener.listen(8)
         except OSError as error:
             self.close()
@@ -160,6 +163,7 @@ class Handover:
 
     def _open(self) -> None:
         self._fd = os.open(self._name, _FOLDER, dir_fd=self._place_fd)
+        keep(self._fd)
         bind_in(self.listener, "socket", self._fd)
         self._names.append("socket")
 

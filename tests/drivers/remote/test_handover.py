@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import secrets
+import shutil
 import socket
 import stat
 import threading
@@ -43,9 +46,11 @@ while not os.path.exists("stop"):
     os.symlink(sys.argv[2], "tmp")
     os.unlink("tmp")
     swaps += 1
+    if swaps == int(sys.argv[3]):
+        open("enough", "w").close()
 print(swaps, flush=True)
 """
-"""Has ``tmp`` be a folder, nothing, and a link to somebody else's folder, in turn."""
+"""Has ``tmp`` be a folder, nothing, and a link to somebody else's folder, in turn; says when it has been often enough."""
 
 COMING = """
 import socket, sys
@@ -215,8 +220,10 @@ def swap_while_handing_over(tries: int) -> tuple[int, int]:
     with folder_of(0, 0o777) as own, confined(nothing) as (process, folder):
         before = own.stat().st_mtime_ns
         made = 0
-        with program_of(NOBODY, SWAPPING, str(folder), str(own)) as attacker:
-            for _ in range(tries):
+        with program_of(NOBODY, SWAPPING, str(folder), str(own), str(tries + 1)) as attacker:
+            tried = 0
+            while tried < tries or not (folder / "enough").exists():
+                tried += 1
                 try:
                     with Handover(process) as handover:
                         handover.add("stub.py", b"print()")
@@ -252,3 +259,55 @@ def test_the_program_of_another_user_is_refused_with_the_remedy() -> None:
         pytest.skip("root may act as anybody")
     with Process(1) as process, pytest.raises(NotPermitted):
         Handover(process)
+
+
+def test_a_folder_of_a_killed_debugger_goes_when_the_next_one_comes() -> None:
+    uid = NOBODY if os.geteuid() == 0 else os.geteuid()
+    with program_of(uid, WAITING) as running, Process(running.pid) as process:
+        with Handover(process) as folder:
+            place = Path(folder.path).parent
+        abandoned, new, in_use, strange = (
+            place / f"gcspy-{secrets.token_hex(8)}" for _ in range(4)
+        )
+        stranger = place / "gcspy-not-ours"
+        try:
+            for each in (abandoned, new, in_use, strange, stranger):
+                each.mkdir(mode=0o700)
+                (each / "agent.so").write_bytes(b"code")
+                os.mkfifo(each / "socket")
+                os.chown(each, uid, -1)
+            (strange / "folder").mkdir()
+            os.chown(strange / "folder", uid, -1)
+            for each in (abandoned, in_use, strange, stranger):
+                os.utime(each, (0, 0))
+            held = os.open(in_use, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with Handover(process) as one, Handover(process) as another:
+                assert Path(one.path).exists()
+                assert Path(another.path).exists()
+            os.close(held)
+            assert not abandoned.exists()
+            assert sorted(each.name for each in new.iterdir()) == ["agent.so", "socket"]
+            assert sorted(each.name for each in in_use.iterdir()) == ["agent.so", "socket"]
+            assert (strange / "folder").is_dir(), "what is no file stays"
+            assert (stranger / "agent.so").exists()
+        finally:
+            for each in (abandoned, new, in_use, strange, stranger):
+                shutil.rmtree(each, ignore_errors=True)
+
+
+def test_a_link_that_is_named_like_an_abandoned_folder_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("somebody's")
+    os.utime(tmp_path, (0, 0))
+    uid = NOBODY if os.geteuid() == 0 else os.geteuid()
+    with program_of(uid, WAITING) as running, Process(running.pid) as process:
+        with Handover(process) as folder:
+            link = Path(folder.path).parent / f"gcspy-{secrets.token_hex(8)}"
+        link.symlink_to(tmp_path)
+        try:
+            with Handover(process):
+                pass
+            assert (tmp_path / "file").read_text() == "somebody's"
+            assert link.is_symlink()
+        finally:
+            link.unlink()

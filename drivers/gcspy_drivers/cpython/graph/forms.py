@@ -173,7 +173,9 @@ def forms_of(types: TypeTable, layout: Layout, words: NDArray[np.int64]) -> NDAr
         if 0 < weak < 8 * _WORDS_TOLD_APART:
             skipped |= _bits((weak,))
         if "generator" in names and places.generator_state:
-            skipped |= _bits((places.generator_frame - 16,))  # for coroutines; of a generator it is never set
+            skipped |= _bits(
+                (places.generator_frame - 16,)
+            )  # for coroutines; of a generator it is never set
         if form == Form.FRAME and layout.version < (3, 11):
             skipped = ~_bits(_FRAME_HELD) & _all()
         if form == Form.TYPE:

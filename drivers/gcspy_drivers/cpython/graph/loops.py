@@ -149,7 +149,7 @@ def locate(address: int, runs: I64, granules: I32) -> int:
         return -1
     while row < len(runs) and runs[row, 0] <= address:
         if address < runs[row, 1]:
-            return row
+            return int(row)
         row += 1
     return -1
 
@@ -159,7 +159,7 @@ def place(address: int, count: int, runs: I64, granules: I32) -> int:
     row = locate(address, runs, granules)
     if row < 0 or count < 0 or count > (runs[row, 1] - address) >> 3:
         return -1
-    return runs[row, 2] + ((address - runs[row, 0]) >> 3)
+    return int(runs[row, 2] + ((address - runs[row, 0]) >> 3))
 
 
 def enter(address_: int, by: int, walked: Walked) -> int:
@@ -205,7 +205,7 @@ def enter(address_: int, by: int, walked: Walked) -> int:
     kind[number] = row
     parent[number] = by
     state[1] = number + 1
-    return number
+    return int(number)
 
 
 def enter_all(addresses: I64, walked: Walked) -> int:
@@ -345,7 +345,7 @@ def dictionary(object_: int, by: int, walked: Walked) -> int:
         # Its keys are its class's; the values are its own, or inside the instance.
         first = values + 8 if layout[3] >= 13 else values
         follow(first, entries, 1, by, walked)
-        return 8 * entries + 16
+        return int(8 * entries + 16)
     key_at = 8 if entry == 24 else 0
     for column in range(2):
         follow(begin + key_at + 8 * column, entries, entry >> 3, by, walked)
@@ -372,7 +372,7 @@ def frame(frame_: int, by: int, walked: Walked) -> int:
     if top > 1 << 16:
         return 0
     follow(frame_ + layout[10], top, 1, by, walked)
-    return 8 * top
+    return int(8 * top)
 
 
 def attributes(object_: int, way: int, keys: int, basic: int, by: int, walked: Walked) -> int:
@@ -444,7 +444,7 @@ def array_bytes(at: int, words: I64, runs: I64, granules: I32) -> int:
             return 0
         total *= extent
     if (words[descriptor + 3] >> 32) & _U32 == _OBJECT_DTYPE:
-        return -total
+        return int(-total)
     return total if 0 <= total <= LIMIT else 0
 
 
@@ -456,9 +456,9 @@ def text_bytes(at: int, words: I64, layout: I64) -> int:
     if length < 0 or length > LIMIT or width > 4:
         return 0
     if not compact:
-        return -(length + 1) * max(1, width)
+        return int(-(length + 1) * max(1, width))
     head = layout[13] if ascii_ else layout[14]
-    return head + (length + 1) * width
+    return int(head + (length + 1) * width)
 
 
 def look_into(
@@ -599,7 +599,7 @@ def frames(here: int, at: int, form: int, number: int, walked: Walked) -> int:
         if count < 0 or count > 1 << 16:
             return 0
         follow(here + layout[10], count, 1, number, walked)
-        return 8 * count
+        return int(8 * count)
     if form == _GENERATOR:
         told = (words[at + (layout[7] >> 3)] >> (8 * (layout[7] & 7))) & _BYTE_MASK
         if 1 <= told < 128:  # it has ended
@@ -670,7 +670,7 @@ def walk(
         own[number] = rounded(out[0] + forms[row, 6]) + out[1]
         state[0] = number + 1
         starts[number + 1] = state[2]
-    return state[1] - state[0]
+    return int(state[1] - state[0])
 
 
 def on_lists(heads: I64, words: I64, runs: I64, granules: I32, found: I64) -> int:
