@@ -1,5 +1,109 @@
-"""Reading another process on Linux, harmlessly: identity, memory maps, ELF symbols, bounded reads.
+"""Reading another process on Linux: identity, memory maps, ELF symbols, bounded reads, files, holding it while it is read.
 
-Knows the kernel's interfaces (``/proc``, ``process_vm_readv``, ELF) and nothing of any runtime: what the
-bytes mean is for the driver. Nothing here stops, signals, traces or writes to the target.
+Public, for drivers of other packages too; `docs/driver-kit.md` describes every name with an example. A name is imported when it is asked for. What is
+not listed here serves to bring a stub into a process (`handover`, `memory_writer`, `sockets`, `user`), and may change.
+
+Knows the kernel's interfaces (``/proc``, ``process_vm_readv``, ``ptrace``, ELF) and nothing of any runtime: what the
+bytes mean is for the driver. Reading stops, signals and changes nobody; `held` stops all threads for a bounded time, and nothing else here does.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from gcspy_drivers.remote.address import PAGE_BYTES, Addr, align_up
+    from gcspy_drivers.remote.elf import ElfFile, Image, Symbol, open_file, open_image
+    from gcspy_drivers.remote.files import RegularFile, TargetRoot, find_open_file, open_regular
+    from gcspy_drivers.remote.maps import (
+        EXECUTE,
+        PRIVATE,
+        READ,
+        WRITE,
+        LiveMaps,
+        Maps,
+        ResidentMaps,
+        read_maps,
+        read_smaps,
+    )
+    from gcspy_drivers.remote.memory import MAX_READ_BYTES, Gather, Memory, Neighbours
+    from gcspy_drivers.remote.process import Process, Stat, permission_remedy
+    from gcspy_drivers.remote.process_hold import Hold, held
+    from gcspy_drivers.remote.run_delay import waited_nanos
+
+__all__ = [
+    "Addr",
+    "EXECUTE",
+    "ElfFile",
+    "Gather",
+    "Hold",
+    "Image",
+    "LiveMaps",
+    "MAX_READ_BYTES",
+    "Maps",
+    "Memory",
+    "Neighbours",
+    "PAGE_BYTES",
+    "PRIVATE",
+    "Process",
+    "READ",
+    "RegularFile",
+    "ResidentMaps",
+    "Stat",
+    "Symbol",
+    "TargetRoot",
+    "WRITE",
+    "align_up",
+    "find_open_file",
+    "held",
+    "open_file",
+    "open_image",
+    "open_regular",
+    "permission_remedy",
+    "read_maps",
+    "read_smaps",
+    "waited_nanos",
+]
+
+_HOMES: Final = {
+    "PAGE_BYTES": "gcspy_drivers.remote.address",
+    "Addr": "gcspy_drivers.remote.address",
+    "align_up": "gcspy_drivers.remote.address",
+    "ElfFile": "gcspy_drivers.remote.elf",
+    "Image": "gcspy_drivers.remote.elf",
+    "Symbol": "gcspy_drivers.remote.elf",
+    "open_file": "gcspy_drivers.remote.elf",
+    "open_image": "gcspy_drivers.remote.elf",
+    "RegularFile": "gcspy_drivers.remote.files",
+    "TargetRoot": "gcspy_drivers.remote.files",
+    "find_open_file": "gcspy_drivers.remote.files",
+    "open_regular": "gcspy_drivers.remote.files",
+    "EXECUTE": "gcspy_drivers.remote.maps",
+    "PRIVATE": "gcspy_drivers.remote.maps",
+    "READ": "gcspy_drivers.remote.maps",
+    "WRITE": "gcspy_drivers.remote.maps",
+    "LiveMaps": "gcspy_drivers.remote.maps",
+    "Maps": "gcspy_drivers.remote.maps",
+    "ResidentMaps": "gcspy_drivers.remote.maps",
+    "read_maps": "gcspy_drivers.remote.maps",
+    "read_smaps": "gcspy_drivers.remote.maps",
+    "MAX_READ_BYTES": "gcspy_drivers.remote.memory",
+    "Gather": "gcspy_drivers.remote.memory",
+    "Memory": "gcspy_drivers.remote.memory",
+    "Neighbours": "gcspy_drivers.remote.memory",
+    "Process": "gcspy_drivers.remote.process",
+    "Stat": "gcspy_drivers.remote.process",
+    "permission_remedy": "gcspy_drivers.remote.process",
+    "Hold": "gcspy_drivers.remote.process_hold",
+    "held": "gcspy_drivers.remote.process_hold",
+    "waited_nanos": "gcspy_drivers.remote.run_delay",
+}
+"""The module of each name."""
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)
