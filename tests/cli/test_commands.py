@@ -155,7 +155,7 @@ def test_the_server_says_when_the_target_ended(busy_target: BusyTarget, gcspy: R
             assert tail.stdout.readline()
             busy_target.process.kill()
             assert tail.wait(20) == ExitCode.OK
-            assert "exited" in tail.stderr.read()
+            assert "ended" in tail.stderr.read()
         assert server.wait(20) == ExitCode.OK
         assert "has ended" in server.stdout.read()
 

@@ -265,10 +265,10 @@ def test_the_end_of_the_target_ends_it_and_is_in_the_file(
         output, errors = recorder.communicate(timeout=60)
     assert (recorder.returncode, errors) == (ExitCode.OK, "")
     assert output.startswith(f"{path}: ")
-    assert "exited" in output
+    assert "ended" in output
     done = here("tail", str(path), "--json")
     assert len(events_of(done)) == last_event(path) >= 2
-    assert "exited" in done.stderr, "as a viewer was told live"
+    assert "ended" in done.stderr, "as a viewer was told live"
 
 
 def test_a_server_that_dies_leaves_a_finished_file_and_is_told_of(

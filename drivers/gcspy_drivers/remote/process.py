@@ -275,7 +275,7 @@ class Process:
     def _refuse_ended(self, stat: Stat) -> None:
         if stat.state in "ZX":
             raise TargetGone(
-                f"process {self.pid} ({stat.name}) is a zombie: it has exited and its parent has not reaped it"
+                f"process {self.pid} ({stat.name}) has ended: it is a zombie that its parent has not reaped"
             )
 
 
