@@ -99,7 +99,7 @@ _patience = SimpleNamespace(secs=0.0)
 
 @contextmanager
 def compile_after(secs: float) -> Iterator[None]:
-    """Have threads that are started within compile only after so long: for who looks once, and has mostly ended before that."""
+    """Have threads that are started within compile only after so long: so that a one-shot run ends before anything is compiled."""
     before, _patience.secs = _patience.secs, secs
     try:
         yield

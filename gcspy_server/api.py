@@ -28,7 +28,7 @@ from gcspy_server.drivers import (
 from gcspy_server.interpreter.core import NEVER, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
-from gcspy_server.server import Listening, Server
+from gcspy_server.server import ServedSession, Server
 from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream, SpaceOptions
 from gcspy_session.network.address import default_address
 from gcspy_session.options import SessionOptions
@@ -52,7 +52,7 @@ __all__ = [
     "EventKind",
     "ExtentNames",
     "GatherRequest",
-    "Listening",
+    "ServedSession",
     "Mode",
     "EventForecast",
     "OptionValue",

@@ -27,10 +27,10 @@ from gcspy_server.names import StringNames, TileNames
 from gcspy_server.spaces import ServerSpace
 from gcspy_session.options import SessionOptions
 
-__all__ = ["Listening", "Server"]
+__all__ = ["ServedSession", "Server"]
 
 
-class Listening:
+class ServedSession:
     """A session that can be joined, until it is closed; made by `Server.serve`.
 
     Attributes:
@@ -46,7 +46,7 @@ class Listening:
         """Say goodbye to every client and stop listening; a held target goes on."""
         self._close()
 
-    def __enter__(self) -> Listening:
+    def __enter__(self) -> ServedSession:
         return self
 
     def __exit__(
@@ -120,7 +120,7 @@ class Server:
             pairs=pairs,
         )
         self._next_space = 1
-        self._listening: Listening | None = None
+        self._listening: ServedSession | None = None
 
     # ------------------------------------------------------------------- spaces
 
@@ -369,7 +369,7 @@ class Server:
         *addresses: str,
         token: str | None = None,
         options: SessionOptions | None = None,
-    ) -> Listening:
+    ) -> ServedSession:
         """Let clients in, from a thread of its own.
 
         Args:
@@ -414,7 +414,7 @@ class Server:
             self._listening = None
             thread.stop()
 
-        self._listening = Listening(found, close)
+        self._listening = ServedSession(found, close)
         return self._listening
 
     def deliver_to(self, take: Callable[[bytes], None], *, wall_offset_nanos: int = 0) -> None:

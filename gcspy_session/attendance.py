@@ -18,7 +18,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus, person_name
 from gcspy_protocol.codec import encode
 
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 
 __all__ = ["Attendance", "Room", "client_message"]
 
@@ -40,16 +40,16 @@ _FIRST_PING = 1 << 40
 class Room(Protocol):
     """Whose attendance it is."""
 
-    def present(self) -> Collection[Client]:
+    def present(self) -> Collection[ClientConnection]:
         """Everybody who is connected."""
 
-    def followers_of(self, leader: Client) -> Collection[Client]:
+    def followers_of(self, leader: ClientConnection) -> Collection[ClientConnection]:
         """Who is told where this client looks; nobody, where it does not lead."""
 
-    def shared_until(self, client: Client) -> int:
+    def shared_until(self, client: ClientConnection) -> int:
         """Number of the latest event that this client's queue was offered."""
 
-    def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
+    def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
         """Tell these clients who is present; returns those that have no room for it now."""
 
 
@@ -72,14 +72,14 @@ class Attendance:
     def __init__(self, room: Room) -> None:
         self._room = room
         self._looks: dict[int, Focus] = {}
-        self._untold: dict[int, Client] = {}
-        self._late: dict[int, tuple[Client, Client]] = {}
+        self._untold: dict[int, ClientConnection] = {}
+        self._late: dict[int, tuple[ClientConnection, ClientConnection]] = {}
         self._questions: dict[int, _Question] = {}
         self._read: dict[int, int] = {}
         self._pings = _FIRST_PING
         self._changed = False
         self._changed_for_all = False
-        self._informed: Client | None = None
+        self._informed: ClientConnection | None = None
         self._roster_at = float("-inf")
         self._crowded: set[int] = set()
         self._wakeup = trio.Event()
@@ -105,13 +105,13 @@ class Attendance:
 
     # ------------------------------------------------------------------ who is present
 
-    def greeted(self, client: Client, hello: m.Hello) -> None:
+    def greeted(self, client: ClientConnection, hello: m.Hello) -> None:
         """A client has said who it is."""
         client.presence.person = person_name(hello.person)
         client.presence.following = hello.following
         client.presence.attends = bool(hello.person) or hello.following
 
-    def attend(self, client: Client, message: m.Attend) -> None:
+    def attend(self, client: ClientConnection, message: m.Attend) -> None:
         """A client says anew who it is, and whether it follows."""
         client.presence.person = person_name(message.person)
         client.presence.following = message.following
@@ -123,7 +123,7 @@ class Attendance:
         self._changed = True
         self._wakeup.set()
 
-    def changed_for_all(self, *, but: Client | None = None) -> None:
+    def changed_for_all(self, *, but: ClientConnection | None = None) -> None:
         """Who is connected, or who controls, is different: tell everybody, in a moment.
 
         Args:
@@ -156,14 +156,14 @@ class Attendance:
         refused = {client.number for client in self._room.tell_present(told)}
         self._crowded = refused & must
 
-    def ponged(self, client: Client, number: int) -> None:
+    def ponged(self, client: ClientConnection, number: int) -> None:
         """A client has read so far."""
         question = self._questions.get(client.number)
         if question is not None and question.number == number:
             self._read[client.number] = question.sequence
             del self._questions[client.number]
 
-    def forget(self, client: Client) -> None:
+    def forget(self, client: ClientConnection) -> None:
         """A client has gone."""
         for known in (self._looks, self._untold, self._late, self._questions, self._read):
             known.pop(client.number, None)
@@ -193,7 +193,7 @@ class Attendance:
             if question is None and not client.crowded:
                 self._ask(client, now)
 
-    def _ask(self, client: Client, now: float) -> None:
+    def _ask(self, client: ClientConnection, now: float) -> None:
         self._pings += 1
         self._questions[client.number] = _Question(
             self._pings, self._room.shared_until(client), now
@@ -202,13 +202,13 @@ class Attendance:
 
     # ------------------------------------------------------------------ where they look
 
-    def look(self, leader: Client, at: Focus) -> None:
+    def look(self, leader: ClientConnection, at: Focus) -> None:
         """The one who leads looks somewhere else: tell those who follow, the latest only."""
         self._looks[leader.number] = at
         self._untold[leader.number] = leader
         self._wakeup.set()
 
-    def bring(self, follower: Client, leader: Client | None) -> None:
+    def bring(self, follower: ClientConnection, leader: ClientConnection | None) -> None:
         """Tell one who begins to follow where the one who leads looks, if that is known."""
         self._late.pop(follower.number, None)
         if leader is None or leader is follower or follower not in self._room.followers_of(leader):
@@ -236,7 +236,7 @@ class Attendance:
         return told
 
 
-def client_message(client: Client) -> m.Client:
+def client_message(client: ClientConnection) -> m.Client:
     """What the others are told about a client."""
     presence = client.presence
     return m.Client(

@@ -32,10 +32,10 @@ from gcspy_session.interest import EVERYTHING, Interest
 from gcspy_session.lossless import Grant
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
-from gcspy_session.queue import ClientQueue, Entry, Kind, TooSlow
+from gcspy_session.queue import ClientQueue, EntryKind, QueueEntry, TooSlow
 from gcspy_session.queued_bytes import QueuedBytes
 
-__all__ = ["Behind", "Client", "Presence", "Shared", "log"]
+__all__ = ["Behind", "ClientConnection", "Presence", "SharedEvent", "log"]
 
 log = logging.getLogger("gcspy.server")
 
@@ -48,7 +48,7 @@ _FAREWELL_READS = 64
 """Reads of up to 64 KiB, whose bytes are dropped, after the last words."""
 
 
-class Shared(Protocol):
+class SharedEvent(Protocol):
     """An event as it is shared among clients: encoded once for all that want the same of it."""
 
     @property
@@ -101,7 +101,7 @@ class Presence:
     stalled: bool = False
 
 
-class Client:
+class ClientConnection:
     """One connection.
 
     Args:
@@ -191,9 +191,9 @@ class Client:
 
     async def run(
         self,
-        admit: Callable[[Client, Hello], Error | None],
-        handle: Callable[[Client, Message], None],
-        on_drained: Callable[[Client], None],
+        admit: Callable[[ClientConnection, Hello], Error | None],
+        handle: Callable[[ClientConnection, Message], None],
+        on_drained: Callable[[ClientConnection], None],
     ) -> None:
         """Serve the client until it ends; never raises for anything that the client did. `close` follows.
 
@@ -348,7 +348,7 @@ class Client:
 
     # ------------------------------------------------------------------ greeting
 
-    async def _greet(self, admit: Callable[[Client, Hello], Error | None]) -> None:
+    async def _greet(self, admit: Callable[[ClientConnection, Hello], Error | None]) -> None:
         awaited = "begin with TLS"
         with trio.move_on_after(self._options.handshake_secs) as deadline:
             await self.transport.start()
@@ -417,7 +417,7 @@ class Client:
 
     # ----------------------------------------------------------------- receiving
 
-    async def _receive_loop(self, handle: Callable[[Client, Message], None]) -> None:
+    async def _receive_loop(self, handle: Callable[[ClientConnection, Message], None]) -> None:
         while True:
             while (message := self._connection.next_message()) is not None:
                 if isinstance(message, Goodbye):
@@ -465,7 +465,7 @@ class Client:
 
     # ------------------------------------------------------------------- sending
 
-    async def _send_loop(self, on_drained: Callable[[Client], None]) -> None:
+    async def _send_loop(self, on_drained: Callable[[ClientConnection], None]) -> None:
         try:
             await self._send_queued(on_drained)
         except trio.BrokenResourceError:
@@ -473,7 +473,7 @@ class Client:
             await trio.sleep(_LAST_WORDS_SECS)
             raise
 
-    async def _send_queued(self, on_drained: Callable[[Client], None]) -> None:
+    async def _send_queued(self, on_drained: Callable[[ClientConnection], None]) -> None:
         while self._ending is None:
             entry = self._queue.pop()
             if entry is not None:
@@ -522,7 +522,7 @@ class Client:
             self._deferred.append(data)
             return
         data = self._form(data)
-        if self._sends_now(data, Kind.MESSAGE, 0):
+        if self._sends_now(data, EntryKind.MESSAGE, 0):
             return
         try:
             self._queue.add_message(data)
@@ -542,7 +542,7 @@ class Client:
         self.push_message(data)
         return True
 
-    def _sends_now(self, data: bytes, kind: Kind, sequence: int) -> bool:
+    def _sends_now(self, data: bytes, kind: EntryKind, sequence: int) -> bool:
         """Send past the empty queue; whether the socket took all, or the rest is queued."""
         if not self._idle or len(self._queue):
             return False
@@ -561,19 +561,19 @@ class Client:
 
     # -------------------------------------------------------------------- events
 
-    def is_due(self, snapshot: Shared) -> bool:
+    def is_due(self, snapshot: SharedEvent) -> bool:
         """Whether this client wants an event so soon after its last one."""
         last = self._last_moment_nanos
         return last is None or snapshot.moment_nanos - last >= self.interval_nanos
 
-    def push_event(self, snapshot: Shared, *, must: bool) -> None:
+    def push_event(self, snapshot: SharedEvent, *, must: bool) -> None:
         """Queue an event, or drop it and those that wait when they are too many."""
         if self._ending is not None:
             return
         sequence = snapshot.sequence
         data = snapshot.bytes_for(self.wants, zstd=self.takes_zstd)
         self._last_moment_nanos = snapshot.moment_nanos
-        if self._sends_now(data, Kind.MUST if must else Kind.EVENT, sequence):
+        if self._sends_now(data, EntryKind.MUST if must else EntryKind.EVENT, sequence):
             return
         try:
             dropped = self._queue.add_event(data, sequence, must=must, keep=self.grant is not None)
@@ -603,7 +603,7 @@ class Client:
             grant.full_since = trio.current_time()
         return Capacity(events, size, int(grant.deadline_secs * 1_000_000_000))
 
-    def offer(self, snapshot: Shared, *, must: bool) -> bool:
+    def offer(self, snapshot: SharedEvent, *, must: bool) -> bool:
         """Queue an event if it is in step and wants it, or note that it misses it.
 
         Args:
@@ -688,7 +688,7 @@ class Client:
             self._deferred = []
         self._must_keyframe = True
 
-    def place_keyframe(self, sequence: int, moment_nanos: int) -> Entry:
+    def place_keyframe(self, sequence: int, moment_nanos: int) -> QueueEntry:
         """Tell what was missed, keep the place of a keyframe, and let through what was held back for it."""
         self._missed += self._queue.drop_events(keyframes=True)
         if self._missed and self._missed_sequence == sequence:
@@ -701,7 +701,7 @@ class Client:
         self._in_step(deferred)
         return entry
 
-    def fill(self, entry: Entry, data: bytes) -> None:
+    def fill(self, entry: QueueEntry, data: bytes) -> None:
         """The keyframe is made."""
         if entry.dropped or self._ending is not None:
             return

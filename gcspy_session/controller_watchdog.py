@@ -18,7 +18,7 @@ import trio
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 
-from gcspy_session.client import Client, log
+from gcspy_session.client import ClientConnection, log
 
 __all__ = ["ControllerWatchdog", "watch_controllers"]
 
@@ -40,11 +40,11 @@ class _StandIn(NamedTuple):
     named: bool
 
 
-class Host(Protocol):
+class WatchdogHost(Protocol):
     """Whose controller is watched."""
 
     @property
-    def roles(self) -> Controlled:
+    def roles(self) -> ControlRoles:
         """Who controls, and who inherits it."""
 
     @property
@@ -55,14 +55,14 @@ class Host(Protocol):
     def held(self) -> bool:
         """Whether the target stands still for the controller."""
 
-    def client(self, number: int | None) -> Client | None:
+    def client(self, number: int | None) -> ClientConnection | None:
         """A client that is connected."""
 
     def tell_clients(self) -> None:
         """Tell everyone who controls."""
 
 
-class Controlled(Protocol):
+class ControlRoles(Protocol):
     """Who controls, and who inherits it; `Roles` is one."""
 
     @property
@@ -104,7 +104,7 @@ class ControllerWatchdog:
         succession_secs: One with a successor gives way to it after so long.
     """
 
-    def __init__(self, host: Host, *, silence_secs: float, succession_secs: float) -> None:
+    def __init__(self, host: WatchdogHost, *, silence_secs: float, succession_secs: float) -> None:
         self._host = host
         self._silence_secs, self._succession_secs = silence_secs, succession_secs
         self._watched: int | None = None
@@ -140,7 +140,13 @@ class ControllerWatchdog:
             controller.push_if_room(encode(m.Ping(number=self._number)).data)
 
     def _pass(
-        self, controller: Client, heir: Client, silence: float, now: float, *, named: bool
+        self,
+        controller: ClientConnection,
+        heir: ClientConnection,
+        silence: float,
+        now: float,
+        *,
+        named: bool,
     ) -> None:
         """Let the heir have control. The connection stays: it may be a window that is busy."""
         log.warning(

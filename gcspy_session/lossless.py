@@ -20,7 +20,7 @@ from gcspy_protocol.model import PauseActsOn
 from gcspy_session.capacity import Capacity
 
 if TYPE_CHECKING:
-    from gcspy_session.client import Client
+    from gcspy_session.client import ClientConnection
 
 __all__ = ["Grant", "LosslessClients"]
 
@@ -90,13 +90,13 @@ class LosslessClients:
     ) -> None:
         self._tell, self._acts_on, self._controller = tell, acts_on, controller
         self._silence_secs = silence_secs
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, ClientConnection] = {}
         self._grants: dict[int, Grant] = {}  # those that ended, too
         self._shared = 0
 
     # ------------------------------------------------------------------ who has it
 
-    def ask(self, client: Client, deadline_millis: int) -> Error | None:
+    def ask(self, client: ClientConnection, deadline_millis: int) -> Error | None:
         """Grant it, end it, or say why not."""
         if not deadline_millis:
             self.leave(client)
@@ -116,13 +116,13 @@ class LosslessClients:
         self._refresh()
         return None
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: ClientConnection) -> None:
         """The client is not waited for any more."""
         client.grant = None
         if self._clients.pop(client.number, None) is not None:
             self._refresh()
 
-    def forget(self, client: Client) -> None:
+    def forget(self, client: ClientConnection) -> None:
         """The client is gone."""
         self.leave(client)
         self._grants.pop(client.number, None)
@@ -139,7 +139,7 @@ class LosslessClients:
                     )
                 )
 
-    def _may(self, client: Client) -> bool:
+    def _may(self, client: ClientConnection) -> bool:
         return self._acts_on is not PauseActsOn.PROGRAM or self._controller() == client.number
 
     def _too_slow(self, why: str) -> Error:

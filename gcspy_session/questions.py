@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 import trio
 from gcspy_protocol.details import Answer, AnswerState, Query
 
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 
 __all__ = ["MOST_WAITING", "REST", "Questions"]
 
@@ -34,10 +34,10 @@ class Questions:
 
     def __init__(self, connected: Callable[[], Container[int]], *, rest: int = REST) -> None:
         self._connected, self._rest = connected, rest
-        self._waiting: deque[tuple[Client, Callable[[], Answer]]] = deque()
+        self._waiting: deque[tuple[ClientConnection, Callable[[], Answer]]] = deque()
         self._more = trio.Event()
 
-    def ask(self, client: Client, query: Query, answer: Callable[[], Answer]) -> None:
+    def ask(self, client: ClientConnection, query: Query, answer: Callable[[], Answer]) -> None:
         """Answer a question later, or refuse it now.
 
         Args:

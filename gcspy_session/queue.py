@@ -14,14 +14,14 @@ from enum import Enum
 
 from gcspy_session.queued_bytes import QueuedBytes
 
-__all__ = ["ClientQueue", "Entry", "Kind", "TooSlow"]
+__all__ = ["ClientQueue", "QueueEntry", "EntryKind", "TooSlow"]
 
 
 _MUST_FACTOR = 4
 """Events that must arrive may wait so many times longer than others: who steps on and on must read, too."""
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     """What an entry is."""
 
     MESSAGE = "message"
@@ -34,12 +34,12 @@ class TooSlow(Exception):
     """More messages wait than a client may leave unread."""
 
 
-class Entry:
+class QueueEntry:
     """One thing to send; `data` None: it is being made, and what is behind it waits."""
 
     __slots__ = ("data", "dropped", "kind", "sequence")
 
-    def __init__(self, kind: Kind, data: bytes | memoryview | None, sequence: int = 0) -> None:
+    def __init__(self, kind: EntryKind, data: bytes | memoryview | None, sequence: int = 0) -> None:
         self.kind = kind
         self.data = data
         self.sequence = sequence
@@ -62,7 +62,7 @@ class ClientQueue:
         self._limits = (events, event_bytes, messages)
         self._memory = QueuedBytes() if memory is None else memory
         self._sending: bytes | memoryview | None = None
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[QueueEntry] = deque()
         self._events = 0
         self._event_bytes = 0
         self._messages = 0
@@ -99,7 +99,7 @@ class ClientQueue:
         if self._messages >= self._limits[2]:
             raise TooSlow(self.waiting)
         self._messages += 1
-        self._keep(Entry(Kind.MESSAGE, data))
+        self._keep(QueueEntry(EntryKind.MESSAGE, data))
 
     def room(self) -> tuple[int, int]:
         """Events and bytes of events that may be added for a reader that wants to lose none."""
@@ -133,28 +133,30 @@ class ClientQueue:
             )
         if full and not must:
             return 1 if keep else self.drop_events() + 1
-        self._append(Entry(Kind.MUST if must else Kind.EVENT, data, sequence))
+        self._append(QueueEntry(EntryKind.MUST if must else EntryKind.EVENT, data, sequence))
         return 0
 
-    def add_place(self, sequence: int, *, must: bool = False) -> Entry:
+    def add_place(self, sequence: int, *, must: bool = False) -> QueueEntry:
         """Keep a place for a keyframe that is still being made.
 
         It stays when later events are dropped, or a client whose keyframes take long would never get one.
         """
-        entry = Entry(Kind.MUST if must else Kind.KEYFRAME, None, sequence)
+        entry = QueueEntry(EntryKind.MUST if must else EntryKind.KEYFRAME, None, sequence)
         self._append(entry)
         return entry
 
-    def add_rest(self, kind: Kind, data: memoryview, sequence: int) -> None:
+    def add_rest(self, kind: EntryKind, data: memoryview, sequence: int) -> None:
         """Add what is left of something whose beginning the socket took already: it cannot be dropped any more."""
-        entry = Entry(Kind.MESSAGE if kind is Kind.MESSAGE else Kind.MUST, data, sequence)
-        if entry.kind is Kind.MESSAGE:
+        entry = QueueEntry(
+            EntryKind.MESSAGE if kind is EntryKind.MESSAGE else EntryKind.MUST, data, sequence
+        )
+        if entry.kind is EntryKind.MESSAGE:
             self._messages += 1
             self._keep(entry)
         else:
             self._append(entry)
 
-    def fill(self, entry: Entry, data: bytes) -> None:
+    def fill(self, entry: QueueEntry, data: bytes) -> None:
         """Put the event into the place that was kept for it."""
         if not entry.dropped:
             entry.data = data
@@ -167,10 +169,10 @@ class ClientQueue:
         Args:
             keyframes: Drop keyframes too, because a later one comes.
         """
-        kept: deque[Entry] = deque()
+        kept: deque[QueueEntry] = deque()
         dropped = 0
         for entry in self._entries:
-            if entry.kind is Kind.EVENT or (keyframes and entry.kind is Kind.KEYFRAME):
+            if entry.kind is EntryKind.EVENT or (keyframes and entry.kind is EntryKind.KEYFRAME):
                 self._forget(entry)
                 if entry.data is not None:
                     self._memory.remove(entry.data)
@@ -181,14 +183,14 @@ class ClientQueue:
         self._entries = kept
         return dropped
 
-    def pop(self) -> Entry | None:
+    def pop(self) -> QueueEntry | None:
         """Take the first entry, when what was taken before is sent; None when there is none, or it is still being made."""
         self._sent()
         if not self._entries or self._entries[0].data is None:
             return None
         entry = self._entries.popleft()
         self._sending = entry.data
-        if entry.kind is Kind.MESSAGE:
+        if entry.kind is EntryKind.MESSAGE:
             self._messages -= 1
         else:
             self._forget(entry)
@@ -207,7 +209,9 @@ class ClientQueue:
     @property
     def last_event(self) -> int:
         """Number of the latest event that waits and may be dropped; 0: none does."""
-        return max((one.sequence for one in self._entries if one.kind is Kind.EVENT), default=0)
+        return max(
+            (one.sequence for one in self._entries if one.kind is EntryKind.EVENT), default=0
+        )
 
     @property
     def holds_any(self) -> bool:
@@ -226,16 +230,16 @@ class ClientQueue:
             self._memory.remove(self._sending)
             self._sending = None
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, entry: QueueEntry) -> None:
         self._entries.append(entry)
         if entry.data is not None:
             self._memory.add(entry.data)
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: QueueEntry) -> None:
         self._events += 1
         self._event_bytes += 0 if entry.data is None else len(entry.data)
         self._keep(entry)
 
-    def _forget(self, entry: Entry) -> None:
+    def _forget(self, entry: QueueEntry) -> None:
         self._events -= 1
         self._event_bytes -= 0 if entry.data is None else len(entry.data)

@@ -11,7 +11,7 @@ from gcspy_protocol.messages import Error, Hello, Message
 
 from gcspy_session.admission import refusal_of
 from gcspy_session.allowance import shared_bucket
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 from gcspy_session.network.pending_connections import PendingConnections
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
@@ -40,10 +40,10 @@ class Reception:
         options: SessionOptions,
         token: str | None,
         *,
-        admit: Callable[[Client, Hello], Error | None],
-        handle: Callable[[Client, Message], None],
-        drained: Callable[[Client], None],
-        remove: Callable[[Client], None],
+        admit: Callable[[ClientConnection, Hello], Error | None],
+        handle: Callable[[ClientConnection, Message], None],
+        drained: Callable[[ClientConnection], None],
+        remove: Callable[[ClientConnection], None],
     ) -> None:
         self.closing = False
         self._options, self._token = options, token
@@ -55,7 +55,7 @@ class Reception:
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
-        client = Client(
+        client = ClientConnection(
             self._next_number,
             transport,
             self._options,
@@ -73,7 +73,7 @@ class Reception:
             await client.close()
         client.log_end()
 
-    def refusal_of(self, client: Client, hello: Hello, *, present: int) -> Error | None:
+    def refusal_of(self, client: ClientConnection, hello: Hello, *, present: int) -> Error | None:
         """Take a greeting; return why the client may not come in, or None.
 
         Args:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import trio
 
 from gcspy_session.client import log
-from gcspy_session.network.acceptor import Host, accept_all
-from gcspy_session.network.listeners import Listener, close_all, open_all
+from gcspy_session.network.acceptor import ClientHost, accept_all
+from gcspy_session.network.listeners import SocketListener, close_all, open_all
 
 __all__ = ["SessionThread"]
 
@@ -28,7 +28,7 @@ class SessionThread:
     """
 
     def __init__(
-        self, host: Callable[[], Host], addresses: Sequence[str], *, token: str | None
+        self, host: Callable[[], ClientHost], addresses: Sequence[str], *, token: str | None
     ) -> None:
         self._make_host = host
         self._addresses = addresses
@@ -36,7 +36,7 @@ class SessionThread:
         self._started = threading.Event()
         self._loop: trio.lowlevel.TrioToken | None = None
         self._stop: trio.Event | None = None
-        self._listeners: list[Listener] = []
+        self._listeners: list[SocketListener] = []
         self._thread = threading.Thread(target=self._run, name="gcspy-session", daemon=True)
 
     def start(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ import numpy as np
 from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 from PySide6.QtWidgets import QSplitter, QTableView
 
@@ -310,7 +310,7 @@ def replay(file: Path, picture: Path, size: tuple[int, int], theme: str) -> None
     """Play a file, arrange the window, take the picture."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
         address = f"unix:{folder}/player.sock"
-        with serve_recording(Recording.open(file), address, beginning=Beginning(running=False)):
+        with serve_recording(Recording.open(file), address, beginning=PlaybackStart(running=False)):
             arrange = partial(look_back_and_loop, file=file, number=EVENTS // 2)
             take_screenshot(
                 address, picture, size=size, theme=theme, settle_secs=0.5, arrange=arrange
@@ -326,7 +326,7 @@ def investigate(
         recording = Recording.open(file)
         rows = recording.events
         last = int(rows["number"][rows["event"] == 0][-1])
-        with serve_recording(recording, address, beginning=Beginning(running=False)):
+        with serve_recording(recording, address, beginning=PlaybackStart(running=False)):
             take_screenshot(
                 address,
                 picture,

@@ -15,7 +15,7 @@ from pathlib import Path
 from gcspy_drivers.traced import TracedOptions
 from gcspy_protocol.playback import Seek
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import QEventLoop, QTimer
 
 from gcspy.objects.trace_conversion import traced_recording
@@ -152,7 +152,7 @@ def take(scene: str) -> None:
         serve_recording(
             Recording.open(traced.path),
             f"unix:{folder}/s",
-            beginning=Beginning(running=False),
+            beginning=PlaybackStart(running=False),
             query_service=traced.query_service,
         ) as playing,
     ):

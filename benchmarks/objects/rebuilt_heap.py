@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import Trace, open_trace
 
 from benchmarks.harness.figures import tell
@@ -45,7 +45,7 @@ def rebuild(trace: Trace, *, making_counts: bool) -> dict[str, Any]:
         for _ in trace.batches():
             pass
         making = time.process_time() - began
-    heap = Heap(trace)
+    heap = RebuiltHeap(trace)
     began = time.process_time()
     heap.index()
     spent = time.process_time() - began - making

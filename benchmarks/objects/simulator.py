@@ -24,7 +24,7 @@ from gcspy_drivers.simulator.driver import SimulationOptions, SimulatorSession
 from gcspy_drivers.simulator.driver.options import MOST_HEAP_BYTES
 from gcspy_drivers.simulator.heap import HEADER_WORDS, WORD_BYTES, Heap
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.plan import WHOLE, Listener
+from gcspy_drivers.simulator.plan import WHOLE, CollectionListener
 from gcspy_drivers.simulator.plans import PLANS, make_plan
 
 from benchmarks.harness.figures import tell
@@ -115,7 +115,7 @@ def stepped(collector: str, objects: int) -> Stepped:
         SimulationOptions(collector=collector, program="queue", heap_bytes=room, pace_millis=0)
     )
     plan = session.plan
-    plan.listener = Listener()
+    plan.listener = CollectionListener()
     _fill_up(session, objects)
     there = len(plan.objects())
     alone = [took for took, _ in _steps(session, [], looks=0)]
@@ -123,7 +123,7 @@ def stepped(collector: str, objects: int) -> Stepped:
     session.server.add_observer(lambda event: events.append(event.sequence))
     seen: dict[int, list[float]] = {}
     for level in (3, 4):
-        plan.listener = Listener()
+        plan.listener = CollectionListener()
         _fill_up(session, objects)
         plan.listener = session
         session.server.set_setting(LEVEL, level)

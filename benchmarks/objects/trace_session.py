@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from gcspy_drivers.traced import TracedSession, TraceQueryService
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 from gcspy_replay.file import MemoryStore
 
@@ -29,7 +29,7 @@ def measure(path: Path) -> None:
     """Measure one trace."""
     with open_trace(path) as trace:
         began, clock = time.process_time(), time.perf_counter()
-        heap = Heap(trace)
+        heap = RebuiltHeap(trace)
         heap.index()
         indexed = time.process_time()
         session, store = TracedSession(heap), MemoryStore()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.anttracks.layout import EventId
 from gcspy_objects.records import BufferMode
 from numpy.typing import NDArray
 
@@ -104,7 +104,7 @@ class _Plab:
 def _filler(site: int, address: int, size: int) -> bytes:
     """What fills the rest of a buffer: an int[] of `size` bytes."""
     return (
-        alloc(Event.ALLOC_SLOW, site, address=address, length=(size - 16) // 4, type_id=_INTS)
+        alloc(EventId.ALLOC_SLOW, site, address=address, length=(size - 16) // 4, type_id=_INTS)
         if size
         else b""
     )
@@ -173,17 +173,17 @@ class Synthetic:
         while sum(sizes) < room - 512:
             for _ in range(7):
                 sizes.append(_CELL_BYTES)
-                words.append(alloc(Event.C2_ALLOC_FAST, _CELLS))
+                words.append(alloc(EventId.C2_ALLOC_FAST, _CELLS))
             length = int(chance.integers(0, 40))
             lengths += [-1] * 7 + [length]
             sizes.append((16 + 4 * length + 7) & ~7)
-            words.append(alloc(Event.C1_ALLOC_FAST, _ARRAYS, length=length))
+            words.append(alloc(EventId.C1_ALLOC_FAST, _ARRAYS, length=length))
         return sizes, words, lengths
 
     def _tlab_buffers(
         self, writer: TraceWriter, owner: int, start: int, words: list[bytes], *, packed: bool
     ) -> None:
-        announced = head(Event.TLAB_ALLOC) + long(self.sizes.tlab) + long(start)
+        announced = head(EventId.TLAB_ALLOC) + long(self.sizes.tlab) + long(start)
         events = [
             announced,
             *words,
@@ -275,29 +275,29 @@ class Synthetic:
         ):
             writer.buffer(
                 _VM,
-                head(Event.SPACE_CREATE) + word(index) + long(start) + long(size),
+                head(EventId.SPACE_CREATE) + word(index) + long(start) + long(size),
                 mode=BufferMode.ORDERED,
             )
             writer.buffer(
-                _VM, head(Event.SPACE_ALLOC, kind << 18) + word(index), mode=BufferMode.ORDERED
+                _VM, head(EventId.SPACE_ALLOC, kind << 18) + word(index), mode=BufferMode.ORDERED
             )
         for kind, threads in ((3, _MUTATORS), (1, _COLLECTORS), (0, (_VM,))):
             for thread in threads:
                 writer.buffer(
                     thread,
-                    head(Event.THREAD_ALIVE, kind << 8)
+                    head(EventId.THREAD_ALIVE, kind << 8)
                     + long(thread)
                     + word(int.from_bytes(b"t%02x\0" % (thread >> 12 & 0xFF))),
                 )
         return 8 + len(_MUTATORS) + len(_COLLECTORS) + 1
 
     @staticmethod
-    def _bound(event: Event, number: int, kind: int, cause: int) -> bytes:
+    def _bound(event: EventId, number: int, kind: int, cause: int) -> bytes:
         """The start or the end of a collection."""
         return (
             head(event, kind << 16 | cause << 8)
             + word(number)
-            + long(10 * number + (event == Event.GC_END))
+            + long(10 * number + (event == EventId.GC_END))
             + long(_BASE)
         )
 
@@ -307,12 +307,14 @@ class Synthetic:
         """Write a minor collection, which reports all live objects if it is a `snapshot`; returns how many events, and where the old space is free from then on."""
         source = _LOW + _HIGH - to
         writer.buffer(
-            _VM, self._bound(Event.GC_START, number, 3 if snapshot else 0, 14), mode=BufferMode.FULL
+            _VM,
+            self._bound(EventId.GC_START, number, 3 if snapshot else 0, 14),
+            mode=BufferMode.FULL,
         )
         writer.buffer(
             _VM,
-            *(head(Event.GC_INFO, space) + word(number) for space in (_EDEN, source)),
-            head(Event.NOP),
+            *(head(EventId.GC_INFO, space) + word(number) for space in (_EDEN, source)),
+            head(EventId.NOP),
             mode=BufferMode.ORDERED,
         )
         count = 5
@@ -337,7 +339,7 @@ class Synthetic:
                 old,
             )
             old += len(self._to_old) * self.sizes.plab
-        writer.buffer(_VM, self._bound(Event.GC_END, number, 0, 14), mode=BufferMode.FULL)
+        writer.buffer(_VM, self._bound(EventId.GC_END, number, 0, 14), mode=BufferMode.FULL)
         return count, old
 
     def _tell(self, writer: TraceWriter, start: int) -> int:
@@ -345,12 +347,12 @@ class Synthetic:
         count = 0
         for at, plab in enumerate(self._to_survivor):
             here = start + at * self.sizes.plab
-            events = [head(Event.PLAB_ALLOC) + long(self.sizes.plab) + long(here)]
+            events = [head(EventId.PLAB_ALLOC) + long(self.sizes.plab) + long(here)]
             to = here
             for row in range(plab.first, plab.last):
                 events.append(
                     self._object(
-                        Event.SYNC_OBJ,
+                        EventId.SYNC_OBJ,
                         self._lengths[row],
                         long(_BASE + int(self._from_eden[row])) + long(to),
                     )
@@ -361,13 +363,13 @@ class Synthetic:
             count += len(events) + bool(filler)
         kept, here = [], self._old
         for size, length in zip(self._promoted, self._lengths[::_PROMOTED], strict=True):
-            kept.append(self._object(Event.SYNC_OBJ_NARROW, length, long(here)))
+            kept.append(self._object(EventId.SYNC_OBJ_NARROW, length, long(here)))
             here += size
         writer.buffer(_COLLECTORS[0], *kept)
         return count + len(kept)
 
     @staticmethod
-    def _object(event: Event, length: int, where: bytes) -> bytes:
+    def _object(event: EventId, length: int, where: bytes) -> bytes:
         """An object of a snapshot, told whole."""
         if length < 0:
             return head(event, _CELLS << 8) + word(_CELL) + where
@@ -383,12 +385,12 @@ class Synthetic:
         start: int,
     ) -> int:
         """Write the moves of objects, with their buffers; returns how many events."""
-        words = (Event.GC_MOVE_FAST_NARROW << 26 | kind << 24 | sources // 8 << 2).astype("<u4")
+        words = (EventId.GC_MOVE_FAST_NARROW << 26 | kind << 24 | sources // 8 << 2).astype("<u4")
         count = len(sizes)
         for at, plab in enumerate(plabs):
             here = start + at * self.sizes.plab
             filler = _filler(_COLLECTOR, here + plab.filled, self.sizes.plab - plab.filled)
-            announced = head(Event.PLAB_ALLOC) + long(self.sizes.plab) + long(here)
+            announced = head(EventId.PLAB_ALLOC) + long(self.sizes.plab) + long(here)
             writer.buffer(
                 _COLLECTORS[at % len(_COLLECTORS)],
                 announced,
@@ -400,20 +402,20 @@ class Synthetic:
 
     def _full(self, writer: TraceWriter, number: int, first_batch: int) -> tuple[int, int]:
         """Write a full collection: the first objects that were ever promoted are kept; returns events, and where the old space is free."""
-        writer.buffer(_VM, self._bound(Event.GC_START, number, 1, 0), mode=BufferMode.FULL)
-        writer.buffer(_VM, head(Event.NOP), mode=BufferMode.ORDERED)
+        writer.buffer(_VM, self._bound(EventId.GC_START, number, 1, 0), mode=BufferMode.FULL)
+        writer.buffer(_VM, head(EventId.NOP), mode=BufferMode.ORDERED)
         free = self._old + sum(self._promoted)
         if not first_batch:
-            regions = [head(Event.GC_MOVE_REGION, len(self._promoted)) + 2 * long(self._old)]
+            regions = [head(EventId.GC_MOVE_REGION, len(self._promoted)) + 2 * long(self._old)]
         else:
             regions, to = [], self._old
             for at, plab in enumerate(self._to_old):
                 regions.append(
-                    head(Event.GC_MOVE_REGION, plab.last - plab.first)
+                    head(EventId.GC_MOVE_REGION, plab.last - plab.first)
                     + long(first_batch + at * self.sizes.plab)
                     + long(to)
                 )
                 to += plab.filled
         writer.buffer(_COLLECTORS[0], *regions)
-        writer.buffer(_VM, self._bound(Event.GC_END, number, 1, 0), mode=BufferMode.FULL)
+        writer.buffer(_VM, self._bound(EventId.GC_END, number, 1, 0), mode=BufferMode.FULL)
         return 3 + len(regions), free

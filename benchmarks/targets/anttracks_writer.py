@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gcspy_objects.anttracks.layout import KEY_WORDS, MAGIC, Event, FileType
+from gcspy_objects.anttracks.layout import KEY_WORDS, MAGIC, EventId, FileType
 from gcspy_objects.records import BufferMode
 
 __all__ = [
@@ -40,7 +40,7 @@ def long(value: int) -> bytes:
     return struct.pack("<Q", value)
 
 
-def head(event: Event, rest: int = 0) -> bytes:
+def head(event: EventId, rest: int = 0) -> bytes:
     """The first word of an event."""
     return word(event << 26 | rest)
 
@@ -51,7 +51,7 @@ def site_bits(site: int, length: int = 0) -> int:
 
 
 def alloc(
-    event: Event,
+    event: EventId,
     site: int,
     *,
     address: int | None = None,

@@ -16,7 +16,14 @@ from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from gcspy_objects.names import Causes, Flaw, Sites, Threads, TypeKind, Types
-from gcspy_objects.records import COLUMNS, CollectionKind, Kind, Place, RecordBatch, SpaceKind
+from gcspy_objects.records import (
+    COLUMNS,
+    CollectionKind,
+    ReadPosition,
+    RecordBatch,
+    RecordKind,
+    SpaceKind,
+)
 from numpy.typing import NDArray
 
 __all__ = ["MadeTrace"]
@@ -93,19 +100,19 @@ class MadeTrace:
         """None: nothing is read."""
         return []
 
-    def batches(self, place: Place | None = None) -> Iterator[RecordBatch]:
+    def batches(self, place: ReadPosition | None = None) -> Iterator[RecordBatch]:
         """Yield the records, a cycle of allocation and collection each."""
         first = bisect_right(self._begins, place.event) - 1 if place else 0
         for cycle in range(first, len(self._blocks)):
             begin, end = self._begins[cycle], self._begins[cycle + 1]
             yield RecordBatch.of(
-                Place(0, begin * 4, cycle, begin),
-                Place(0, end * 4, cycle + 1, end),
+                ReadPosition(0, begin * 4, cycle, begin),
+                ReadPosition(0, end * 4, cycle + 1, end),
                 "made",
                 **self._records(cycle),
             )
 
-    def position_bytes(self, place: Place) -> int:
+    def position_bytes(self, place: ReadPosition) -> int:
         """Return how much lies before a place."""
         return place.position
 
@@ -128,8 +135,8 @@ class MadeTrace:
     def _allocations(self) -> _Rows:
         """Return the records of what the program does between two collections."""
         one = _BUFFER_OBJECTS + 1
-        kind = np.full(self._buffers * one, Kind.ALLOCATE_NEXT, np.uint8)
-        kind[::one] = Kind.BUFFER
+        kind = np.full(self._buffers * one, RecordKind.ALLOCATE_NEXT, np.uint8)
+        kind[::one] = RecordKind.BUFFER
         number = np.arange(self._buffers)
         rows: _Rows = {
             "kind": kind,
@@ -168,23 +175,26 @@ class MadeTrace:
         blocks, full = self._blocks[cycle]
         parts = [] if cycle else [self._spaces()]
         target, source = self._bounds[2 + cycle % 2][0], self._bounds[3 - cycle % 2][0]
-        parts += [self._mutator, self._marks(Kind.COLLECTION_START, CollectionKind.MINOR, cycle)]
         parts += [
-            _one(kind=Kind.COLLECTS, length=1),
-            _one(kind=Kind.COLLECTS, length=3 - cycle % 2),
+            self._mutator,
+            self._marks(RecordKind.COLLECTION_START, CollectionKind.MINOR, cycle),
+        ]
+        parts += [
+            _one(kind=RecordKind.COLLECTS, length=1),
+            _one(kind=RecordKind.COLLECTS, length=3 - cycle % 2),
         ]
         parts += self._copied(self._survivors, target, SpaceKind.SURVIVOR)
         if cycle:
             parts += self._copied(
                 source + self._offsets, _OLD + blocks * self._kept_bytes, SpaceKind.OLD
             )
-        parts.append(self._marks(Kind.COLLECTION_END, CollectionKind.MINOR, cycle))
+        parts.append(self._marks(RecordKind.COLLECTION_END, CollectionKind.MINOR, cycle))
         if full:
             parts += [
-                self._marks(Kind.COLLECTION_START, CollectionKind.FULL, cycle),
+                self._marks(RecordKind.COLLECTION_START, CollectionKind.FULL, cycle),
                 *self._slid(blocks + (cycle > 0), target),
             ]
-            parts.append(self._marks(Kind.COLLECTION_END, CollectionKind.FULL, cycle))
+            parts.append(self._marks(RecordKind.COLLECTION_END, CollectionKind.FULL, cycle))
         return parts
 
     def _spaces(self) -> _Rows:
@@ -192,12 +202,12 @@ class MadeTrace:
         columns = zip(*self._bounds, strict=True)
         addresses, sizes = (np.repeat(np.array(one, np.int64), 2) for one in columns)
         return {
-            "kind": np.tile([Kind.SPACE_DEFINE, Kind.SPACE_KIND], 4), "length": np.repeat(np.arange(4), 2), "detail": np.repeat(kinds, 2),
+            "kind": np.tile([RecordKind.SPACE_DEFINE, RecordKind.SPACE_KIND], 4), "length": np.repeat(np.arange(4), 2), "detail": np.repeat(kinds, 2),
             "address": addresses, "size": sizes,
         }  # fmt: skip
 
     @staticmethod
-    def _marks(kind: Kind, collection: CollectionKind, cycle: int) -> _Rows:
+    def _marks(kind: RecordKind, collection: CollectionKind, cycle: int) -> _Rows:
         return _one(
             kind=kind,
             length=2 * cycle + (collection == CollectionKind.FULL) + 1,
@@ -209,11 +219,11 @@ class MadeTrace:
         thread = _THREADS + (kind == SpaceKind.OLD)
         count = len(source)
         moves: _Rows = {
-            "kind": np.full(count, Kind.MOVE_NEXT, np.uint8), "address": source, "detail": np.full(count, kind, np.uint8),
+            "kind": np.full(count, RecordKind.MOVE_NEXT, np.uint8), "address": source, "detail": np.full(count, kind, np.uint8),
             "thread": np.full(count, thread, np.int32),
         }  # fmt: skip
         return [
-            _one(kind=Kind.GC_BUFFER, address=target, size=self._kept_bytes, thread=thread),
+            _one(kind=RecordKind.GC_BUFFER, address=target, size=self._kept_bytes, thread=thread),
             moves,
         ]
 
@@ -228,12 +238,14 @@ class MadeTrace:
         ).ravel()
         each = np.minimum(_RUN, len(self._offsets) - np.arange(0, len(self._offsets), _RUN))
         runs: _Rows = {
-            "kind": np.full(len(starts), Kind.MOVE_RUN, np.uint8), "address": starts, "to": starts - dropped,
+            "kind": np.full(len(starts), RecordKind.MOVE_RUN, np.uint8), "address": starts, "to": starts - dropped,
             "length": np.tile(each, self._kept_blocks),
         }  # fmt: skip
         return [
             runs,
-            _one(kind=Kind.MOVE_RUN, address=survivors, to=survivors, length=len(self._offsets)),
+            _one(
+                kind=RecordKind.MOVE_RUN, address=survivors, to=survivors, length=len(self._offsets)
+            ),
         ]
 
 

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
-from gcspy_protocol.expression import Evaluator, Facts, bind, parse
+from gcspy_protocol.expression import Evaluator, EventFacts, bind, parse
 from gcspy_protocol.model import Space, Stream
 from numpy.typing import NDArray
 
@@ -44,7 +44,7 @@ class _Heap:
 
     def __init__(self, tiles: int, *, masked: bool) -> None:
         random = np.random.default_rng(1)
-        self.facts = Facts(event="clock", occurrence=1)
+        self.facts = EventFacts(event="clock", occurrence=1)
         self._values: list[NDArray[Any]] = [
             random.integers(0, 4096, tiles).astype("<u4"),
             random.integers(1, 4096, tiles).astype("<u4"),

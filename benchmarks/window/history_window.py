@@ -26,7 +26,7 @@ from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import SetPlayback
 from gcspy_protocol.playback import Direction, Pace
 from gcspy_replay.file import FileStore, Recording, RecordingWriter
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
@@ -62,7 +62,7 @@ def _serve(path: Path) -> None:
     """Play it until standard input ends."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
         address = f"unix:{folder}/player.sock"
-        with serve_recording(Recording.open(path), address, beginning=Beginning(running=False)):
+        with serve_recording(Recording.open(path), address, beginning=PlaybackStart(running=False)):
             print(json.dumps({"address": address}), flush=True)
             sys.stdin.read()
 

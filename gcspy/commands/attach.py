@@ -35,7 +35,7 @@ from gcspy_client.interruption import interruption_held_back
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
-    from gcspy_server.api import Listening, Server
+    from gcspy_server.api import ServedSession, Server
 
 __all__ = ["command"]
 
@@ -138,7 +138,7 @@ def _serve(options: ServingOptions) -> int:
     """Serve in this process until the target ends, Ctrl-C or SIGTERM."""
     stop = stop_at_signals()
 
-    def ready(server: Server, listening: Listening) -> None:
+    def ready(server: Server, listening: ServedSession) -> None:
         from gcspy_server.api import Mode  # loaded by now; the command line does without
 
         say(

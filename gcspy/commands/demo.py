@@ -29,7 +29,7 @@ from gcspy_session.network.address import default_address
 if TYPE_CHECKING:
     from gcspy_client.lessons import Lesson
     from gcspy_client.view.window import MainWindow
-    from gcspy_server.api import Listening, Server
+    from gcspy_server.api import ServedSession, Server
 
 __all__ = ["command"]
 
@@ -291,7 +291,7 @@ def _serve(options: SimulatingOptions) -> int:
     """Simulate in this process until the program ends, Ctrl-C or SIGTERM."""
     stop = stop_at_signals()
 
-    def ready(server: Server, listening: Listening) -> None:
+    def ready(server: Server, listening: ServedSession) -> None:
         say(
             f"gcspy: simulating {server.name}; it starts when the first client connects; a pause stops the program"
         )

@@ -121,9 +121,9 @@ def _refuse_foreign(options: dict[str, Any], *, is_folder: bool, is_gif: bool) -
 
 def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool) -> None:
     module = _module_for(output)
-    from gcspy_replay.file.export.tables import Wanted
+    from gcspy_replay.file.export.tables import ExportSelection
 
-    wanted = Wanted(
+    wanted = ExportSelection(
         **{name: options[name] for name in ("first", "last", "space", "stream", "tiles")}
     )
     with (

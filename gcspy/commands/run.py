@@ -37,7 +37,7 @@ from gcspy_client.interruption import interruption_held_back
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
-    from gcspy_server.api import Listening, Server
+    from gcspy_server.api import ServedSession, Server
 
 __all__ = ["command"]
 
@@ -183,7 +183,7 @@ class _Program:
 def _serve(options: ServingOptions, program: _Program) -> None:
     """Serve in this process until the program ends."""
 
-    def ready(_server: Server, listening: Listening) -> None:
+    def ready(_server: Server, listening: ServedSession) -> None:
         program.second.close()
         say_addresses(listening.addresses)
 

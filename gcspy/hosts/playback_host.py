@@ -21,7 +21,7 @@ from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
-    from gcspy_replay.player import Beginning, PlayerThread
+    from gcspy_replay.player import PlaybackStart, PlayerThread
 
     from gcspy.objects.trace_conversion import TracedRecording
 
@@ -68,10 +68,10 @@ class PlayingOptions:
     tile_bytes: int | None = None
     clock_bytes: int | None = None
 
-    def beginning(self) -> Beginning:
+    def beginning(self) -> PlaybackStart:
         """How each playback begins."""
         from gcspy_protocol.playback import Direction, Pace, SetPlayback
-        from gcspy_replay.player import Beginning
+        from gcspy_replay.player import PlaybackStart
 
         manner = SetPlayback(
             pace=Pace(self.pace),
@@ -80,7 +80,7 @@ class PlayingOptions:
             direction=Direction.BACKWARDS if self.backwards else Direction.FORWARDS,
             loop=self.loop,
         )
-        return Beginning(
+        return PlaybackStart(
             manner=manner, loops=self.loops, running=not self.paused, number=self.event
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
-    from gcspy_server.api import Listening, Server
+    from gcspy_server.api import ServedSession, Server
 
 __all__ = ["BUDGET", "LONGEST_HOLD_SECS", "ServingOptions", "serve_target"]
 
@@ -65,7 +65,10 @@ class ServingOptions:
 
 
 def serve_target(
-    options: ServingOptions, *, stop: threading.Event, on_ready: Callable[[Server, Listening], None]
+    options: ServingOptions,
+    *,
+    stop: threading.Event,
+    on_ready: Callable[[Server, ServedSession], None],
 ) -> str:
     """Attach, serve, and sample until `stop` is set or the target ends.
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gcspy_replay.file import Recording
     from gcspy_replay.player import PlayerThread
 
-    from gcspy_server.api import Listening, Server
+    from gcspy_server.api import ServedSession, Server
 
 __all__ = ["SidecarProcess", "command_of_sidecar", "first_line", "start_sidecar"]
 
@@ -178,7 +178,7 @@ def _stop_at_eof(stop: threading.Event) -> None:
     stop.set()
 
 
-def _say_listening(_server: Server, listening: Listening) -> None:
+def _say_listening(_server: Server, listening: ServedSession) -> None:
     _answer(addresses=list(listening.addresses), notes=[])
 
 
@@ -266,7 +266,7 @@ def main() -> int:
             warnings = _WarningLines()
             logging.getLogger("gcspy").addHandler(warnings)
 
-            def ready(server: Server, listening: Listening) -> None:
+            def ready(server: Server, listening: ServedSession) -> None:
                 logging.getLogger("gcspy").removeHandler(warnings)
                 _say_listening(server, listening)
 

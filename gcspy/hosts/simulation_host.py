@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gcspy_drivers.simulator.driver import Lockstep, SimulationOptions
 
     from gcspy_client.lessons import Lesson
-    from gcspy_server.api import Listening, Server
+    from gcspy_server.api import ServedSession, Server
 
 __all__ = ["SimulatingOptions", "fields_of_lesson", "simulate", "simulation_of"]
 
@@ -83,7 +83,7 @@ def simulate(
     options: SimulatingOptions,
     *,
     stop: threading.Event,
-    on_ready: Callable[[Server, Listening], None],
+    on_ready: Callable[[Server, ServedSession], None],
 ) -> str:
     """Simulate and serve until `stop` is set or the program ends.
 

@@ -50,10 +50,10 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
     """
     require_engine()
     from gcspy_objects.analysis.gather import gather
-    from gcspy_objects.heap import Heap
+    from gcspy_objects.heap import RebuiltHeap
     from gcspy_objects.trace import open_trace
 
-    with open_trace(path) as trace, closing(Heap(trace)) as heap:
+    with open_trace(path) as trace, closing(RebuiltHeap(trace)) as heap:
         with progress_bar(f"reading {trace.name}") as progress:
             store = gather(heap, progress=progress)
         with store:

@@ -108,12 +108,14 @@ def ask_lifetimes(
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import GroupBy, ObjectFilter
     from gcspy_objects.analysis.lifetimes import distribution, spans
-    from gcspy_objects.analysis.survival import Clock
+    from gcspy_objects.analysis.survival import AgeClock
 
     only = ObjectFilter(wanted["type"], wanted["site"])
     with lives_of(trace) as store:
-        ages = distribution(store, Clock(clock), only)
-        found = ages if each is None else spans(store, GroupBy(each), Clock(clock), only, top=top)
+        ages = distribution(store, AgeClock(clock), only)
+        found = (
+            ages if each is None else spans(store, GroupBy(each), AgeClock(clock), only, top=top)
+        )
         show(found, store, output, drawn=(f"lifetimes.{clock}", ages))
 
 
@@ -123,10 +125,12 @@ def ask_survival(
     """Ask which share is still there at which age."""
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import ObjectFilter
-    from gcspy_objects.analysis.survival import Clock, survival
+    from gcspy_objects.analysis.survival import AgeClock, survival
 
     only = ObjectFilter(wanted["type"], wanted["site"])
     with lives_of(trace) as store:
-        found = survival(store, Clock(clock), only, points=points)
-        drawn = survival(store, Clock(clock), only, points=_DRAWN_POINTS) if output.plot else found
+        found = survival(store, AgeClock(clock), only, points=points)
+        drawn = (
+            survival(store, AgeClock(clock), only, points=_DRAWN_POINTS) if output.plot else found
+        )
         show(found, store, output, drawn=(f"survival.{clock}", drawn))

@@ -20,7 +20,7 @@ from gcspy.output.terminal import say
 from gcspy.recorder.new_file import need_place, new_file
 
 if TYPE_CHECKING:
-    from gcspy_objects.analysis.findings import Cell, Column, Findings
+    from gcspy_objects.analysis.findings import Cell, Column, QueryResult
     from gcspy_objects.analysis.store import LifeStore
 
 __all__ = ["Output", "prepare", "show"]
@@ -64,11 +64,11 @@ def prepare(output: Output) -> None:
 
 
 def show(
-    findings: Findings,
+    findings: QueryResult,
     store: LifeStore,
     output: Output,
     *,
-    drawn: tuple[str, Findings] | None = None,
+    drawn: tuple[str, QueryResult] | None = None,
 ) -> None:
     """Print findings, and write them where that was asked for.
 
@@ -101,7 +101,7 @@ def show(
         )
 
 
-def _draw(kind: str, findings: Findings, path: Path, output: Output) -> None:
+def _draw(kind: str, findings: QueryResult, path: Path, output: Output) -> None:
     """Draw a chart into a PNG file."""
     from gcspy_drivers.traced.whole import table_of
 
@@ -116,7 +116,7 @@ def _draw(kind: str, findings: Findings, path: Path, output: Output) -> None:
             raise CommandError(f"cannot write {path}", exit_code=ExitCode.FAILED)
 
 
-def _print_json(findings: Findings) -> None:
+def _print_json(findings: QueryResult) -> None:
     names = [one.name for one in findings.columns]
     data: dict[str, Any] = {
         "title": findings.title,
@@ -136,7 +136,7 @@ def _print_json(findings: Findings) -> None:
     say(json.dumps(data, indent=2))
 
 
-def _print_table(findings: Findings, output: Output) -> None:
+def _print_table(findings: QueryResult, output: Output) -> None:
     # rich takes 60 ms to import; only a human waits for a table.
     from gcspy_objects.analysis.findings import Unit
     from rich.console import Console

@@ -19,7 +19,7 @@ from gcspy_protocol.errors import CommandError
 
 if TYPE_CHECKING:
     from gcspy_drivers.traced import TracedOptions, TracedSession
-    from gcspy_objects.heap import Heap
+    from gcspy_objects.heap import RebuiltHeap
     from gcspy_protocol.details import DetailTable, Query
     from gcspy_replay.file import Store
     from gcspy_replay.player import Shown, TraceQueryService
@@ -77,17 +77,17 @@ def _begins_like_one(path: Path) -> bool:
 
 
 @contextmanager
-def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Heap]:
+def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[RebuiltHeap]:
     """The rebuilt heap of a trace, read from end to end; closed when the block ends.
 
     Raises:
         TraceError: There is none, or it cannot be read.
     """
-    from gcspy_objects.heap import Heap
+    from gcspy_objects.heap import RebuiltHeap
     from gcspy_objects.trace import open_trace
 
     with open_trace(path) as trace:
-        heap = Heap(trace)
+        heap = RebuiltHeap(trace)
         try:
             heap.index(
                 None
@@ -99,7 +99,7 @@ def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Heap]:
             heap.close()
 
 
-def event_of(heap: Heap, text: str) -> int:
+def event_of(heap: RebuiltHeap, text: str) -> int:
     """The event of a trace before which the heap is meant by ``end``, ``gc:3`` (its start), ``gc:3:end``, or the event's own number.
 
     Raises:

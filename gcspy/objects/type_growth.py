@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gcspy_protocol.errors import CommandError
 from gcspy_protocol.text.visible import visible
-from gcspy_replay.file.export.tables import Wanted
+from gcspy_replay.file.export.tables import ExportSelection
 
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
@@ -71,7 +71,7 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
     log = GrowthLog()
     ends: list[tuple[int, TypeSample]] = []
     with opened(paths) as recording:
-        begin, end = Wanted(first=first, last=last).range(recording)
+        begin, end = ExportSelection(first=first, last=last).range(recording)
         for step, session in recording.steps(begin, end):
             space = growing_space(session)
             sample = None if space is None else sample_of(session, space)

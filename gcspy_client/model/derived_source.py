@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol.errors import ExpressionError
-from gcspy_protocol.expression import Bound, Evaluator, Facts, Kind, bind, parse
-from gcspy_protocol.expression import Tiles as Worth
+from gcspy_protocol.expression import Bound, Evaluator, EventFacts, ValueKind, bind, parse
+from gcspy_protocol.expression import TileValues as Worth
 from gcspy_protocol.expression.client import used_tiles
-from gcspy_protocol.expression.nodes import Call, Fact, Node, children
+from gcspy_protocol.expression.nodes import Call, EventFact, Node, children
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import CONTROL_STREAM, PaintStyle, Presentation, Stream
@@ -43,8 +43,8 @@ class _OneSpace:
     space: SpaceState
 
     @property
-    def facts(self) -> Facts:
-        return Facts(event="", occurrence=0)
+    def facts(self) -> EventFacts:
+        return EventFacts(event="", occurrence=0)
 
     def is_fresh(self, space: int, stream: int) -> bool:  # noqa: ARG002  # the protocol's signature
         return True
@@ -97,7 +97,7 @@ class DerivedSource:
         self.formula, self.percent, self._number = formula, percent, number
         self.ends = least, greatest
         self._bound: Bound = bind(expression, [space.space], space.space.id)
-        if not expression.shape.tiled or expression.shape.kind is Kind.TEXT:
+        if not expression.shape.tiled or expression.shape.kind is ValueKind.TEXT:
             raise ExpressionError(
                 f"this is {expression.shape}, but a view needs one number per tile: use a stream outside of sum(…) and similar functions",
                 text=formula,
@@ -105,7 +105,7 @@ class DerivedSource:
             )
         self._refuse_events(expression.root)
         self._whole = not _tile_by_tile(expression.root)
-        self._condition = expression.shape.kind is Kind.TRUTH
+        self._condition = expression.shape.kind is ValueKind.TRUTH
         self._latest: tuple[SpaceState, tuple[int, ...], Worth] | None = None
         low, high = (
             (least, greatest)
@@ -116,8 +116,8 @@ class DerivedSource:
         self._schema = self._look(name)
 
     def _refuse_events(self, node: Node) -> None:
-        if isinstance(node, Fact) or (isinstance(node, Call) and node.function == "was"):
-            what = node.name if isinstance(node, Fact) else "was"
+        if isinstance(node, EventFact) or (isinstance(node, Call) and node.function == "was"):
+            what = node.name if isinstance(node, EventFact) else "was"
             raise ExpressionError(
                 f"{what} is a value of the event, not of tiles: use it in a trigger",
                 text=self.formula,

@@ -16,7 +16,7 @@ from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 
 from gcspy_server.names import StringNames
-from gcspy_session.client import Behind, Client
+from gcspy_session.client import Behind, ClientConnection
 from gcspy_session.interest import Interest
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = ["obey"]
 _NANOS = 1_000_000_000
 
 
-def obey(session: Session, client: Client, message: Message) -> Error | None:
+def obey(session: Session, client: ClientConnection, message: Message) -> Error | None:
     """Do what a client asks, or say why not."""
     match message:
         case m.Ping():
@@ -67,7 +67,7 @@ def obey(session: Session, client: Client, message: Message) -> Error | None:
     return None
 
 
-def _control(session: Session, client: Client, message: Message) -> Error | None:
+def _control(session: Session, client: ClientConnection, message: Message) -> Error | None:
     """A command of the controller."""
     flow = session.core.flow
     match message:
@@ -134,7 +134,7 @@ def _set_trigger(session: Session, trigger: m.Trigger) -> Error | None:
     return None
 
 
-def _take_control(session: Session, client: Client) -> Error | None:
+def _take_control(session: Session, client: ClientConnection) -> Error | None:
     if session.roles.controller == client.number:
         return None
     if not session.roles.take(client.number):
@@ -144,7 +144,7 @@ def _take_control(session: Session, client: Client) -> Error | None:
     return None
 
 
-def _subscribe(session: Session, client: Client, message: m.Subscribe) -> Error | None:
+def _subscribe(session: Session, client: ClientConnection, message: m.Subscribe) -> Error | None:
     known = {space.id: {stream.id for stream in space.streams} for space in session.schema.spaces}
     for one in message.spaces or ():
         if one.space not in known:
@@ -169,7 +169,9 @@ def _interval_nanos(max_rate_hz: float | None) -> int:
     return 0 if max_rate_hz is None else int(_NANOS / max_rate_hz)
 
 
-def _tile_names(session: Session, client: Client, message: m.TileNamesRequest) -> Error | None:
+def _tile_names(
+    session: Session, client: ClientConnection, message: m.TileNamesRequest
+) -> Error | None:
     sequence, names = session.names.get(message.space, (0, None))
     if not isinstance(names, StringNames):
         return _bad(

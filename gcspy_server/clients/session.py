@@ -31,14 +31,14 @@ from gcspy_server.interpreter.core import (
 from gcspy_server.interpreter.transmission import KeyframeSource, Snapshot
 from gcspy_server.names import TileNames
 from gcspy_session.attendance import Attendance, client_message
-from gcspy_session.client import Behind, Client, log
+from gcspy_session.client import Behind, ClientConnection, log
 from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
 from gcspy_session.interest import NOTHING, Interest, union_of
 from gcspy_session.lossless import LosslessClients
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
 from gcspy_session.questions import Questions
-from gcspy_session.queue import Entry
+from gcspy_session.queue import QueueEntry
 from gcspy_session.reception import Reception
 from gcspy_session.roles import Roles
 
@@ -97,7 +97,7 @@ class Session:
         )
         self._introduction = introduction
         self._id = secrets.token_hex(8)
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, ClientConnection] = {}
         self.questions = Questions(self._clients.keys)
         self.attendance = Attendance(self)
         self.watchdog = ControllerWatchdog(
@@ -176,7 +176,7 @@ class Session:
             # In a worker thread: it may have to wait for the driver's thread, which may be encoding.
             await trio.to_thread.run_sync(self.core.post_keyframe, abandon_on_cancel=True)
 
-    def want_keyframe(self, client: Client) -> None:
+    def want_keyframe(self, client: ClientConnection) -> None:
         """Give the client a keyframe of the latest snapshot as soon as one is copied."""
         if not client.waiting:
             client.waiting = True
@@ -248,7 +248,7 @@ class Session:
             self._nursery.start_soon(self._fill, source, places)
 
     async def _fill(
-        self, source: KeyframeSource, places: list[tuple[Client, Entry, Interest]]
+        self, source: KeyframeSource, places: list[tuple[ClientConnection, QueueEntry, Interest]]
     ) -> None:
         snapshot = await trio.to_thread.run_sync(source.encode, abandon_on_cancel=True)
         for client, entry, wants in places:
@@ -266,7 +266,7 @@ class Session:
             self.want_keyframe(client)
         return bool(lagging)
 
-    def _drained(self, client: Client) -> None:
+    def _drained(self, client: ClientConnection) -> None:
         if client.behind is Behind.SLOW:
             self.want_keyframe(client)
 
@@ -293,7 +293,7 @@ class Session:
         """Serve one connection to its end."""
         await self._reception.serve(transport)
 
-    def _admit(self, client: Client, hello: m.Hello) -> Error | None:
+    def _admit(self, client: ClientConnection, hello: m.Hello) -> Error | None:
         """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
         refusal = self._reception.refusal_of(client, hello, present=len(self._clients))
         self.attendance.greeted(client, hello)
@@ -348,7 +348,7 @@ class Session:
         log.info("%s connected%s", client, " as the controller" if controls else "")
         return None
 
-    def _remove(self, client: Client) -> None:
+    def _remove(self, client: ClientConnection) -> None:
         if self._clients.pop(client.number, None) is None:
             return
         self.lossless.forget(client)
@@ -374,11 +374,11 @@ class Session:
     # ------------------------------------------------------------------ as a class (`attendance.Room`)
 
     @property
-    def controller(self) -> Client | None:
+    def controller(self) -> ClientConnection | None:
         """Who controls."""
         return self.client(self.roles.controller)
 
-    def client(self, number: int | None) -> Client | None:
+    def client(self, number: int | None) -> ClientConnection | None:
         """A client that is connected; None: there is no such one."""
         return self._clients.get(number or 0)
 
@@ -392,11 +392,11 @@ class Session:
         """Whether the target stands still for the controller."""
         return self.core.flow.held
 
-    def present(self) -> Collection[Client]:
+    def present(self) -> Collection[ClientConnection]:
         """Everybody who is connected."""
         return self._clients.values()
 
-    def followers_of(self, leader: Client) -> Collection[Client]:
+    def followers_of(self, leader: ClientConnection) -> Collection[ClientConnection]:
         """Who is told where this client looks: those who follow, if it is the controller."""
         if leader is not self.controller:
             return ()
@@ -404,11 +404,11 @@ class Session:
             one for one in self._clients.values() if one.presence.following and one is not leader
         ]
 
-    def shared_until(self, client: Client) -> int:
+    def shared_until(self, client: ClientConnection) -> int:
         """Number of the latest snapshot; 0 for one that is not connected."""
         return self.sequence if client.number in self._clients else 0
 
-    def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
+    def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
         """Tell these clients who is present; returns those that have no room for it now."""
         data = encode(self._clients_message()).data
         return [client for client in clients if not client.push_if_room(data)]
@@ -420,7 +420,7 @@ class Session:
         interval = min((client.interval_nanos for client in clients), default=0)
         self.core.set_audience(Audience(len(clients), wants, interval))
 
-    def _handle(self, client: Client, message: Message) -> None:
+    def _handle(self, client: ClientConnection, message: Message) -> None:
         refusal = commands.obey(self, client, message)
         if refusal is not None:
             client.send(refusal)

@@ -21,7 +21,7 @@ from gcspy_server.names import TileNames
 from gcspy_server.server import Server
 from gcspy_server.spaces import ServerSpace
 
-__all__ = ["CLOCK", "Clock", "DriverServer", "Share"]
+__all__ = ["CLOCK", "SessionClock", "DriverServer", "Share"]
 
 CLOCK = 0
 """Number of the clock's kind of event, in every driver and in the session."""
@@ -30,7 +30,7 @@ _FIRST_OF_OTHERS = 1000
 """Settings whose number another driver has already get numbers from here on."""
 
 
-class Clock(Protocol):
+class SessionClock(Protocol):
     """The clock that the drivers of a session share."""
 
     def ask(self) -> GatherRequest | None:
@@ -82,7 +82,7 @@ class DriverServer(Server):
         clock: The clock that it shares; None: it is alone, and the clock is an event like any other.
     """
 
-    def __init__(self, session: Server, share: Share, clock: Clock | None) -> None:
+    def __init__(self, session: Server, share: Share, clock: SessionClock | None) -> None:
         self._session = session
         self._core = session._core
         self.name, self.events, self.mode = session.name, session.events, session.mode

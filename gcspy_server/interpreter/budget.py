@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["ALL", "PART", "BudgetKeeper", "Pace"]
+__all__ = ["ALL", "PART", "BudgetKeeper", "GatheringPace"]
 
 ALL = 1000
 """All of the target's time, in thousandths: no limit."""
@@ -57,7 +57,7 @@ _RECENT_NANOS = _NANOS
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class GatheringPace:
     """What there will be, as costs are now.
 
     Attributes:
@@ -239,18 +239,18 @@ class BudgetKeeper:
         if waits:
             found.left_out_at = now_nanos - self._not_ours
 
-    def pace(self, now_nanos: int) -> Pace:
+    def pace(self, now_nanos: int) -> GatheringPace:
         """What there will be, as costs are now."""
         at = self._advance(now_nanos)
         full = self._costs.get(self._asked)
         if not self.limits or full is None:
-            return Pace(self._asked)
+            return GatheringPace(self._asked)
         light = self._lighter(at)
         if light is None:
-            return Pace(self._asked, every_nanos=int(full.nanos / self._share))
+            return GatheringPace(self._asked, every_nanos=int(full.nanos / self._share))
         found = self._costs.get(light)
         every = 0 if found is None else int(found.nanos / (_LIGHT_PART * self._share))
-        return Pace(
+        return GatheringPace(
             light, every_nanos=every, full_nanos=int(full.nanos / (_FULL_PART * self._share))
         )
 

@@ -45,8 +45,8 @@ from gcspy_server.interpreter.handoff_queue import HandoffQueue
 from gcspy_server.interpreter.setting_table import SettingTable
 from gcspy_server.interpreter.transmission import (
     KeyframeSource,
-    Part,
     Snapshot,
+    SnapshotPart,
     SpaceSender,
     copy_keyframe,
 )
@@ -567,7 +567,7 @@ class Core:
             event=request.event,
             occurrence=request.occurrence,
         )
-        parts: list[Part] = []
+        parts: list[SnapshotPart] = []
         names: dict[int, TileNames] = {}
         for number, sender in self._senders.items():
             frames, resized = sender.encode(request, stamp)

@@ -29,12 +29,12 @@ from gcspy_server.names import ExtentNames, Runs, StringNames, TileNames, Unifor
 from gcspy_server.spaces import ServerSpace, ServerStream
 from gcspy_session.interest import Interest
 
-__all__ = ["KeyframeSource", "Part", "Snapshot", "SpaceSender", "copy_keyframe"]
+__all__ = ["KeyframeSource", "SnapshotPart", "Snapshot", "SpaceSender", "copy_keyframe"]
 
 _NO_RUNS = Runs(*(np.empty(0, dtype=np.uint32) for _ in range(3)))
 
 
-class Part(NamedTuple):
+class SnapshotPart(NamedTuple):
     """A frame and what it belongs to; stream None: to the space as a whole."""
 
     space: int
@@ -56,7 +56,7 @@ class Snapshot:
     """
 
     event: Event
-    parts: list[Part]
+    parts: list[SnapshotPart]
     counts: tuple[int, ...] = ()
     names: dict[int, TileNames] = field(default_factory=dict)
     must: bool = False
@@ -106,7 +106,7 @@ class SpaceSender:
         self.encoders: dict[int, StreamEncoder] = {}
         self.summaries: dict[int, Summary] = {}
 
-    def encode(self, request: GatherRequest, stamp: Stamp) -> tuple[list[Part], bool]:
+    def encode(self, request: GatherRequest, stamp: Stamp) -> tuple[list[SnapshotPart], bool]:
         """The frames that bring an up-to-date client to what the driver has filled.
 
         Returns:
@@ -115,7 +115,7 @@ class SpaceSender:
         space = self.space
         if not request.sends(space):
             return [], False
-        parts: list[Part] = []
+        parts: list[SnapshotPart] = []
         if space.withheld:
             if space.told_info != space.info:
                 self._encode_info(parts, stamp)
@@ -131,17 +131,19 @@ class SpaceSender:
                     continue  # a sum of numbers of names means nothing
                 summary = self._summarise(stream, stamp)
                 self.summaries[number] = summary
-                parts.append(Part(space.id, number, encode(summary)))
+                parts.append(SnapshotPart(space.id, number, encode(summary)))
         self._encode_info(parts, stamp)
         return parts, resized
 
-    def _encode_info(self, parts: list[Part], stamp: Stamp) -> None:
+    def _encode_info(self, parts: list[SnapshotPart], stamp: Stamp) -> None:
         info = self.space.told_info
         if info != self.info:
             self.info = info
-            parts.append(Part(self.space.id, None, encode(_info_of(self.space.id, info, stamp))))
+            parts.append(
+                SnapshotPart(self.space.id, None, encode(_info_of(self.space.id, info, stamp)))
+            )
 
-    def _resize(self, parts: list[Part], stamp: Stamp) -> bool:
+    def _resize(self, parts: list[SnapshotPart], stamp: Stamp) -> bool:
         names = self.space.names
         if self.names is names or self.names == names:
             return False
@@ -151,7 +153,7 @@ class SpaceSender:
             sequence=stamp.sequence,
             time_nanos=stamp.time_nanos,
         )
-        parts.append(Part(self.space.id, None, frame))
+        parts.append(SnapshotPart(self.space.id, None, frame))
         parts += _new_names(self.space.id, names, runs, stamp)
         for encoder in self.encoders.values():
             encoder.remap(runs.old_starts, runs.new_starts, runs.lengths, names.count)
@@ -160,7 +162,7 @@ class SpaceSender:
 
     def _encode_stream(
         self,
-        parts: list[Part],
+        parts: list[SnapshotPart],
         number: int,
         values: NDArray[Any],
         known: NDArray[np.bool_] | None,
@@ -179,7 +181,7 @@ class SpaceSender:
             self.encoders[number] = encoder
         # The control stream belongs to the space: whoever wants any of its streams needs it.
         stream = None if number == CONTROL_STREAM else number
-        parts.append(Part(self.space.id, stream, encoder.encode(values, known, stamp)))
+        parts.append(SnapshotPart(self.space.id, stream, encoder.encode(values, known, stamp)))
 
     def summary(self, stream: int, stamp: Stamp) -> Summary:
         """The summary of a stream that was gathered, whether it was sent or not."""
@@ -257,7 +259,7 @@ class KeyframeSource:
                     event=self.event.event,
                     occurrence=self.event.occurrence,
                 )
-                parts: list[Part] = []
+                parts: list[SnapshotPart] = []
                 for space, names, info in self._spaces:
                     parts.extend(self._encode_space(space, names, info, stamp))
                 self.snapshot = Snapshot(self.event, parts)
@@ -266,19 +268,21 @@ class KeyframeSource:
 
     def _encode_space(
         self, space: int, names: TileNames, info: str, stamp: Stamp
-    ) -> Iterable[Part]:
+    ) -> Iterable[SnapshotPart]:
         tiles = _tiles_of(space, names, _NO_RUNS)
-        yield Part(
+        yield SnapshotPart(
             space, None, pack_tiles(tiles, sequence=stamp.sequence, time_nanos=stamp.time_nanos)
         )
         yield from _new_names(space, names, _NO_RUNS, stamp)
         for one in self._values[space]:
             stream = None if one.stream == CONTROL_STREAM else one.stream
-            yield Part(space, stream, pack_key(space, one.stream, one.stamp, one.values, one.known))
+            yield SnapshotPart(
+                space, stream, pack_key(space, one.stream, one.stamp, one.values, one.known)
+            )
         for summary in self._summaries:
             if summary.space == space:
-                yield Part(space, summary.stream, encode(summary))
-        yield Part(space, None, encode(_info_of(space, info, stamp)))
+                yield SnapshotPart(space, summary.stream, encode(summary))
+        yield SnapshotPart(space, None, encode(_info_of(space, info, stamp)))
 
 
 def copy_keyframe(
@@ -328,7 +332,7 @@ def _tiles_of(space: int, names: TileNames, runs: Runs) -> Tiles:
     )
 
 
-def _new_names(space: int, names: TileNames, runs: Runs, stamp: Stamp) -> list[Part]:
+def _new_names(space: int, names: TileNames, runs: Runs, stamp: Stamp) -> list[SnapshotPart]:
     """The texts of tiles that are new, of a space small enough to tell them all; of a large one they are asked for."""
     if not isinstance(names, StringNames) or not 0 < names.count <= CLIENT_LIMITS.names_page:
         return []
@@ -343,7 +347,7 @@ def _new_names(space: int, names: TileNames, runs: Runs, stamp: Stamp) -> list[P
         first=first,
         names=names.names[first : last + 1],
     )
-    return [Part(space, None, encode(message))]
+    return [SnapshotPart(space, None, encode(message))]
 
 
 def _info_of(space: int, text: str, stamp: Stamp) -> SpaceInfo:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gcspy_protocol.expression import Facts
+from gcspy_protocol.expression import EventFacts
 from gcspy_protocol.expression.client import used_tiles
 from gcspy_protocol.messages import Event
 from gcspy_protocol.streams.values import Stamp
@@ -35,10 +35,10 @@ class TriggerSource:
         self._senders = senders
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EventFacts:
         """The event; what looking at triggers takes is not in it yet."""
         event = self._event
-        return Facts(
+        return EventFacts(
             event=self._name,
             occurrence=event.occurrence,
             gather_nanos=event.gather_nanos,

@@ -13,15 +13,15 @@ from typing import Protocol
 import trio
 from gcspy_protocol.handshake.credentials import Channel
 
-from gcspy_session.network.listeners import Listener
+from gcspy_session.network.listeners import SocketListener
 from gcspy_session.network.short_reads import ShortReads
 from gcspy_session.network.spare_descriptor import SpareDescriptor
 from gcspy_session.network.transport import Transport, peer_of
 
-__all__ = ["Host", "accept_all"]
+__all__ = ["ClientHost", "accept_all"]
 
 
-class Host(Protocol):
+class ClientHost(Protocol):
     """Who serves clients: a session, or a player."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -34,13 +34,15 @@ class Host(Protocol):
         """Say goodbye to everyone, and wait a little until that is read."""
 
 
-def accept_all(listeners: Sequence[Listener], host: Host, clients: trio.Nursery) -> None:
+def accept_all(
+    listeners: Sequence[SocketListener], host: ClientHost, clients: trio.Nursery
+) -> None:
     """Let clients in at all listeners, until the nursery is cancelled."""
     for listener in listeners:
         clients.start_soon(partial(_accept, listener, host, clients))
 
 
-async def _accept(listener: Listener, host: Host, clients: trio.Nursery) -> None:
+async def _accept(listener: SocketListener, host: ClientHost, clients: trio.Nursery) -> None:
     accepting = trio.SocketListener(trio.socket.from_stdlib_socket(listener.socket))
     spare = SpareDescriptor(listener.socket, speaks=listener.tls is None)
     async with accepting:
@@ -54,14 +56,14 @@ async def _accept(listener: Listener, host: Host, clients: trio.Nursery) -> None
                     clients.start_soon(_serve, stream, listener, host)
 
 
-async def _serve(stream: trio.SocketStream, listener: Listener, host: Host) -> None:
+async def _serve(stream: trio.SocketStream, listener: SocketListener, host: ClientHost) -> None:
     try:
         await host.serve(_transport(stream, listener))
     finally:
         await trio.aclose_forcefully(stream)
 
 
-def _transport(stream: trio.SocketStream, listener: Listener) -> Transport:
+def _transport(stream: trio.SocketStream, listener: SocketListener) -> Transport:
     who, uid = peer_of(stream)
     if listener.tls is not None:
         encrypted = trio.SSLStream(

@@ -22,14 +22,14 @@ from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError
 from gcspy_session.network.address import own_directories
 from gcspy_session.network.tls import session_certificate
 
-__all__ = ["Listener", "close_all", "open_all", "sweep"]
+__all__ = ["SocketListener", "close_all", "open_all", "sweep"]
 
 _BACKLOG = 128
 _NEW_SECS = 10.0
 
 
 @dataclass
-class Listener:
+class SocketListener:
     """A listening socket.
 
     Attributes:
@@ -56,7 +56,7 @@ class Listener:
                 pass  # somebody removed it: that is what we wanted
 
 
-def open_all(addresses: Sequence[str], *, token: str | None) -> list[Listener]:
+def open_all(addresses: Sequence[str], *, token: str | None) -> list[SocketListener]:
     """Listen at every address, or at none.
 
     Raises:
@@ -67,7 +67,7 @@ def open_all(addresses: Sequence[str], *, token: str | None) -> list[Listener]:
         raise LocalProtocolError(
             "serve needs at least one address: unix:/PATH, HOST:PORT or tls:HOST:PORT"
         )
-    opened: list[Listener] = []
+    opened: list[SocketListener] = []
     try:
         for text in addresses:
             address = parse_address(text)
@@ -82,7 +82,7 @@ def open_all(addresses: Sequence[str], *, token: str | None) -> list[Listener]:
     return opened
 
 
-def close_all(listeners: Sequence[Listener]) -> None:
+def close_all(listeners: Sequence[SocketListener]) -> None:
     """Close them."""
     for listener in listeners:
         listener.close()
@@ -105,7 +105,7 @@ def sweep(folder: Path) -> None:
                     path.unlink()
 
 
-def _open_unix(address: UnixAddress) -> Listener:
+def _open_unix(address: UnixAddress) -> SocketListener:
     folder = Path(address.path).parent
     if folder in own_directories():
         sweep(folder)
@@ -122,7 +122,7 @@ def _open_unix(address: UnixAddress) -> Listener:
         raise LinkError(
             f"cannot listen at {address}: {error.strerror}; give another path"
         ) from error
-    return Listener(listening, address, inode=(found.st_dev, found.st_ino))
+    return SocketListener(listening, address, inode=(found.st_dev, found.st_ino))
 
 
 def _remove_stale(address: UnixAddress) -> None:
@@ -154,7 +154,7 @@ def _remove_stale(address: UnixAddress) -> None:
     )
 
 
-def _open_tcp(address: TcpAddress, token: str | None) -> Listener:
+def _open_tcp(address: TcpAddress, token: str | None) -> SocketListener:
     if not token:
         raise CommandError(
             f"{address} needs a token, because any local user can connect to it: "
@@ -183,6 +183,6 @@ def _open_tcp(address: TcpAddress, token: str | None) -> Listener:
         ) from error
     port = int(listening.getsockname()[1])
     if not address.tls:
-        return Listener(listening, TcpAddress(address.host, port))
+        return SocketListener(listening, TcpAddress(address.host, port))
     context, fingerprint = session_certificate()
-    return Listener(listening, TcpAddress(address.host, port, True, fingerprint), context)
+    return SocketListener(listening, TcpAddress(address.host, port, True, fingerprint), context)

@@ -8,7 +8,7 @@ Knows clients; knows neither sockets nor greetings.
 
 from __future__ import annotations
 
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 
 __all__ = ["PendingConnections"]
 
@@ -22,15 +22,15 @@ class PendingConnections:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, ClientConnection] = {}
 
-    def add(self, client: Client) -> None:
+    def add(self, client: ClientConnection) -> None:
         """Somebody has connected; the oldest goes if they are too many now. Nothing is said to it, as it said nothing."""
         self._clients[client.number] = client
         if len(self._clients) > self._most:
             oldest = self._clients.pop(next(iter(self._clients)))
             oldest.end(f"sent no greeting; {self._most} later clients are waiting")
 
-    def remove(self, client: Client) -> None:
+    def remove(self, client: ClientConnection) -> None:
         """Somebody has greeted, or has gone; harmless for others."""
         self._clients.pop(client.number, None)

@@ -22,7 +22,7 @@ from typing import IO, Final
 
 from gcspy_protocol.errors import TraceError
 
-__all__ = ["MAX_FILES", "Span", "is_archive", "members"]
+__all__ = ["MAX_FILES", "FileSpan", "is_archive", "members"]
 
 MAX_FILES: Final = 10_000
 _MAX_READ: Final = 1 << 20
@@ -38,7 +38,7 @@ _TAR: Final = b"ustar"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class FileSpan:
     """A file, or the part of one that is a member of an archive.
 
     Attributes:
@@ -71,13 +71,13 @@ class Span:
             ) from error
 
 
-def is_archive(span: Span) -> bool:
+def is_archive(span: FileSpan) -> bool:
     """Whether a file begins as an archive does; one that is compressed may still be something else."""
     head = span.read(0, _TAR_AT + len(_TAR))
     return head.startswith((_XZ, _GZIP)) or head.endswith(_TAR)
 
 
-def members(span: Span, opened: ExitStack) -> Iterator[Span]:
+def members(span: FileSpan, opened: ExitStack) -> Iterator[FileSpan]:
     """Yield the files of an archive.
 
     Args:
@@ -116,7 +116,7 @@ def members(span: Span, opened: ExitStack) -> Iterator[Span]:
                     )
                 if not member.issparse():
                     name = f"{span.name}/{member.name.lstrip('./')}"
-                    yield Span(plain.file, plain.start + member.offset_data, member.size, name)
+                    yield FileSpan(plain.file, plain.start + member.offset_data, member.size, name)
     except (tarfile.TarError, ValueError) as error:
         raise TraceError(f"{span.name}: a damaged archive: {error}", file=span.name) from error
 
@@ -139,7 +139,9 @@ class _Gzip:
         return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
 
 
-def _unpacked(span: Span, decompressor: lzma.LZMADecompressor | _Gzip, opened: ExitStack) -> Span:
+def _unpacked(
+    span: FileSpan, decompressor: lzma.LZMADecompressor | _Gzip, opened: ExitStack
+) -> FileSpan:
     """Decompress a file into a temporary one; as long as that is not too much, and a tenth of the disk is left."""
     spool: IO[bytes] = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the trace closes it
     disk = int(shutil.disk_usage(tempfile.gettempdir()).free * 0.9)
@@ -175,13 +177,13 @@ def _unpacked(span: Span, decompressor: lzma.LZMADecompressor | _Gzip, opened: E
             file=span.name,
             offset=read,
         ) from error
-    return Span(spool, 0, written, span.name)
+    return FileSpan(spool, 0, written, span.name)
 
 
 class _Bounded(io.RawIOBase):
     """A span as a file for `tarfile`, which would read a header of any length into memory, and headers again that lead backwards."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: FileSpan) -> None:
         super().__init__()
         self._span = span
         self._at = 0

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from gcspy_protocol.errors import TraceError
 
-from gcspy_objects.heap import Collection, Finding, Findings, Heap, Rule, Snapshot
+from gcspy_objects.heap import Finding, Findings, HeapSnapshot, RebuiltHeap, Rule, TraceCollection
 from gcspy_objects.heap.heap import Progress
 from gcspy_objects.hotspot_log import Histogram, LoggedCollection, LoggedSpace
 from gcspy_objects.names import Types
 
-__all__ = ["Report", "check", "histogram"]
+__all__ = ["ConsistencyReport", "check", "histogram"]
 
 _KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConsistencyReport:
     """What was held against what, and what was found.
 
     Attributes:
@@ -81,8 +81,10 @@ class Report:
 
 
 def check(
-    heap: Heap, log: dict[int, LoggedCollection] | None = None, progress: Progress | None = None
-) -> Report:
+    heap: RebuiltHeap,
+    log: dict[int, LoggedCollection] | None = None,
+    progress: Progress | None = None,
+) -> ConsistencyReport:
     """Rebuild a heap from its trace, and hold it to all rules, and to the VM's log if there is one."""
     objects = 0
     for lives in heap.lives(progress):
@@ -99,7 +101,7 @@ def check(
         compared.compare(rows, log)
     tiled = sum(len(one.spaces_before) + len(one.spaces_after) for one in rows)
     remarks = [str(flaw) for flaw in flaws if not flaw.certain] + compared.left
-    return Report(
+    return ConsistencyReport(
         heap.events, objects, len(rows), tiled, compared.tops, compared.tops_left, compared.histograms,
         compared.histograms_left, remarks, own, heap.ended,
     )  # fmt: skip
@@ -116,7 +118,7 @@ class _Log:
         left: Why not, the first.
     """
 
-    def __init__(self, heap: Heap, findings: Findings) -> None:
+    def __init__(self, heap: RebuiltHeap, findings: Findings) -> None:
         self._heap, self._findings = heap, findings
         self.tops = self.tops_left = self.histograms = self.histograms_left = 0
         self.left: list[str] = []
@@ -125,7 +127,7 @@ class _Log:
         if len(self.left) < _KEPT:
             self.left.append(what)
 
-    def compare(self, rows: Sequence[Collection], log: dict[int, LoggedCollection]) -> None:
+    def compare(self, rows: Sequence[TraceCollection], log: dict[int, LoggedCollection]) -> None:
         """Compare all collections; each is known by the number that the VM gave it."""
         found = {one.id: one for one in rows}
         for number in sorted(log.keys() | found.keys()):
@@ -140,7 +142,7 @@ class _Log:
             elif one is not None and logged is not None:
                 self._compare_one(one, logged)
 
-    def _compare_one(self, one: Collection, logged: LoggedCollection) -> None:
+    def _compare_one(self, one: TraceCollection, logged: LoggedCollection) -> None:
         for moment, spaces, ours, theirs in (
             ("start", one.spaces_before, one.tops_before, logged.before),
             ("end", one.spaces_after, one.tops_after, logged.after),
@@ -160,7 +162,7 @@ class _Log:
         )
 
     def _compare_tops(
-        self, one: Collection, moment: str, ours: dict[int, int], theirs: list[LoggedSpace]
+        self, one: TraceCollection, moment: str, ours: dict[int, int], theirs: list[LoggedSpace]
     ) -> None:
         """Compare those spaces that begin at the same address."""
         when = f"at the {moment} of collection {one.id}"
@@ -184,7 +186,7 @@ class _Log:
             self._leave(f"the VM's log has no tops {when}")
 
 
-def histogram(snapshot: Snapshot, types: Types) -> Histogram:
+def histogram(snapshot: HeapSnapshot, types: Types) -> Histogram:
     """Count the program's objects by class, under the VM's names; classes of one name together."""
     own = ~snapshot.filler
     rows = snapshot.type[own]
@@ -200,7 +202,7 @@ def histogram(snapshot: Snapshot, types: Types) -> Histogram:
 
 
 def _compare_histograms(
-    findings: Findings, one: Collection, ours: Histogram, theirs: Histogram
+    findings: Findings, one: TraceCollection, ours: Histogram, theirs: Histogram
 ) -> None:
     for name in _different(ours, theirs):
         instances, size = theirs.get(name, (0, 0))
@@ -217,7 +219,7 @@ def _different(ours: Histogram, theirs: Histogram) -> Iterator[str]:
     )
 
 
-def _found(findings: Findings, one: Collection, expected: str, found: str) -> None:
+def _found(findings: Findings, one: TraceCollection, expected: str, found: str) -> None:
     findings.add(Finding(Rule.LOG, None, one.number, expected, found))
 
 

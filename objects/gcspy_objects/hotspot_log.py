@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from gcspy_protocol.errors import TraceError
 
-from gcspy_objects.archive import Span, is_archive, members
+from gcspy_objects.archive import FileSpan, is_archive, members
 
 __all__ = ["Histogram", "LoggedCollection", "LoggedSpace", "find_log", "read_log"]
 
@@ -71,7 +71,7 @@ def find_log(path: Path) -> list[str] | None:
     try:
         if path.is_file():
             with path.open("rb") as file, ExitStack() as opened:
-                archive = Span(file, 0, path.stat().st_size, path.name)
+                archive = FileSpan(file, 0, path.stat().st_size, path.name)
                 if is_archive(archive):
                     logs = (one for one in members(archive, opened) if one.name.endswith("/gc.log"))
                     log = next(logs, None)
@@ -80,12 +80,12 @@ def find_log(path: Path) -> list[str] | None:
         if not beside.is_file():
             return None
         with beside.open("rb") as file:
-            return _lines(Span(file, 0, beside.stat().st_size, beside.name))
+            return _lines(FileSpan(file, 0, beside.stat().st_size, beside.name))
     except (OSError, TraceError):
         return None  # what is wrong with the archive, its reader says
 
 
-def _lines(log: Span) -> list[str] | None:
+def _lines(log: FileSpan) -> list[str] | None:
     if log.size > _MOST_BYTES:
         return None
     return log.read(0, log.size).decode("utf-8", "replace").splitlines()

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 __all__ = [
     "MAX_NAMES",
     "Causes",
-    "Field",
+    "TypeField",
     "Flaw",
-    "Frame",
+    "CallFrame",
     "Sites",
     "Thread",
     "ThreadKind",
@@ -71,7 +71,7 @@ class Flaw(NamedTuple):
         return f"{self.file}, byte {self.offset:,}: expected {self.expected}; found {self.found}"
 
 
-class Field(NamedTuple):
+class TypeField(NamedTuple):
     """A field of a type's objects.
 
     Attributes:
@@ -109,7 +109,7 @@ class Types:
     header_bytes: NDArray[np.int64]
     element_bytes: NDArray[np.int64]
     align_bytes: int = 8
-    fields: Mapping[int, Sequence[Field]] = field(default_factory=dict)
+    fields: Mapping[int, Sequence[TypeField]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -119,7 +119,7 @@ class Types:
         return [row for row in range(1, len(self)) if name in (self.names[row], self.internal[row])]
 
 
-class Frame(NamedTuple):
+class CallFrame(NamedTuple):
     """A call on the stack of an allocation.
 
     Attributes:
@@ -148,7 +148,7 @@ class Sites:
         methods: (m) names of methods, each once.
         first_frame: (n + 1,) i64, where a site's frames begin in the two arrays that follow, innermost first.
         frame_method: (f,) i32, in `methods`.
-        frame_bci: (f,) i32, see `Frame.bci`.
+        frame_bci: (f,) i32, see `CallFrame.bci`.
         folded: Those of `methods` that are no methods and stand for repeated frames.
     """
 
@@ -163,13 +163,15 @@ class Sites:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def frames(self, row: int) -> list[Frame]:
+    def frames(self, row: int) -> list[CallFrame]:
         """Return the stack of a site, innermost frame first; empty where it has none."""
         first, last = int(self.first_frame[row]), int(self.first_frame[row + 1])
         pairs = zip(
             self.frame_method[first:last].tolist(), self.frame_bci[first:last].tolist(), strict=True
         )
-        return [Frame(self.methods[method], bci, method in self.folded) for method, bci in pairs]
+        return [
+            CallFrame(self.methods[method], bci, method in self.folded) for method, bci in pairs
+        ]
 
     def name(self, row: int) -> str:
         """Return a site in one line: its innermost frame, or its label."""

@@ -21,7 +21,7 @@ import numpy as np
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.views import Snapshot
+from gcspy_objects.heap.views import HeapSnapshot
 from gcspy_objects.trace import Trace
 
 __all__ = ["Range", "ObjectSearch", "rows_of", "sought_of"]
@@ -114,7 +114,7 @@ def _number(key: str, text: str) -> int:
     return value
 
 
-def rows_of(heap: Snapshot, trace: Trace, sought: ObjectSearch) -> NDArray[np.int64]:
+def rows_of(heap: HeapSnapshot, trace: Trace, sought: ObjectSearch) -> NDArray[np.int64]:
     """Return (n,) rows of the program's objects that are sought, by address."""
     there = ~heap.filler
     if sought.size is not None:
@@ -136,7 +136,7 @@ def rows_of(heap: Snapshot, trace: Trace, sought: ObjectSearch) -> NDArray[np.in
 
 
 def _named(
-    heap: Snapshot, trace: Trace, key: str
+    heap: HeapSnapshot, trace: Trace, key: str
 ) -> tuple[NDArray[np.int32], Callable[[int], Sequence[str]]]:
     """A column of categories, and what each of them is called, in small letters."""
     if key == "type":

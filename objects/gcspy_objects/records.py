@@ -3,7 +3,7 @@
 A reader resolves what its format abbreviates: site to type, type to size, addresses relative to a base. What takes cursors or the heap is
 the heap's job: where an object lies that was put next into its thread's buffer, which objects a run covers, how large a moved object is.
 
-A record says the same whatever it was read from; what the columns mean is in `Kind`, what their shapes are in `RecordBatch`.
+A record says the same whatever it was read from; what the columns mean is in `RecordKind`, what their shapes are in `RecordBatch`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = [
     "BufferMode",
     "CollectionKind",
     "EventPlace",
-    "Flag",
-    "Kind",
-    "Place",
+    "RecordFlag",
+    "RecordKind",
+    "ReadPosition",
     "PointerKind",
     "PointerSource",
     "RecordBatch",
@@ -35,7 +35,7 @@ UNKNOWN: Final = 0
 """Row of `names.Types` and `names.Sites` that stands for what the trace does not say."""
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record is. Columns that are not named are 0; `thread` is who wrote the event, always.
 
     ================ ==========================================================================================================
@@ -92,7 +92,7 @@ class Kind(IntEnum):
     POINTERS = 23
 
 
-class Flag(IntFlag):
+class RecordFlag(IntFlag):
     """Bits of the column `flags`."""
 
     FILLER = 1
@@ -165,7 +165,7 @@ class PointerSource(IntEnum):
     """An old object's into a young space."""
 
 
-class Place(NamedTuple):
+class ReadPosition(NamedTuple):
     """Where reading can go on: before a batch.
 
     Attributes:
@@ -211,7 +211,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordBatch:
-    """Some hundred thousand records in the order of the trace. What they mean: `Kind`.
+    """Some hundred thousand records in the order of the trace. What they mean: `RecordKind`.
 
     All whole numbers are signed, so that arithmetic of columns stays whole: a reader refuses an address, size or length that has no room.
     Record i is event number ``place.event + i``. A batch begins with a buffer, and has records of one file only. Arrays are not written to
@@ -221,18 +221,18 @@ class RecordBatch:
         place: Where it begins.
         after: Where the next one begins.
         file: Name of the file.
-        kind: (n,) `Kind`.
-        detail: (n,) see `Kind`.
-        flags: (n,) `Flag`.
+        kind: (n,) `RecordKind`.
+        detail: (n,) see `RecordKind`.
+        flags: (n,) `RecordFlag`.
         thread: (n,) row in `names.Threads` of the thread that wrote the event.
         buffer: (n,) row of the buffer in `buffer_position`.
         offset: (n,) where in the buffer's payload the event begins, bytes.
         address: (n,) bytes.
         to: (n,) bytes.
-        size: (n,) bytes, or see `Kind`.
+        size: (n,) bytes, or see `RecordKind`.
         type: (n,) row in `names.Types`, `UNKNOWN` if none.
         site: (n,) row in `names.Sites`, `UNKNOWN` if none.
-        length: (n,) elements of an array, or see `Kind`.
+        length: (n,) elements of an array, or see `RecordKind`.
         buffer_position: (b,) where in the file each buffer begins, bytes.
         buffer_mode: (b,) `BufferMode`.
         pointer_record: (p,) row of the record whose pointer it is, ascending; pointers of a record in their order.
@@ -240,8 +240,8 @@ class RecordBatch:
         pointer_value: (p,) see `PointerKind`.
     """
 
-    place: Place
-    after: Place
+    place: ReadPosition
+    after: ReadPosition
     file: str
     kind: Bytes
     detail: Bytes
@@ -286,7 +286,11 @@ class RecordBatch:
 
     @classmethod
     def of(
-        cls, place: Place, after: Place, file: str = "", **columns: Sequence[int] | NDArray[Any]
+        cls,
+        place: ReadPosition,
+        after: ReadPosition,
+        file: str = "",
+        **columns: Sequence[int] | NDArray[Any],
     ) -> Self:
         """Make a batch of the columns that are given; those of records that are not given are 0. For tests and small readers."""
         count = len(columns["kind"])

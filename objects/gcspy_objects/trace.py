@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from gcspy_objects.names import Causes, Flaw, Sites, Threads, Types
-from gcspy_objects.records import Place, RecordBatch
+from gcspy_objects.records import ReadPosition, RecordBatch
 
 __all__ = ["Trace", "open_trace"]
 
@@ -37,7 +37,7 @@ class Trace(Protocol):
     size_bytes: int
     has_pointers: bool
 
-    def batches(self, place: Place | None = None) -> Iterator[RecordBatch]:
+    def batches(self, place: ReadPosition | None = None) -> Iterator[RecordBatch]:
         """Yield the records, from the beginning or from `place` (`RecordBatch.place` or `.after` of a batch of this trace).
 
         Memory in use depends on the size of a batch, not on the length of the trace.
@@ -51,7 +51,7 @@ class Trace(Protocol):
         """Look for contradictions in what it says of types, sites and causes; goes through all of that."""
         ...
 
-    def position_bytes(self, place: Place) -> int:
+    def position_bytes(self, place: ReadPosition) -> int:
         """Return how many of `size_bytes` lie before `place`: progress."""
         ...
 

@@ -10,7 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gcspy_protocol.errors import ExpressionError, GCspyError, LocalProtocolError
-from gcspy_protocol.expression import Bound, Evaluator, Expression, Source, bind, parse_condition
+from gcspy_protocol.expression import (
+    Bound,
+    EvaluationSource,
+    Evaluator,
+    Expression,
+    bind,
+    parse_condition,
+)
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Space
 from gcspy_protocol.triggers import (
@@ -75,7 +82,9 @@ class _Entry:
         what = "there is no space" if not found else f"there are {len(found)} spaces"
         raise ExpressionError(f"{what} {name!r}", text=self.condition.text, offset=0)
 
-    def look(self, source: Source, event: Event, check: Callable[[], None]) -> Fired | None:
+    def look(
+        self, source: EvaluationSource, event: Event, check: Callable[[], None]
+    ) -> Fired | None:
         """Evaluate it, and say whether it fires."""
         if self.done or self.evaluator is None or not self.evaluator.is_due(source):
             return None
@@ -198,7 +207,7 @@ class TriggerSet:
                 found |= entry.evaluator.bound.wants
         return found
 
-    def look(self, source: Source, event: Event) -> tuple[list[Fired], bool]:
+    def look(self, source: EvaluationSource, event: Event) -> tuple[list[Fired], bool]:
         """Look at all of them at an event.
 
         Args:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_replay.file import MemoryStore, Recording, RecordingWriter
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from pytestqt.qtbot import QtBot
 
 from gcspy.cli import main
@@ -181,6 +181,6 @@ def test_a_window_begins_with_the_other_recording_beside(
         window.updater.spoken.connect(look)
 
     address = f"unix:{tmp_path}/p.sock"
-    with serve_recording(Recording.open(recorded), address, beginning=Beginning(running=True)):
+    with serve_recording(Recording.open(recorded), address, beginning=PlaybackStart(running=True)):
         assert run_window(address, recording=[recorded], compare=[other], on_ready=ready) == 0
     assert seen == ["b.gcspy"]

@@ -42,7 +42,7 @@ def test_an_event_that_was_there_before_ends_no_gap_and_nothing_counts_twice() -
     missed.follow(event(3, cached=True))
     missed.follow(Missed(events=5, total=5))
     missed.follow(event(9))
-    assert missed.total == 5, "the server has told of all that lies between"
+    assert missed.total == 5, "the server reports all missed events"
     missed.follow(Missed(events=1, total=6))
     assert missed.total == 6
 

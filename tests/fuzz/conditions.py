@@ -18,7 +18,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
 from gcspy_protocol.connection import Connection, preamble
 from gcspy_protocol.errors import ExpressionError, LocalProtocolError
-from gcspy_protocol.expression.evaluation import Facts
+from gcspy_protocol.expression.evaluation import EventFacts
 from gcspy_protocol.model import Naming, Presentation, Role, Space, Stream
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
@@ -49,9 +49,9 @@ class _Values:
         self._data, self._number = data or b"\0", number
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EventFacts:
         """The event."""
-        return Facts(
+        return EventFacts(
             event="GC end",
             occurrence=self._number,
             gather_nanos=self._data[0] << 20,

@@ -16,7 +16,7 @@ from gcspy_drivers.remote.maps import parse_maps, parse_smaps
 from gcspy_objects.anttracks import lzw
 from gcspy_objects.anttracks.flaws import find_flaws
 from gcspy_objects.anttracks.symbols import read_symbols
-from gcspy_objects.archive import Span, members
+from gcspy_objects.archive import FileSpan, members
 from gcspy_objects.hotspot_log import read_log
 from gcspy_objects.trace import open_trace
 from gcspy_protocol import messages as m
@@ -264,7 +264,7 @@ def _archive(data: bytes) -> None:
     with tempfile.TemporaryFile() as file, ExitStack() as opened:
         file.write(data)
         file.flush()
-        for span in members(Span(file, 0, len(data), "archive"), opened):
+        for span in members(FileSpan(file, 0, len(data), "archive"), opened):
             assert len(span.read(0, 100)) <= 100
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_objects.consistency import check
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.errors import TraceError
 
@@ -25,7 +25,7 @@ def made(folder: Path, events: int) -> bytes:
 def outcome(folder: Path) -> tuple[str, int]:
     """Rebuild what is in a folder, and ask for its lives: what was said of it, and how many events there were."""
     try:
-        with open_trace(folder) as trace, Heap(trace) as heap:
+        with open_trace(folder) as trace, RebuiltHeap(trace) as heap:
             report = check(heap)
             for _ in heap.lives():
                 pass

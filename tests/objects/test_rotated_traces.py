@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from gcspy_objects.consistency import check
-from gcspy_objects.heap import Heap, Snapshot
+from gcspy_objects.heap import HeapSnapshot, RebuiltHeap
 from gcspy_objects.trace import open_trace
 
 from benchmarks.targets.anttracks_synthetic import SMALL, Synthetic
@@ -15,8 +15,8 @@ EVENTS = 24_000
 COLUMNS = ("address", "size", "length", "type", "site")
 
 
-def last_heap(path: Path) -> tuple[int, int, Snapshot]:
-    with open_trace(path) as trace, Heap(trace) as heap:
+def last_heap(path: Path) -> tuple[int, int, HeapSnapshot]:
+    with open_trace(path) as trace, RebuiltHeap(trace) as heap:
         report = check(heap)
         assert report.consistent, report.findings
         return heap.events, len(heap.collections), heap.at(heap.events)
@@ -45,7 +45,7 @@ def test_a_rotated_trace_and_its_last_file_alone_end_in_the_same_heap(tmp_path: 
 
 def test_a_long_trace_has_no_finding_and_ends_with_what_its_writer_says(tmp_path: Path) -> None:
     written = Synthetic(packed=True, sizes=SMALL).write(tmp_path, 60_000)
-    with open_trace(tmp_path) as trace, Heap(trace) as heap:
+    with open_trace(tmp_path) as trace, RebuiltHeap(trace) as heap:
         assert check(heap).consistent
         assert heap.events == written.events
         assert len(heap.collections) == written.minor + written.full

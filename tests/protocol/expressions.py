@@ -11,12 +11,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from gcspy_protocol.expression import Facts
+from gcspy_protocol.expression import EventFacts
 from gcspy_protocol.expression.nodes import (
     Binary,
     Call,
     Chain,
-    Fact,
+    EventFact,
     Literal,
     Name,
     Node,
@@ -57,7 +57,7 @@ SPACES = (HEAP, OTHER)
 class Gathered:
     """An event, as a `Source`."""
 
-    facts: Facts
+    facts: EventFacts
     values: dict[tuple[int, int], tuple[NDArray[Any], NDArray[np.bool_] | None]]
     tiles: dict[int, NDArray[np.bool_] | None]
     summaries: dict[tuple[int, int], tuple[tuple[int, ...], int]] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def extremes(dtype: str) -> SearchStrategy[int]:
 def gathered(draw: DrawFn, most_tiles: int = 5) -> Gathered:
     """Any event: extremes, unknown values, unused tiles, spaces without tiles."""
     found = Gathered(
-        Facts(
+        EventFacts(
             event=draw(st.sampled_from(("GC start", "clock"))),
             occurrence=draw(st.integers(1, (1 << 64) - 1)),
             gather_nanos=draw(st.integers(0, 1 << 40)),
@@ -201,9 +201,9 @@ def trees(depth: int = 2) -> SearchStrategy[Node]:
 @cache
 def _singles(depth: int) -> tuple[SearchStrategy[Node], SearchStrategy[Node]]:
     """One number, and one truth."""
-    facts = st.sampled_from([Fact("occurrence"), Fact("gather_ms"), Fact("held_ms")])
+    facts = st.sampled_from([EventFact("occurrence"), EventFact("gather_ms"), EventFact("held_ms")])
     texts: SearchStrategy[Node] = st.sampled_from(
-        [Fact("event"), Fact("cause"), Text("GC start"), Text("it's full")]
+        [EventFact("event"), EventFact("cause"), Text("GC start"), Text("it's full")]
     )
     equal = st.builds(
         lambda one, how, other: Chain((one, other), (how,)),
@@ -330,7 +330,7 @@ class Oracle:
         match node:
             case Literal() | Text():
                 return node.value
-            case Fact():
+            case EventFact():
                 facts = self._source.facts
                 return {
                     "event": facts.event,

@@ -14,10 +14,10 @@ from gcspy_protocol.expression import (
     MOST_DEPTH,
     MOST_NODES,
     Evaluator,
+    EventFacts,
     Expression,
-    Facts,
-    Kind,
-    Tiles,
+    TileValues,
+    ValueKind,
     bind,
     parse,
     parse_condition,
@@ -208,7 +208,7 @@ def test_as_much_as_the_limits_is_taken() -> None:
 
 
 def test_a_trigger_needs_one_condition() -> None:
-    assert parse_condition("sum(a) > 5").shape.kind is Kind.TRUTH
+    assert parse_condition("sum(a) > 5").shape.kind is ValueKind.TRUTH
     for text, why in (
         ("sum(a)", "this is a number"),
         ("a > 5", "for each tile: count"),
@@ -267,7 +267,7 @@ def assert_close(found: Any, wanted: Any) -> None:
         assert found == wanted
 
 
-def listed(tiles: Tiles) -> list[Any]:
+def listed(tiles: TileValues) -> list[Any]:
     return [
         value if tiles.known is None or tiles.known[place] else None
         for place, value in enumerate(tiles.values.tolist())
@@ -321,7 +321,7 @@ def test_every_value_is_that_of_the_oracle(tree: Node, events: list[Gathered]) -
         before = {key: values.copy() for key, (values, _) in event.values.items()}
         found, wanted = evaluator.evaluate(event), oracle.evaluate(tree, event)
         if isinstance(wanted, list):
-            assert isinstance(found.value, Tiles)
+            assert isinstance(found.value, TileValues)
             for mine, theirs in zip(listed(found.value), wanted, strict=True):
                 assert_close(mine, theirs)
         else:
@@ -334,7 +334,7 @@ def test_every_value_is_that_of_the_oracle(tree: Node, events: list[Gathered]) -
 def heap(used: list[int] | None = None, **values: list[int | None]) -> Gathered:
     """A heap of which some streams are given; None is unknown."""
     count = len(next(iter(values.values())))
-    found = Gathered(Facts(event="GC start", occurrence=7), {}, {1: None, 2: None})
+    found = Gathered(EventFacts(event="GC start", occurrence=7), {}, {1: None, 2: None})
     for stream in STREAMS:
         given = values.get(stream.name, [0] * count)
         array = np.array([0 if one is None else one for one in given], dtype=stream.dtype)
@@ -346,7 +346,7 @@ def heap(used: list[int] | None = None, **values: list[int | None]) -> Gathered:
 
 def worth(text: str, event: Gathered) -> Any:
     value = Evaluator(bind(parse(text), SPACES, 1)).evaluate(event).value
-    return listed(value) if isinstance(value, Tiles) else value
+    return listed(value) if isinstance(value, TileValues) else value
 
 
 TOP, BOTTOM = (1 << 63) - 1, -(1 << 63)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_replay.file import ChunkRule, MemorySource, Recording
-from gcspy_replay.player import Beginning, PlayerThread, TraceQueryService, serve_recording
+from gcspy_replay.player import PlaybackStart, PlayerThread, TraceQueryService, serve_recording
 
 from gcspy_session.options import SessionOptions
 from tests.replay.recorded import small
@@ -24,7 +24,7 @@ def play(socket_directory: Path) -> Iterator[Callable[..., PlayerThread]]:
 
     def start(
         recording: bytes | Recording = DATA,
-        beginning: Beginning | None = None,
+        beginning: PlaybackStart | None = None,
         options: SessionOptions | None = None,
         growing: bool | None = None,
         query_service: TraceQueryService | None = None,

@@ -15,7 +15,7 @@ from gcspy_protocol.model import Naming, Presentation, Space, Stream
 from gcspy_protocol.text.cells import cell_text
 from gcspy_replay.file import MemorySource, MemoryStore, Recording
 from gcspy_replay.file.export import csv_file, mcap_file, parquet_file
-from gcspy_replay.file.export.tables import SUMMARY_COLUMNS, TILE_COLUMNS, Batch, Wanted
+from gcspy_replay.file.export.tables import SUMMARY_COLUMNS, TILE_COLUMNS, Batch, ExportSelection
 from mcap.reader import make_reader
 from pyarrow import parquet
 
@@ -63,7 +63,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_csv_has_a_row_a_number_of_each_summary(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    assert csv_file.write(recording(), path, Wanted()) == 40
+    assert csv_file.write(recording(), path, ExportSelection()) == 40
     rows = rows_of(path)
     assert tuple(rows[0]) == SUMMARY_COLUMNS
     sums = {int(row["number"]): int(row["value"]) for row in rows if row["part"] == "sum"}
@@ -80,7 +80,7 @@ def test_csv_has_a_row_a_number_of_each_summary(tmp_path: Path) -> None:
 
 def test_csv_has_a_row_a_tile_of_what_was_gathered(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    csv_file.write(recording(), path, Wanted(first=4, last=5, tiles=True))
+    csv_file.write(recording(), path, ExportSelection(first=4, last=5, tiles=True))
     rows = rows_of(path)
     assert tuple(rows[0]) == TILE_COLUMNS
     assert {row["stream"] for row in rows} == {"Used"}, (
@@ -96,7 +96,7 @@ def test_csv_has_a_row_a_tile_of_what_was_gathered(tmp_path: Path) -> None:
 def test_more_tiles_than_fit_a_batch_are_all_there_once(tmp_path: Path) -> None:
     tiles = 200_000
     large = Recording([MemorySource(small(2, tiles=tiles))])
-    wanted = Wanted(stream="Used", first=2, tiles=True)
+    wanted = ExportSelection(stream="Used", first=2, tiles=True)
     assert csv_file.write(large, tmp_path / "a.csv", wanted) == tiles
     assert parquet_file.write(large, tmp_path / "a.parquet", wanted) == tiles
     table = parquet.read_table(str(tmp_path / "a.parquet")).to_pydict()
@@ -113,7 +113,7 @@ def test_more_tiles_than_fit_a_batch_are_all_there_once(tmp_path: Path) -> None:
 
 def test_an_unknown_tile_has_no_value(tmp_path: Path) -> None:
     for module, suffix in ((csv_file, "csv"), (parquet_file, "parquet"), (mcap_file, "mcap")):
-        module.write(with_unknown(), tmp_path / f"a.{suffix}", Wanted(tiles=True))
+        module.write(with_unknown(), tmp_path / f"a.{suffix}", ExportSelection(tiles=True))
     rows = rows_of(tmp_path / "a.csv")
     assert [row["value"] for row in rows] == ["7", "", "2"]
     assert [row["address"] for row in rows] == ["4096", "4160", "4224"]
@@ -127,14 +127,14 @@ def test_a_value_that_does_not_fit_is_refused_and_the_remedy_told(tmp_path: Path
     with pytest.raises(
         RecordingError, match="does not fit Parquet's signed 64 bits: export to CSV"
     ):
-        parquet_file.write(big, tmp_path / "a.parquet", Wanted(tiles=True))
-    csv_file.write(big, tmp_path / "a.csv", Wanted(tiles=True))
+        parquet_file.write(big, tmp_path / "a.parquet", ExportSelection(tiles=True))
+    csv_file.write(big, tmp_path / "a.csv", ExportSelection(tiles=True))
     assert rows_of(tmp_path / "a.csv")[0]["value"] == str((1 << 64) - 1)
 
 
 def test_parquet_has_the_columns_of_csv(tmp_path: Path) -> None:
-    csv_file.write(recording(), tmp_path / "a.csv", Wanted())
-    assert parquet_file.write(recording(), tmp_path / "a.parquet", Wanted()) == 40
+    csv_file.write(recording(), tmp_path / "a.csv", ExportSelection())
+    assert parquet_file.write(recording(), tmp_path / "a.parquet", ExportSelection()) == 40
     table = parquet.read_table(str(tmp_path / "a.parquet")).to_pydict()
     rows = rows_of(tmp_path / "a.csv")
     assert {name: [str(cell) for cell in column] for name, column in table.items()} == {
@@ -151,7 +151,10 @@ def messages_of(path: Path) -> dict[str, list[tuple[int, dict[str, Any]]]]:
 
 
 def test_mcap_has_a_topic_a_stream(tmp_path: Path) -> None:
-    assert mcap_file.write(recording(), tmp_path / "a.mcap", Wanted(tiles=True)) == 20 + 20 + 20 + 1
+    assert (
+        mcap_file.write(recording(), tmp_path / "a.mcap", ExportSelection(tiles=True))
+        == 20 + 20 + 20 + 1
+    )
     found = messages_of(tmp_path / "a.mcap")
     assert set(found) == {"/events", "/heap/Used/summary", "/heap/Used/tiles", "/heap/Kind/tiles"}
     for n, (time, message) in enumerate(found["/heap/Used/tiles"], 1):
@@ -167,10 +170,10 @@ def test_mcap_has_a_topic_a_stream(tmp_path: Path) -> None:
 
 def test_space_stream_and_range_narrow_an_export(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    assert csv_file.write(recording(), path, Wanted(space="none")) == 0
-    assert csv_file.write(recording(), path, Wanted(stream="Used", first=3, last=4)) == 4
+    assert csv_file.write(recording(), path, ExportSelection(space="none")) == 0
+    assert csv_file.write(recording(), path, ExportSelection(stream="Used", first=3, last=4)) == 4
     with pytest.raises(RecordingError, match="no events 3 to 99"):
-        csv_file.write(recording(), path, Wanted(first=3, last=99))
+        csv_file.write(recording(), path, ExportSelection(first=3, last=99))
 
 
 def test_a_name_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(tmp_path: Path) -> None:
@@ -213,7 +216,7 @@ def test_a_name_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(tmp_path: 
     found = Recording([MemorySource(store.data)])
     for tiles, column in ((False, "part"), (True, "name")):
         path = tmp_path / f"{tiles}.csv"
-        csv_file.write(found, path, Wanted(space=formula, tiles=tiles))
+        csv_file.write(found, path, ExportSelection(space=formula, tiles=tiles))
         rows = rows_of(path)
         assert [row["space"] for row in rows] == ["'" + formula] * 3
         assert {row["stream"] for row in rows} == {"'@SUM(A1)\r\nnext"}

@@ -15,7 +15,7 @@ from gcspy_protocol.model import Naming, Space, Stream
 from gcspy_protocol.streams.named_stream import MOST_FREQUENT, NamedStream, steady, tally
 from gcspy_replay.file import FileStore, Recording, RecordingWriter, name_pages, new_names
 from gcspy_replay.file.export.csv_file import write as write_csv
-from gcspy_replay.file.export.tables import Wanted
+from gcspy_replay.file.export.tables import ExportSelection
 
 from gcspy.connection.link import connect
 from gcspy.output.session_text import event_as_dict, event_as_lines
@@ -113,7 +113,9 @@ def test_text_and_tables_tell_names_and_no_sum_of_them(
         heap = next(line for line in event_as_lines(session, session.last_event) if "Heap" in line)
         assert "Top kind: 7 × (none) / 6 × tuple" in heap
         table = tmp_path / "tiles.csv"
-        write_csv(recording, table, Wanted(first=EVENTS, last=EVENTS, space="Heap", tiles=True))
+        write_csv(
+            recording, table, ExportSelection(first=EVENTS, last=EVENTS, space="Heap", tiles=True)
+        )
         rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
         assert [rows[i]["name"] for i in (4, 5, 7, 8)] == ["Leak", "set", "", ""]
 

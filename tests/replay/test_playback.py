@@ -17,7 +17,7 @@ from gcspy_replay.file import (
     ShiftStore,
     compensated_nanos,
 )
-from gcspy_replay.playback import END, Move, Playback, Timetable
+from gcspy_replay.playback import END, Move, RecordingPlayback, Timetable
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
@@ -44,7 +44,7 @@ def test_played_forwards_a_viewer_sees_what_was_seen_live(
     store = MemoryStore()
     seen = Recorder(data.draw, store, rule, tapped=tapped).run(steps)
     recording = Recording([MemorySource(store.data)])
-    playback, screen = Playback(recording.again()), Screen(recording)
+    playback, screen = RecordingPlayback(recording.again()), Screen(recording)
     for truth, event in zip(seen.truths, seen.events, strict=True):
         due = playback.due_nanos
         assert due is not None
@@ -67,7 +67,7 @@ def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
     if not seen.events:
         return
     recording = Recording([MemorySource(store.data)])
-    playback, screen = Playback(recording.again()), Screen(recording)
+    playback, screen = RecordingPlayback(recording.again()), Screen(recording)
     last = len(seen.events)
     for now in range(data.draw(st.integers(1, 8))):
         match data.draw(
@@ -94,7 +94,7 @@ def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
             screen.show(move)
 
 
-def _fetch(playback: Playback, place: Seek, now: int) -> Move | None:
+def _fetch(playback: RecordingPlayback, place: Seek, now: int) -> Move | None:
     """Seek in two halves: what takes long, during which what is shown stays, and what shows it."""
     try:
         target = playback.target(place)
@@ -106,7 +106,7 @@ def _fetch(playback: Playback, place: Seek, now: int) -> Move | None:
     return playback.arrive(target, reached, now)
 
 
-def _seek(playback: Playback, place: Seek, now: int) -> Move | None:
+def _seek(playback: RecordingPlayback, place: Seek, now: int) -> Move | None:
     try:
         return playback.seek(place, now)
     except RecordingError:
@@ -124,13 +124,13 @@ COLLECTION = 1
 """Every third event is one; see `recorded.Small`. An event's occurrence is its number there."""
 
 
-def small_playback(events: int = 12, **more: Any) -> Playback:
-    return Playback(
+def small_playback(events: int = 12, **more: Any) -> RecordingPlayback:
+    return RecordingPlayback(
         Recording([MemorySource(small(events, rule=ChunkRule(events=4, weight=0)))]), **more
     )
 
 
-def played(playback: Playback, most: int = 50, *, late: int = 0) -> list[tuple[int, int]]:
+def played(playback: RecordingPlayback, most: int = 50, *, late: int = 0) -> list[tuple[int, int]]:
     """Play until nothing is due; (number, nanoseconds) of what was shown, each asked for so late."""
     shown: list[tuple[int, int]] = []
     while (due := playback.due_nanos) is not None and len(shown) < most:
@@ -142,7 +142,7 @@ def played(playback: Playback, most: int = 50, *, late: int = 0) -> list[tuple[i
     return shown
 
 
-def started(playback: Playback, now: int = 0) -> Playback:
+def started(playback: RecordingPlayback, now: int = 0) -> RecordingPlayback:
     """Show the first event at a time."""
     assert playback.advance(now) is not None
     return playback
@@ -370,7 +370,7 @@ def test_a_seek_changes_nothing_of_whether_it_runs() -> None:
 def test_an_empty_recording_shows_nothing_and_is_at_its_end() -> None:
     store = MemoryStore()
     Small(store).writer.close()
-    playback = Playback(Recording([MemorySource(store.data)]))
+    playback = RecordingPlayback(Recording([MemorySource(store.data)]))
     assert (playback.due_nanos, playback.state.reason) == (None, END)
     assert playback.step(0) is None
     assert playback.resume(0) is None
@@ -381,7 +381,7 @@ def test_an_empty_recording_shows_nothing_and_is_at_its_end() -> None:
 def test_a_growing_recording_is_waited_for_and_one_that_ended_is_not() -> None:
     store = MemoryStore()
     session = Small(store, rule=ChunkRule(events=3, weight=0)).events(2)
-    playback = Playback(Recording([MemorySource(store.data)]), growing=True)
+    playback = RecordingPlayback(Recording([MemorySource(store.data)]), growing=True)
     assert [n for n, _ in played(playback)] == [1, 2]
     assert (playback.running, playback.due_nanos) == (True, None)
     for more in range(3, 60):
@@ -399,7 +399,7 @@ def test_damage_is_left_out_and_told() -> None:
     row = Recording([MemorySource(bytes(data))]).events[12]
     data[int(row["offset"]) + 40] ^= 1
     recording = Recording([MemorySource(bytes(data))])
-    playback, screen = Playback(recording.again()), Screen(recording)
+    playback, screen = RecordingPlayback(recording.again()), Screen(recording)
     numbers, told = [], []
     while (due := playback.due_nanos) is not None:
         move = playback.advance(due)
@@ -410,7 +410,7 @@ def test_damage_is_left_out_and_told() -> None:
             told.append(playback.state.reason)
     assert numbers == [*range(1, 13), *range(16, 31)]
     assert told[0].startswith("events 13 to 15 are lost: damaged")
-    other = Playback(recording.again())
+    other = RecordingPlayback(recording.again())
     other.seek(Seek(number=12), 0)
     with pytest.raises(RecordingError, match="damaged"):
         other.seek(Seek(number=14), 0)
@@ -422,7 +422,7 @@ def test_events_that_a_repair_left_out_are_told() -> None:
     data = small(30, rule=ChunkRule(weight=99, most_events=5))
     gone = Recording([MemorySource(data)]).chunks[2].place
     recording = Recording([MemorySource(data[: gone.offset] + data[gone.offset + gone.size :])])
-    playback = Playback(recording)
+    playback = RecordingPlayback(recording)
     playback.seek(Seek(number=10), 0)
     move = playback.advance(1 << 40)
     assert move is not None
@@ -432,7 +432,7 @@ def test_events_that_a_repair_left_out_are_told() -> None:
 def test_a_ring_that_drops_the_beginning_goes_on() -> None:
     store = ShiftStore(memory_bytes=1 << 17, disk_bytes=1 << 17)
     session = Small(store, rule=ChunkRule(events=8, weight=0), tiles=4000).events(20)
-    playback = Playback(store.recording(), growing=True)
+    playback = RecordingPlayback(store.recording(), growing=True)
     played(playback)
     while playback.timetable.first == 1:
         session.event()

@@ -12,14 +12,14 @@ from gcspy_protocol.model import ControlState, EventFilter, Mode, PauseActsOn
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_protocol.settings import Setting
 from gcspy_replay.file import ChunkRule, MemoryStore
-from gcspy_replay.player import Beginning, PlayerThread
+from gcspy_replay.player import PlaybackStart, PlayerThread
 
 from tests.replay.crowded import crowded
 from tests.replay.recorded import WELCOME, Small
 from tests.replay.watching import Watcher
 
-FAST = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
-STILL = Beginning(running=False)
+FAST = PlaybackStart(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
+STILL = PlaybackStart(running=False)
 
 Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
@@ -121,7 +121,7 @@ def test_what_the_budget_had_done_is_told_as_it_was_at_the_event_that_is_shown(
     watcher.send(m.Step())
     watcher.until_position(3)
     assert watcher.state.budget == budget(2)
-    follower = watch(play(data, beginning=Beginning(number=12, running=False)), data)
+    follower = watch(play(data, beginning=PlaybackStart(number=12, running=False)), data)
     follower.until_position(12)
     assert follower.state.budget == budget(11)
     follower.send(m.SetSetting(id=1, value=1))

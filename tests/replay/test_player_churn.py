@@ -14,7 +14,7 @@ from gcspy_protocol.messages import Message
 from gcspy_protocol.model import EventFilter
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording
-from gcspy_replay.player import Beginning, Player
+from gcspy_replay.player import PlaybackStart, Player
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
@@ -26,7 +26,7 @@ from tests.replay.recorded import RULES, Recorder, small
 from tests.replay.remote import PATIENCE_SECS, Remote, served
 from tests.replay.viewing import told
 
-STILL = Beginning(running=False)
+STILL = PlaybackStart(running=False)
 RUSH = SetPlayback(pace=Pace.FIXED, interval_millis=0)
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
 from gcspy_protocol.messages import ErrorCode
-from gcspy_replay.player import Beginning, PlayerThread
+from gcspy_replay.player import PlaybackStart, PlayerThread
 
 from tests.replay.watching import Watcher
 
 Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
-STILL = Beginning(running=False)
+STILL = PlaybackStart(running=False)
 
 
 def _wait_for_leader(pupil: Watcher, leader: Watcher) -> None:

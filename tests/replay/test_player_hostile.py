@@ -18,7 +18,7 @@ from gcspy_protocol.model import Role
 from gcspy_protocol.playback import Pace, Seek, SetPlayback
 from gcspy_replay.file import ChunkRule, MemorySource, Recording
 from gcspy_replay.playback import END
-from gcspy_replay.player import Beginning, Player, PlayerThread
+from gcspy_replay.player import PlaybackStart, Player, PlayerThread
 
 from gcspy.connection.link import connect
 from gcspy_session.options import RequestLimits, SessionOptions
@@ -32,9 +32,9 @@ from tests.server.test_hostile import flood, raw, read_to_end
 Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
-STILL = Beginning(running=False)
-RUSH = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0), loops=True)
-RUSH_ONCE = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
+STILL = PlaybackStart(running=False)
+RUSH = PlaybackStart(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0), loops=True)
+RUSH_ONCE = PlaybackStart(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
 LARGE = small(12, rule=ChunkRule(events=4, weight=0), tiles=120_000)
 
 

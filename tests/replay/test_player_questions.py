@@ -10,7 +10,7 @@ from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, Detail
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.playback import Pace, SetPlayback
 from gcspy_replay.file import ChunkRule
-from gcspy_replay.player import Beginning, PlayerThread, Shown
+from gcspy_replay.player import PlaybackStart, PlayerThread, Shown
 
 from tests.replay.recorded import small
 from tests.replay.watching import Watcher
@@ -18,7 +18,7 @@ from tests.replay.watching import Watcher
 Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
 
-STILL = Beginning(running=False, manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
+STILL = PlaybackStart(running=False, manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
 DATA = small(20, rule=ChunkRule(events=6, weight=0), details=("types", "objects"))
 COLUMNS = (DetailColumn(name="What", kind=ColumnKind.TEXT), DetailColumn(name="Event"))
 

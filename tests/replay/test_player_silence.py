@@ -13,7 +13,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.messages import Message
 from gcspy_protocol.playback import Seek
 from gcspy_replay.file import MemorySource, Recording
-from gcspy_replay.player import Beginning, Player
+from gcspy_replay.player import PlaybackStart, Player
 
 from gcspy_session.options import SessionOptions
 from tests.replay.recorded import small
@@ -100,7 +100,7 @@ class Class:
 @asynccontextmanager
 async def classroom() -> AsyncIterator[Class]:
     recording = Recording([MemorySource(DATA)])
-    player = Player(recording, beginning=Beginning(running=False))
+    player = Player(recording, beginning=PlaybackStart(running=False))
     async with served(player) as connect, trio.open_nursery() as nursery:
         yield Class(nursery, connect)
         nursery.cancel_scope.cancel()

@@ -14,7 +14,7 @@ from gcspy_protocol.model import EventFilter
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording
 from gcspy_replay.playback import END
-from gcspy_replay.player import Beginning, Player
+from gcspy_replay.player import PlaybackStart, Player
 
 from tests.replay.recorded import Small, small
 from tests.replay.remote import Remote, served
@@ -73,7 +73,7 @@ class Watch:
 
 
 def in_virtual_time(
-    scenario: Callable[[Watch], Coroutine[Any, Any, None]], beginning: Beginning | None = None
+    scenario: Callable[[Watch], Coroutine[Any, Any, None]], beginning: PlaybackStart | None = None
 ) -> None:
     """Play a recording to one client, in virtual time."""
 
@@ -158,7 +158,7 @@ def test_a_filter_delays_then_pauses_and_a_resume_ends_the_delay() -> None:
         await watch.ask(m.Resume())
         assert watch.remote.state.state_reason == "event filter"
 
-    in_virtual_time(scenario, Beginning(filters=filters))
+    in_virtual_time(scenario, PlaybackStart(filters=filters))
 
 
 def test_a_loop_and_the_end() -> None:
@@ -197,7 +197,7 @@ def test_a_player_that_was_held_up_leaves_nothing_out_and_does_not_rush() -> Non
 
 def test_a_growing_recording_is_played_as_it_grows_and_given_up_after_a_while() -> None:
     async def main() -> None:
-        player = Player(Recording([MemorySource(store.data)]), beginning=Beginning(manner=fast))
+        player = Player(Recording([MemorySource(store.data)]), beginning=PlaybackStart(manner=fast))
         async with served(player) as connect:
             remote = connect()
             await remote.greet()

@@ -13,7 +13,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.playback import Pace, Seek, SetPlayback
 from gcspy_replay.file import FileSource, FileStore, Recording, RecordingWriter, WireTap, verify
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 
 from gcspy.connection.link import connect
 from gcspy.connection.session import joinable
@@ -123,7 +123,7 @@ def test_a_real_session_is_played_as_a_viewer_saw_it_live(tmp_path: Path) -> Non
             target.kill()
     writer.close()
     assert not watched.missed_total
-    beginning = Beginning(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
+    beginning = PlaybackStart(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
     address = f"unix:{tmp_path}/player.sock"
     with (
         serve_recording(Recording.open(path), address, beginning=beginning),

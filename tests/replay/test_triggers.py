@@ -13,13 +13,13 @@ from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
 from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerState
 from gcspy_replay.file import MemorySource, Recording
-from gcspy_replay.playback import Playback
-from gcspy_replay.player import Beginning, PlayerThread
+from gcspy_replay.playback import RecordingPlayback
+from gcspy_replay.player import PlaybackStart, PlayerThread
 
 from tests.replay.recorded import small
 from tests.replay.watching import Watcher
 
-STILL = Beginning(running=False)
+STILL = PlaybackStart(running=False)
 BACKWARDS = SetPlayback(direction=Direction.BACKWARDS, pace=Pace.FIXED, interval_millis=0)
 FAST = SetPlayback(pace=Pace.FIXED, interval_millis=0)
 
@@ -32,13 +32,13 @@ AT_SEVEN = "max(Used) > 50"
 
 def playback(
     condition: str, *, manner: SetPlayback = FAST, running: bool = True, **fields: Any
-) -> Playback:
-    played = Playback(Recording([MemorySource(small(12))]), manner=manner, running=running)
+) -> RecordingPlayback:
+    played = RecordingPlayback(Recording([MemorySource(small(12))]), manner=manner, running=running)
     played.set_trigger(Trigger(id=1, expression=condition, **fields))
     return played
 
 
-def run(played: Playback) -> list[tuple[int, bool]]:
+def run(played: RecordingPlayback) -> list[tuple[int, bool]]:
     """Let it play until it stands; the events that it showed, and whether something fired at each."""
     shown = []
     while played.due_nanos is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gcspy.connection.link import connect
-from gcspy_server.api import Listening, Server, SessionOptions
+from gcspy_server.api import ServedSession, Server, SessionOptions
 from tests.server.target import Target
 from tests.server.viewer import Viewer
 
@@ -26,16 +26,16 @@ def socket_directory() -> Iterator[Path]:
 
 
 @pytest.fixture
-def serve(socket_directory: Path) -> Iterator[Callable[..., Listening]]:
+def serve(socket_directory: Path) -> Iterator[Callable[..., ServedSession]]:
     """Serve a target on a Unix socket; everything is closed at the end."""
-    open_ones: list[Listening] = []
+    open_ones: list[ServedSession] = []
 
     def start(
         target: Target | Server,
         *addresses: str,
         token: str | None = None,
         options: SessionOptions | None = None,
-    ) -> Listening:
+    ) -> ServedSession:
         server = target.server if isinstance(target, Target) else target
         where = addresses or (f"unix:{socket_directory}/{len(open_ones)}.sock",)
         listening = server.serve(*where, token=token, options=options)

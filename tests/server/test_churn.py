@@ -16,7 +16,7 @@ from gcspy_protocol import messages as m
 
 from gcspy.connection.link import Link, connect
 from gcspy_server.api import (
-    Listening,
+    ServedSession,
     Server,
     ServerSpace,
     ServerStream,
@@ -24,7 +24,7 @@ from gcspy_server.api import (
     UniformNames,
 )
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 
 _JOINERS = 5
 _VISITS = 6

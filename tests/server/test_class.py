@@ -14,13 +14,13 @@ from gcspy_protocol.connection import Connection
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, Role
 
-from gcspy_server.api import Listening, SessionOptions
+from gcspy_server.api import ServedSession, SessionOptions
 from tests.server.conftest import EndLog
 from tests.server.relay import Relay
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 

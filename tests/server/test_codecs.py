@@ -13,15 +13,15 @@ from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import Role
 from gcspy_replay.file import MemorySource, Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 
-from gcspy_server.api import Listening, UniformNames
+from gcspy_server.api import ServedSession, UniformNames
 from tests.replay.recorded import small
 from tests.replay.viewing import told
 from tests.server.target import Target
 from tests.server.test_hostile import raw
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 
 
 class Reader:
@@ -105,7 +105,7 @@ def test_a_player_compresses_for_those_who_name_zstd(
     socket_directory: Path, codecs: tuple[str, ...], compresses: bool
 ) -> None:
     recording = Recording([MemorySource(small(6, tiles=5000))])
-    still = Beginning(running=False)
+    still = PlaybackStart(running=False)
     with (
         serve_recording(recording, f"unix:{socket_directory}/player", beginning=still) as playing,
         raw(playing.addresses[0]) as sock,

@@ -12,13 +12,13 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, EventFilter
 
-from gcspy_server.api import Listening, SessionOptions
+from gcspy_server.api import ServedSession, SessionOptions
 from gcspy_server.sampler import run_driver
 from tests.server.conftest import EndLog
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 

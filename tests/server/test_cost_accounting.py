@@ -11,14 +11,14 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.model import ControlState, EventFilter, PauseActsOn
 from gcspy_protocol.triggers import Trigger, TriggerAction
 
-from gcspy_server.api import LEVEL, Listening, Server, ServerDescription, UniformNames
+from gcspy_server.api import LEVEL, ServedSession, Server, ServerDescription, UniformNames
 from gcspy_server.interpreter.core import Audience
 from gcspy_server.interpreter.cost_accounting import BUDGET
 from gcspy_server.interpreter.transmission import Snapshot
 from gcspy_session.interest import EVERYTHING
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 MS = 1_000_000

@@ -15,7 +15,7 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, Message
 
-from gcspy_server.api import Listening, SessionOptions
+from gcspy_server.api import ServedSession, SessionOptions
 from gcspy_session.options import RequestLimits
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
@@ -24,7 +24,7 @@ from tests.server.test_listeners import TOKEN
 from tests.server.test_session_clock import Peer, started
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 _SOME = m.Subscribe(spaces=(m.Subscription(space=1),))

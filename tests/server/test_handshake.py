@@ -11,7 +11,7 @@ from gcspy_replay.file import Recording
 from gcspy_replay.player import serve_recording
 
 from gcspy.connection.link import connect
-from gcspy_server.api import Listening, SessionOptions
+from gcspy_server.api import ServedSession, SessionOptions
 from tests.house.rooms import ROOT
 from tests.protocol.exchange import CLIENT_NONCE, SERVER_NONCE, TOKEN
 from tests.server import independent_client
@@ -29,7 +29,7 @@ from tests.server.independent_client import (
 )
 from tests.server.target import START, Target
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Dial = Callable[[str], IndependentClient]
 
 

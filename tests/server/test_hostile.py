@@ -21,12 +21,12 @@ from gcspy_protocol.messages import ErrorCode, FrameType
 from gcspy_protocol.model import Role
 
 from gcspy.connection.link import connect
-from gcspy_server.api import Listening, SessionOptions
+from gcspy_server.api import ServedSession, SessionOptions
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 

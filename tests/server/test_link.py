@@ -15,10 +15,10 @@ from gcspy_protocol.model import Mode, PauseActsOn, Role
 
 from gcspy.cli import main
 from gcspy.connection.link import Link, connect
-from gcspy_server.api import Listening
+from gcspy_server.api import ServedSession
 from tests.server.target import Target
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 
 
 class FakeServer:

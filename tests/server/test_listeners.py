@@ -14,14 +14,14 @@ from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, LinkError, LocalProtocolError, Refused
 
 from gcspy.connection.link import connect
-from gcspy_server.api import Listening, Server
+from gcspy_server.api import ServedSession, Server
 from gcspy_session.network import address as addresses
 from gcspy_session.network import listeners
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 TOKEN = "correct horse battery staple"

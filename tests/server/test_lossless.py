@@ -14,14 +14,14 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import Mode, PauseActsOn
 
-from gcspy_server.api import Listening, SessionOptions
+from gcspy_server.api import ServedSession, SessionOptions
 from gcspy_server.clients.session import Introduction, Session
 from gcspy_session.lossless import Grant
 from tests.server.target import START, Progress, Target
 from tests.server.test_session_clock import Peer
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 LONGEST = 60_000

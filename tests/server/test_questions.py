@@ -17,12 +17,12 @@ from gcspy_protocol.details import (
 )
 from gcspy_protocol.errors import LocalProtocolError
 
-from gcspy_server.api import Listening, UniformNames
+from gcspy_server.api import ServedSession, UniformNames
 from gcspy_session.questions import MOST_WAITING
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 COLUMNS = (DetailColumn(name="Type", kind=ColumnKind.TEXT), DetailColumn(name="Objects"))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gcspy_session.queue import ClientQueue, Kind, TooSlow
+from gcspy_session.queue import ClientQueue, EntryKind, TooSlow
 from gcspy_session.roles import Roles
 
 
@@ -121,22 +121,22 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.queue = queue(events=3, event_bytes=20, messages=5)
-        self.model: list[tuple[Kind, bytes]] = []
+        self.model: list[tuple[EntryKind, bytes]] = []
         self.number = 0
 
-    def events(self) -> list[tuple[Kind, bytes]]:
-        return [one for one in self.model if one[0] is not Kind.MESSAGE]
+    def events(self) -> list[tuple[EntryKind, bytes]]:
+        return [one for one in self.model if one[0] is not EntryKind.MESSAGE]
 
     @rule()
     def add_message(self) -> None:
         self.number += 1
         data = f"m{self.number}".encode()
-        if sum(kind is Kind.MESSAGE for kind, _ in self.model) >= 5:
+        if sum(kind is EntryKind.MESSAGE for kind, _ in self.model) >= 5:
             with pytest.raises(TooSlow):
                 self.queue.add_message(data)
         else:
             self.queue.add_message(data)
-            self.model.append((Kind.MESSAGE, data))
+            self.model.append((EntryKind.MESSAGE, data))
 
     @rule(size=st.integers(1, 30), must=st.booleans())
     def add_event(self, size: int, must: bool) -> None:
@@ -149,11 +149,11 @@ class QueueMachine(RuleBasedStateMachine):
         full = bool(events) and (len(events) >= 3 or sum(len(d) for _, d in events) + size > 20)
         dropped = self.queue.add_event(b"e" * size, self.number, must=must)
         if full and not must:
-            assert dropped == 1 + sum(kind is Kind.EVENT for kind, _ in self.model)
-            self.model = [one for one in self.model if one[0] is not Kind.EVENT]
+            assert dropped == 1 + sum(kind is EntryKind.EVENT for kind, _ in self.model)
+            self.model = [one for one in self.model if one[0] is not EntryKind.EVENT]
         else:
             assert dropped == 0
-            self.model.append((Kind.MUST if must else Kind.EVENT, b"e" * size))
+            self.model.append((EntryKind.MUST if must else EntryKind.EVENT, b"e" * size))
 
     @rule()
     def pop(self) -> None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gcspy_server.api import Listening, Server, SessionOptions, UniformNames
-from gcspy_session.queue import ClientQueue, Kind
+from gcspy_server.api import ServedSession, Server, SessionOptions, UniformNames
+from gcspy_session.queue import ClientQueue, EntryKind
 from gcspy_session.queued_bytes import QueuedBytes
 from tests.server.conftest import EndLog
 from tests.server.test_hostile import greeted, raw
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 _TILES = 64_000
@@ -77,7 +77,7 @@ def test_what_several_wait_for_is_counted_once_until_the_last_has_it() -> None:
 def test_the_rest_of_a_frame_keeps_all_of_it() -> None:
     memory = QueuedBytes()
     one = Somebody(memory)
-    one.queue.add_rest(Kind.EVENT, memoryview(bytes(50))[49:], 1)
+    one.queue.add_rest(EntryKind.EVENT, memoryview(bytes(50))[49:], 1)
     assert memory.total == 50
 
 

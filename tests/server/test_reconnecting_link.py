@@ -14,12 +14,12 @@ from gcspy_protocol.model import Mode, PauseActsOn, Role
 
 from gcspy.connection.link import Link, connect
 from gcspy.connection.reconnecting_link import ReconnectingLink
-from gcspy_server.api import Listening
+from gcspy_server.api import ServedSession
 from tests.server.relay import Relay
 from tests.server.target import START, Target
 from tests.server.test_link import FakeServer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 
 
 @pytest.fixture

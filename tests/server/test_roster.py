@@ -13,7 +13,7 @@ from gcspy_protocol.handshake.credentials import Channel
 from gcspy_server.api import SessionOptions
 from gcspy_session.allowance import shared_bucket
 from gcspy_session.attendance import Attendance
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 from gcspy_session.network.transport import Transport
 from gcspy_session.queued_bytes import QueuedBytes
 from tests.server.target import Target
@@ -97,7 +97,7 @@ class Room:
     def __init__(self) -> None:
         options = SessionOptions()
         self.clients = [
-            Client(
+            ClientConnection(
                 number,
                 Transport(trio.testing.memory_stream_pair()[0], "memory", channel=Channel.LOCAL),
                 options,
@@ -110,16 +110,16 @@ class Room:
         self.without_room: set[int] = set()
         self.told: list[list[int]] = []
 
-    def present(self) -> Collection[Client]:
+    def present(self) -> Collection[ClientConnection]:
         return self.clients
 
-    def followers_of(self, leader: Client) -> Collection[Client]:
+    def followers_of(self, leader: ClientConnection) -> Collection[ClientConnection]:
         return ()
 
-    def shared_until(self, client: Client) -> int:
+    def shared_until(self, client: ClientConnection) -> int:
         return 0
 
-    def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
+    def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
         self.told.append([one.number for one in clients if one.number not in self.without_room])
         return [one for one in clients if one.number in self.without_room]
 

@@ -20,14 +20,14 @@ from gcspy.cli import main
 from gcspy.connection.link import connect
 from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy.exit_codes import ExitCode
-from gcspy_server.api import Listening
+from gcspy_server.api import ServedSession
 from tests.protocol.exchange import TOKEN, WELCOME, exchange
 from tests.server.conftest import EndLog
 from tests.server.relay import Relay, dial
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 Answer = Callable[[socket.socket, bytes], None]
 

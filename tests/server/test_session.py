@@ -17,7 +17,7 @@ from gcspy_protocol.model import EventFilter
 from gcspy.connection.link import connect
 from gcspy_server.api import (
     ExtentNames,
-    Listening,
+    ServedSession,
     Server,
     SessionOptions,
     StringNames,
@@ -27,7 +27,7 @@ from tests.server.conftest import EndLog
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 

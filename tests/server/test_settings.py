@@ -9,12 +9,12 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.messages import ErrorCode
 
-from gcspy_server.api import LEVEL, Listening, ServerDescription, Setting, SettingKind
+from gcspy_server.api import LEVEL, ServedSession, ServerDescription, Setting, SettingKind
 from gcspy_server.interpreter.setting_table import SettingTable
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 LEVELS = ("1: little", "2: more", "3: most")

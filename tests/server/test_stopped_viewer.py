@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gcspy_server.api import Listening, Server, UniformNames
+from gcspy_server.api import ServedSession, Server, UniformNames
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 _TILES = 1_000_000

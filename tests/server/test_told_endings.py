@@ -17,12 +17,12 @@ from gcspy_protocol.handshake.credentials import Credentials, channel_of
 from gcspy_protocol.messages import ErrorCode, FrameType, Message
 from gcspy_protocol.model import Role
 
-from gcspy_server.api import Listening
+from gcspy_server.api import ServedSession
 from tests.server.conftest import EndLog
 from tests.server.target import Target
 from tests.server.test_session_clock import Peer, started
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 
 BREACHES = {
     "a second HELLO": (encode(m.Hello(client="again")).data, "HELLO"),

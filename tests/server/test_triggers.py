@@ -11,14 +11,14 @@ from gcspy_protocol.messages import ErrorCode, Message
 from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.triggers import MOST_TRIGGERS, TriggerAction, TriggerState
 
-from gcspy_server.api import Listening, Server, UniformNames
+from gcspy_server.api import ServedSession, Server, UniformNames
 from gcspy_server.interpreter.core import Audience, TriggersChanged
 from gcspy_server.interpreter.transmission import Snapshot
 from gcspy_session.interest import Interest
 from tests.server.target import END, START, Target
 from tests.server.viewer import Viewer
 
-Serve = Callable[..., Listening]
+Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
 
 AT_THREE = "max(objects) == 300"

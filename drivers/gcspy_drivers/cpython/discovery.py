@@ -24,7 +24,7 @@ from gcspy_drivers.remote.process import Process
 
 __all__ = [
     "FREE_THREADED_RUNTIME",
-    "Found",
+    "PythonDiscovery",
     "RuntimeFound",
     "find_runtime",
     "look",
@@ -47,7 +47,7 @@ _PROGRAMS_SEEN: dict[tuple[str, int], bool] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class PythonDiscovery:
     """What a look at a process found.
 
     Attributes:
@@ -145,7 +145,7 @@ class _Candidate:
     flags: str
 
 
-def look(pid: int) -> Found:
+def look(pid: int) -> PythonDiscovery:
     """Look at a process without attaching to it.
 
     Args:
@@ -212,7 +212,7 @@ def without_pymalloc(setting: str) -> bool:
     return setting in _WITHOUT_PYMALLOC
 
 
-def _look_at(process: Process) -> Found:
+def _look_at(process: Process) -> PythonDiscovery:
     maps = read_maps(process)
     memory = Memory(process)
     try:
@@ -229,7 +229,7 @@ def _look_at(process: Process) -> Found:
         runtime.close()
 
 
-def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> Found:
+def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> PythonDiscovery:
     try:
         runtime.refuse_unsupported()
         memory.read(runtime.exported("_PyRuntime"), 8)
@@ -244,8 +244,8 @@ def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> Found:
 
 def _found(
     process: Process, *, runtime: RuntimeFound | None = None, why_not: str = "", note: str = ""
-) -> Found:
-    return Found(
+) -> PythonDiscovery:
+    return PythonDiscovery(
         pid=process.pid,
         start_ticks=process.start_ticks,
         command=process.name,

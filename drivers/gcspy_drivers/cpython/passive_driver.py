@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from gcspy_drivers.cpython.collector.collection_rings import ToldTime, times_text
-from gcspy_drivers.cpython.collector.collector_time import CollectorLooks, CollectorTime
+from gcspy_drivers.cpython.collector.collector_time import CollectorSamples, CollectorTime
 from gcspy_drivers.cpython.collector.generations import Generations
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
@@ -39,7 +39,7 @@ from gcspy_drivers.cpython.stopped_target import (
     HeldReader,
     why_not_held,
 )
-from gcspy_drivers.cpython.target import Heap, InterpreterReading, ObjectCopies, Target
+from gcspy_drivers.cpython.target import InterpreterReading, ObjectCopies, PymallocHeap, Target
 from gcspy_drivers.kit.memory_map import MemoryMap
 from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import SampledDriver
@@ -122,7 +122,7 @@ class PassiveDriver(SampledDriver):
         self._interpreters: tuple[Interpreter, ...] = ()
         self._before: dict[int, Generations | None] = {}
         self._survivors: dict[int, Survivors] = {}
-        self._looks: dict[int, CollectorLooks] = {}
+        self._looks: dict[int, CollectorSamples] = {}
         self._heap_spaces: dict[int, _HeapSpaces] = {}
         self._generation_spaces: dict[int, GenerationSpace] = {}
         self._memory_space: MemorySpace | None = None
@@ -261,7 +261,7 @@ class PassiveDriver(SampledDriver):
                 self._before.get(reading.ident), reading.generations
             )
             self._survivors_of(reading.ident).look(reading.generations)
-            self._looks.setdefault(reading.ident, CollectorLooks()).look(reading.generations)
+            self._looks.setdefault(reading.ident, CollectorSamples()).look(reading.generations)
             if reading.generations is not None:
                 now[reading.ident] = reading.generations
         present = {reading.ident for reading in readings}
@@ -284,7 +284,7 @@ class PassiveDriver(SampledDriver):
         level = min(self.level, request.level)
         self._counted = False
         of_heaps = [space for spaces in self._heap_spaces.values() for space in spaces.all]
-        heaps: tuple[Heap, ...] = ()
+        heaps: tuple[PymallocHeap, ...] = ()
         copies: ObjectCopies | None = None
         objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
         if level < POOLS:
@@ -314,7 +314,7 @@ class PassiveDriver(SampledDriver):
             after = time.monotonic_ns()
             self._map_due_nanos = after + _MAP_REST * (after - now)
 
-    def _read_heaps(self, *, objects: bool) -> tuple[tuple[Heap, ...], ObjectCopies | None]:
+    def _read_heaps(self, *, objects: bool) -> tuple[tuple[PymallocHeap, ...], ObjectCopies | None]:
         """Read the heaps, and what `ObjectView.fill` is to look into if it is not to read that itself."""
         if self._stops and self._held_reader is not None:
             return self._held_reader.read(self._interpreters, objects=objects)
@@ -350,7 +350,7 @@ class PassiveDriver(SampledDriver):
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:
         """Say what the collector's lists themselves show of a collection; only who stands beside it can."""
 
-    def _fill_heaps(self, heaps: tuple[Heap, ...], request: GatherRequest) -> None:
+    def _fill_heaps(self, heaps: tuple[PymallocHeap, ...], request: GatherRequest) -> None:
         for heap in heaps:
             spaces = self._heap_spaces.get(heap.owner)
             if spaces is None:
@@ -362,7 +362,7 @@ class PassiveDriver(SampledDriver):
             if request.wants(spaces.whole.space):
                 spaces.whole.fill(heap.reading)
 
-    def _read_map(self, heaps: tuple[Heap, ...]) -> MemoryMap | None:
+    def _read_map(self, heaps: tuple[PymallocHeap, ...]) -> MemoryMap | None:
         arenas = (
             [heap.reading.arenas for heap in heaps]
             if heaps
@@ -399,7 +399,7 @@ class PassiveDriver(SampledDriver):
         self._add_generation_spaces(server)
 
     def _add_heap_spaces(
-        self, server: Server, owners: tuple[int, ...], heaps: tuple[Heap, ...]
+        self, server: Server, owners: tuple[int, ...], heaps: tuple[PymallocHeap, ...]
     ) -> None:
         readings = {heap.owner: heap.reading for heap in heaps}
         geometry = self._target.geometry

@@ -17,7 +17,7 @@ import numpy as np
 from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
-from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
+from gcspy_drivers.cpython.target import ObjectCopies, PymallocHeap, Target
 from gcspy_drivers.kit.streams import add_amount
 from gcspy_drivers.remote.process_hold import Hold, held
 from gcspy_server.api import Presentation, Server, StringNames
@@ -115,7 +115,7 @@ class HeldReader:
 
     def read(
         self, interpreters: tuple[Interpreter, ...], *, objects: bool
-    ) -> tuple[tuple[Heap, ...], ObjectCopies | None]:
+    ) -> tuple[tuple[PymallocHeap, ...], ObjectCopies | None]:
         """Read the heaps; while it runs, with a note, where it cannot be held.
 
         Args:

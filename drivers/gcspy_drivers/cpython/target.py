@@ -28,8 +28,8 @@ from gcspy_drivers.cpython.discovery import (
     without_pymalloc,
 )
 from gcspy_drivers.cpython.layouts import (
-    Layout,
     PoolGeometry,
+    VersionLayout,
     debug_offsets,
     known_text,
     layout_for,
@@ -41,7 +41,13 @@ from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import Outward, PoolIndex
 from gcspy_drivers.cpython.objects.references import BlockMap, find_leads, find_references
-from gcspy_drivers.cpython.objects.scan import NO_ENTRIES, NO_HOLDERS, Nodes, Objects, ObjectScanner
+from gcspy_drivers.cpython.objects.scan import (
+    NO_ENTRIES,
+    NO_HOLDERS,
+    Nodes,
+    ObjectScanner,
+    ScannedObjects,
+)
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.pymalloc.location import Locator
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading, ObmallocPlace, PoolReader
@@ -53,7 +59,14 @@ from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["Heap", "HeapObjects", "InterpreterReading", "ObjectCopies", "ObjectReading", "Target"]
+__all__ = [
+    "PymallocHeap",
+    "PymallocObjects",
+    "InterpreterReading",
+    "ObjectCopies",
+    "ObjectReading",
+    "Target",
+]
 
 _SEARCH_AGAIN_AFTER: Final = 50
 """Readings after which an interpreter without pymalloc is looked at again: it may only have started when we attached."""
@@ -75,7 +88,7 @@ _NO_NODES: Final = np.zeros((0, LISTS + 1), dtype=np.int32), np.zeros((1, 3), dt
 
 
 @dataclass(frozen=True, eq=False)
-class Heap:
+class PymallocHeap:
     """A state of pymalloc, and whose it is.
 
     Attributes:
@@ -101,7 +114,7 @@ class InterpreterReading:
 
 
 @dataclass(frozen=True, eq=False)
-class HeapObjects:
+class PymallocObjects:
     """The objects in one pymalloc.
 
     Attributes:
@@ -110,8 +123,8 @@ class HeapObjects:
         pools_before: What `Nodes.pool` of the whole reading is to be lessened by to be a row of this heap.
     """
 
-    heap: Heap
-    objects: Objects
+    heap: PymallocHeap
+    objects: ScannedObjects
     pools_before: int
 
 
@@ -132,7 +145,7 @@ class ObjectReading:
         large: Blocks outside of pools that objects lead to; None when they were not looked for.
     """
 
-    heaps: tuple[HeapObjects, ...]
+    heaps: tuple[PymallocObjects, ...]
     lists: Lists | None
     owners: tuple[int, ...]
     types: TypeTable
@@ -247,7 +260,7 @@ class Target:
             layout = debug_offsets.apply(
                 layout, self._memory.read(runtime, debug_offsets.TABLE_BYTES)
             )
-        self._layout: Layout = layout
+        self._layout: VersionLayout = layout
         self._runtime: Addr = runtime
         self._locator = Locator(self._memory, self._maps, layout, image)
         self._mapper = MemoryMapper(process)
@@ -338,7 +351,7 @@ class Target:
             for interpreter in interpreters
         )
 
-    def heaps(self, interpreters: tuple[Interpreter, ...]) -> tuple[Heap, ...]:
+    def heaps(self, interpreters: tuple[Interpreter, ...]) -> tuple[PymallocHeap, ...]:
         """Read the pymalloc of each interpreter that has its own; none when pymalloc is not in use.
 
         Args:
@@ -351,7 +364,7 @@ class Target:
         heaps = []
         for owner, reader in self._readers(interpreters):
             reading = reader.read()
-            heaps.append(Heap(owner=owner, reading=reading))
+            heaps.append(PymallocHeap(owner=owner, reading=reading))
             if not reading.complete:
                 # It may have moved (a table that was found by its looks can); it is looked for again the next time.
                 self._forget(reader)
@@ -375,7 +388,7 @@ class Target:
 
     def objects(
         self,
-        heaps: tuple[Heap, ...],
+        heaps: tuple[PymallocHeap, ...],
         interpreters: tuple[Interpreter, ...],
         *,
         code: Kernels | None = None,
@@ -405,7 +418,7 @@ class Target:
         index = PoolIndex.of(readings, self.geometry)
         if copies is None:
             types.begin()
-        found: list[HeapObjects] = []
+        found: list[PymallocObjects] = []
         parts: list[tuple[HeapCopy, int]] = []
         before = 0
         for number, heap in enumerate(heaps):
@@ -417,7 +430,7 @@ class Target:
             after = before + len(heap.reading.pools)
             entries = NO_ENTRIES if blocks is None else blocks.entry[before:after]
             objects = scanner.scan(copy, entries, index)
-            found.append(HeapObjects(heap, objects, before))
+            found.append(PymallocObjects(heap, objects, before))
             parts.append((copy, before))
             before = after
         ends, owners = (
@@ -452,7 +465,7 @@ class Target:
             tuple(found), lists, owners, types, by_pool, by_list, counted, blocks_outside
         )
 
-    def warm(self, heaps: tuple[Heap, ...]) -> bool:
+    def warm(self, heaps: tuple[PymallocHeap, ...]) -> bool:
         """Have room for copies of some heaps, so that `copy_objects` needs no memory of the system; False when there is too little."""
         pools = sum(
             int(np.count_nonzero(heap.reading.pools.state == PoolState.USED)) for heap in heaps
@@ -464,7 +477,7 @@ class Target:
         return True
 
     def copy_objects(
-        self, heaps: tuple[Heap, ...], interpreters: tuple[Interpreter, ...]
+        self, heaps: tuple[PymallocHeap, ...], interpreters: tuple[Interpreter, ...]
     ) -> ObjectCopies:
         """Copy all that `objects` looks at, as fast as it goes.
 

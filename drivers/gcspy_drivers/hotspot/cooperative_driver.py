@@ -21,7 +21,7 @@ from gcspy_drivers.hotspot.agent.agent import Agent
 from gcspy_drivers.hotspot.heaps.heap_view import OBJECTS
 from gcspy_drivers.hotspot.passive_driver import PassiveDriver
 from gcspy_drivers.hotspot.spaces.object_view import ObjectView
-from gcspy_drivers.hotspot.vm.collection_counts import Collections
+from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import EXACT_EVENTS, EXACT_KINDS, INJECT, StubbedDriver
@@ -70,7 +70,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
         super().__init__(target, options, connection)
         self.noticed = _COLLECTIONS if target.jvm.collector in _CONCURRENT else None
         self._agent = target.agent
-        self._told: Collections | None = None
+        self._told: CollectionCounter | None = None
         self._looked_at = -_RESTS_SECS
         self._walking = True
         self._started = 0, ""
@@ -89,13 +89,13 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
     @property
     def events(self) -> tuple[str, ...]:
         """Names of the kinds of event."""
-        return EXACT_EVENTS if self.noticed is None else (*EXACT_EVENTS, "Collections")
+        return EXACT_EVENTS if self.noticed is None else (*EXACT_EVENTS, "CollectionCounter")
 
     def start(self) -> None:
         """Add the spaces; see `PassiveDriver.start`."""
         super().start()
         jvm = self._jvm
-        self._told = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
+        self._told = CollectionCounter(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
 
     def may_read_running(self) -> bool:
         """Return whether the running JVM may be read: with objects only where none was looked at lately."""

@@ -16,14 +16,14 @@ from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["Found", "library_of", "look"]
+__all__ = ["JvmDiscovery", "library_of", "look"]
 
 _LIBRARY: Final = re.compile(r"/libjvm\.so$")
 _JAVA: Final = re.compile(r"/java$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class JvmDiscovery:
     """What a look at a process found.
 
     Attributes:
@@ -45,7 +45,7 @@ class Found:
     modes: tuple[str, ...] = ()
 
 
-def look(pid: int) -> Found:
+def look(pid: int) -> JvmDiscovery:
     """Look at a process without attaching to it.
 
     Raises:
@@ -57,16 +57,16 @@ def look(pid: int) -> Found:
         except NotPermitted as error:
             # Of somebody else's process only the name of its program may be known, and often not even that.
             seems = process.name == "java" or bool(_JAVA.search(process.read_link("exe") or ""))
-            return Found(runtime="HotSpot" if seems else "", why_not=str(error))
+            return JvmDiscovery(runtime="HotSpot" if seems else "", why_not=str(error))
         if library_of(maps) is None:
-            return Found(why_not="not a JVM")
+            return JvmDiscovery(why_not="not a JVM")
         try:
             with Jvm(process, maps) as jvm:
                 return _judge(jvm)
         except (TargetGone, NotPermitted) as error:
-            return Found(runtime="HotSpot", why_not=str(error))
+            return JvmDiscovery(runtime="HotSpot", why_not=str(error))
         except TargetError as error:
-            return Found(runtime="HotSpot", why_not=str(error))
+            return JvmDiscovery(runtime="HotSpot", why_not=str(error))
 
 
 def library_of(maps: Maps) -> str | None:
@@ -77,13 +77,13 @@ def library_of(maps: Maps) -> str | None:
     return None
 
 
-def _judge(jvm: Jvm) -> Found:
+def _judge(jvm: Jvm) -> JvmDiscovery:
     why_not = ""
     try:
         jvm.refuse_unsupported()
     except Unsupported as error:
         why_not = str(error)
-    return Found(
+    return JvmDiscovery(
         runtime="HotSpot",
         version=jvm.version,
         program=jvm.command,

@@ -24,7 +24,7 @@ from gcspy_drivers.hotspot.heaps.view_choice import open_view
 from gcspy_drivers.hotspot.spaces.non_heap import NonHeap
 from gcspy_drivers.hotspot.spaces.object_view import ObjectView
 from gcspy_drivers.hotspot.spaces.pool_space import PoolSpace
-from gcspy_drivers.hotspot.vm.collection_counts import Collections
+from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
 from gcspy_drivers.kit.loop_notice import COMING
 from gcspy_drivers.kit.sampled_driver import SampledDriver
@@ -63,7 +63,7 @@ class PassiveDriver(SampledDriver):
         self._pools: PoolSpace | None = None
         self._beside: NonHeap | None = None
         self._objects: ObjectView | None = None
-        self._collections: Collections | None = None
+        self._collections: CollectionCounter | None = None
         self._tile_sizes: tuple[int, ...] = ()
 
     @classmethod
@@ -97,7 +97,7 @@ class PassiveDriver(SampledDriver):
     @property
     def events(self) -> tuple[str, ...]:
         """Names of the kinds of event."""
-        return ("Clock", "Collections")
+        return ("Clock", "CollectionCounter")
 
     @property
     def title(self) -> str:
@@ -132,7 +132,7 @@ class PassiveDriver(SampledDriver):
             server.add_setting(setting)
         self._beside = NonHeap(jvm, server, tiles=self.options.tiles)
         self._pools = PoolSpace(server, [*self._view.pool_names, *self._beside.names])
-        self._collections = Collections(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
+        self._collections = CollectionCounter(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
         self._objects = ObjectView(jvm, self._view, self._collections)
         self._objects.open(server, self.level)
 

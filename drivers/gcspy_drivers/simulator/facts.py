@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gcspy_drivers.simulator.loops import Bytes, Words
 
-__all__ = ["CLEAN", "DIRTY", "Cards", "FreeLists", "Regions", "RememberedSet"]
+__all__ = ["CLEAN", "DIRTY", "CardTable", "FreeLists", "Regions", "RememberedSet"]
 
 CLEAN, DIRTY = 0, 1
 
@@ -39,7 +39,7 @@ class FreeLists:
 
 
 @dataclass(frozen=True, eq=False)
-class Cards:
+class CardTable:
     """A card table.
 
     Attributes:

@@ -31,7 +31,7 @@ from gcspy_compiled.machine_code import CompilingThread, find_compiler
 
 __all__ = [
     "Bytes",
-    "Loop",
+    "SimulatorLoop",
     "Words",
     "as_machine_code",
     "as_written",
@@ -57,10 +57,10 @@ _TYPES: Final = {
     "tuple[int, int]": "UniTuple(int64, 2)",
 }
 _state = SimpleNamespace(machine=True)
-_loops: list[Loop[Any, Any]] = []
+_loops: list[SimulatorLoop[Any, Any]] = []
 
 
-class Loop(Generic[P, R]):
+class SimulatorLoop(Generic[P, R]):
     """A function that is called like the one that was written, and is the compiled one once there is one.
 
     Attributes:
@@ -95,10 +95,14 @@ class Loop(Generic[P, R]):
             ) from None
 
     @property
-    def used(self) -> dict[str, Loop[Any, Any]]:
+    def used(self) -> dict[str, SimulatorLoop[Any, Any]]:
         """The loops that it calls, by the name by which it does."""
         code, space = self._parts()
-        return {name: space[name] for name in code.co_names if isinstance(space.get(name), Loop)}
+        return {
+            name: space[name]
+            for name in code.co_names
+            if isinstance(space.get(name), SimulatorLoop)
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -151,9 +155,9 @@ class Loop(Generic[P, R]):
         return function.__code__, function.__globals__
 
 
-def loop(written: Callable[P, R]) -> Loop[P, R]:
+def loop(written: Callable[P, R]) -> SimulatorLoop[P, R]:
     """Make a function over arrays a loop: see the top of this module for what it may do."""
-    return Loop(written)
+    return SimulatorLoop(written)
 
 
 def available() -> bool:

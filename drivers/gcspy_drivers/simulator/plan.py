@@ -7,7 +7,7 @@ A collection is a row of *phases*. A phase is one method, ``phase(limit)``, that
 swept, roots looked at) and returns how many it did; fewer than it might have: it is over. What it must remember is in the plan. So one collection can
 be run whole, phase by phase, object by object, or a bit at each allocation, and there is one program for all of these.
 
-Who wants to know of phases is a `Listener`. A collection that an allocation needs runs within that allocation, but `Plan.stride` says how
+Who wants to know of phases is a `CollectionListener`. A collection that an allocation needs runs within that allocation, but `Plan.stride` says how
 many units are done between two calls of the listener, and the listener may take its time: so slow motion needs no thread.
 
 Knows the heap. Does not know programs, drivers or `verify`.
@@ -23,7 +23,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 
-from gcspy_drivers.simulator.facts import Cards, FreeLists, Regions, RememberedSet
+from gcspy_drivers.simulator.facts import CardTable, FreeLists, Regions, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, Objects, status_of
 
 __all__ = [
@@ -32,11 +32,11 @@ __all__ = [
     "Choice",
     "Collection",
     "Knob",
-    "Listener",
+    "CollectionListener",
     "OutOfHeap",
     "Phase",
     "Plan",
-    "Space",
+    "PlanSpace",
     "heap_knob",
 ]
 
@@ -90,7 +90,7 @@ class Collection:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-class Listener:
+class CollectionListener:
     """Who wants to know of collections; override what is of interest. The program waits meanwhile, so nothing may be changed."""
 
     def collection_starts(self, collection: Collection) -> None:
@@ -109,7 +109,7 @@ class Listener:
         """Everything was done."""
 
 
-class Space(NamedTuple):
+class PlanSpace(NamedTuple):
     """A range of the heap with a purpose.
 
     Attributes:
@@ -187,7 +187,7 @@ class Plan(ABC):
     def __init__(self, heap: Heap, *, threads: int = 1) -> None:
         self.heap = heap
         self.threads = threads
-        self.listener = Listener()
+        self.listener = CollectionListener()
         self.stride = WHOLE
         self.collection: Collection | None = None
         self.collections = 0
@@ -332,7 +332,7 @@ class Plan(ABC):
         return
 
     @abstractmethod
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """Return the spaces, in the order of their addresses. Always the same names."""
 
     @abstractmethod
@@ -364,11 +364,11 @@ class Plan(ABC):
         """Return its free lists, as they are now, if it has any."""
         return None
 
-    def cards(self) -> Cards | None:
+    def cards(self) -> CardTable | None:
         """Return its card table, if it has one."""
         return None
 
-    def lines(self) -> Cards | None:
+    def lines(self) -> CardTable | None:
         """Return its line table, if it marks lines."""
         return None
 

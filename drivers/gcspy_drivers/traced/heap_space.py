@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from gcspy_objects.heap import Fate, Snapshot, Space, Step
+from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, TraceSpace
 from gcspy_objects.names import TypeKind, Types
 from numpy.typing import NDArray
 
 from gcspy_drivers.kit.streams import add_category, add_count, add_percent
 from gcspy_drivers.traced.categories import dominant
-from gcspy_drivers.traced.moments import GC_END, GC_START, Moment
 from gcspy_drivers.traced.name_space import NameSpace
+from gcspy_drivers.traced.trace_states import GC_END, GC_START, TraceState
 from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 
 __all__ = ["BIG_LENGTH", "TITLES", "HeapSpace", "extents_of"]
@@ -45,7 +45,7 @@ I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def extents_of(spaces: tuple[Space, ...], tile_bytes: int) -> ExtentNames:
+def extents_of(spaces: tuple[TraceSpace, ...], tile_bytes: int) -> ExtentNames:
     """The tiles of spaces: each space has its own, the last of which may be smaller."""
     bases = [np.arange(one.start, one.end, tile_bytes, dtype=np.int64) for one in spaces]
     ends = [
@@ -88,7 +88,7 @@ class HeapSpace:
         self,
         server: Server,
         kind: int,
-        spaces: tuple[Space, ...],
+        spaces: tuple[TraceSpace, ...],
         *,
         types: Types,
         tile_bytes: int,
@@ -106,10 +106,10 @@ class HeapSpace:
             details=details,
         )
         self._order = 0
-        self._gathered: tuple[int, int, tuple[Space, ...]] | None = None
+        self._gathered: tuple[int, int, tuple[TraceSpace, ...]] | None = None
         self._sums: dict[str, tuple[int, ...]] = {}
 
-    def _mine(self, spaces: tuple[Space, ...]) -> tuple[Space, ...]:
+    def _mine(self, spaces: tuple[TraceSpace, ...]) -> tuple[TraceSpace, ...]:
         return tuple(one for one in spaces if one.kind == self.kind)
 
     def add_streams(self, types: NameSpace, threads: NameSpace) -> None:
@@ -189,7 +189,7 @@ class HeapSpace:
 
     # ------------------------------------------------------------------------- gathering
 
-    def gather(self, moment: Moment, since: int) -> None:
+    def gather(self, moment: TraceState, since: int) -> None:
         """Fill all streams.
 
         Args:
@@ -234,14 +234,14 @@ class HeapSpace:
             self._tell_collection(moment.step, ended=moment.kind == GC_END)
         self.space.info = self._info(rows, ours)
 
-    def _fit(self, spaces: tuple[Space, ...]) -> None:
+    def _fit(self, spaces: tuple[TraceSpace, ...]) -> None:
         """Follow spaces that come, go, grow and move."""
         mine = self._mine(spaces)
         if mine != self._spaces:
             self._spaces = mine
             self.space.resize(extents_of(mine, self._tile_bytes))
 
-    def _rows_here(self, heap: Snapshot) -> I64:
+    def _rows_here(self, heap: HeapSnapshot) -> I64:
         """Rows of the objects that lie here: of each space they follow each other."""
         bounds = np.searchsorted(
             heap.address,
@@ -299,7 +299,7 @@ class HeapSpace:
     def _capacity(self) -> int:
         return sum(one.end - one.start for one in self._spaces)
 
-    def _tell_collection(self, step: Step, *, ended: bool) -> None:
+    def _tell_collection(self, step: CollectionStep, *, ended: bool) -> None:
         """What a collection finds, at its start or at its end."""
         before, fate = step.before, step.fate
         program = ~before.filler

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from gcspy_objects.heap import Fate, Heap, Life, Snapshot, Step
+from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, Life, RebuiltHeap
 from numpy.typing import NDArray
 
-from gcspy_drivers.traced.moments import words_of
 from gcspy_drivers.traced.tables import ADDRESS, place_of, space_name
+from gcspy_drivers.traced.trace_states import words_of
 from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
 
 __all__ = ["EVENT", "describe", "life_table", "neighbour_table"]
@@ -33,7 +33,7 @@ Number = Callable[[int], int]
 """From an event of the trace to the number that is reported for the first event at which what it did is seen."""
 
 
-def describe(heap: Heap, life: Life) -> str:
+def describe(heap: RebuiltHeap, life: Life) -> str:
     """An object in one sentence: what it is, and where the program allocated it."""
     trace = heap.trace
     array = f", {life.length:,} elements" if life.length else ""
@@ -45,7 +45,7 @@ def describe(heap: Heap, life: Life) -> str:
     return f"{trace.types.names[life.type]}, {life.size:,} bytes{array}, allocated by {trace.threads.name(life.thread)} at {where}"
 
 
-def life_table(heap: Heap, life: Life, birth_bytes: int, number: Number) -> DetailTable:
+def life_table(heap: RebuiltHeap, life: Life, birth_bytes: int, number: Number) -> DetailTable:
     """Where an object was, in order; the last row is its death, or the end of the trace."""
     columns = (
         DetailColumn(name="What", kind=ColumnKind.TEXT, about="What happened to it."),
@@ -99,7 +99,7 @@ def life_table(heap: Heap, life: Life, birth_bytes: int, number: Number) -> Deta
     return DetailTable(columns=columns, rows=tuple(rows), note=describe(heap, life))
 
 
-def neighbour_table(heap: Heap, now: Snapshot, row: int, most: int) -> DetailTable:
+def neighbour_table(heap: RebuiltHeap, now: HeapSnapshot, row: int, most: int) -> DetailTable:
     """The objects of the same site, the nearest first, and what the collection did to them that next found or moved this one."""
     program = ~now.filler
     same = np.flatnonzero(program & (now.site == now.site[row]))
@@ -180,7 +180,7 @@ def neighbour_table(heap: Heap, now: Snapshot, row: int, most: int) -> DetailTab
     )
 
 
-def _next_step(heap: Heap, now: Snapshot, birth: int) -> Step | None:
+def _next_step(heap: RebuiltHeap, now: HeapSnapshot, birth: int) -> CollectionStep | None:
     """The next collection that moves or keeps an object, or finds it dead; None: there is none."""
     life = heap.follow(birth)
     later = [stay.collection for stay in life.stays if stay.collection and stay.event >= now.event]
@@ -188,7 +188,7 @@ def _next_step(heap: Heap, now: Snapshot, birth: int) -> Step | None:
     return next(iter(heap.steps(number, number)), None) if number else None
 
 
-def _rows_of(heap: Snapshot, births: NDArray[np.int64]) -> NDArray[np.int64]:
+def _rows_of(heap: HeapSnapshot, births: NDArray[np.int64]) -> NDArray[np.int64]:
     """Rows of objects by their births; all of them are there, since nothing dies between two collections."""
     rows = np.flatnonzero(~heap.filler)
     rows = rows[np.argsort(heap.birth[rows], kind="stable")]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from gcspy_objects.heap import Snapshot
+from gcspy_objects.heap import HeapSnapshot
 from numpy.typing import NDArray
 
 from gcspy_drivers.kit.streams import add_amount
@@ -80,7 +80,7 @@ class NameSpace:
         found: I64 = known[np.minimum(rows, len(self._tile))]
         return found
 
-    def gather(self, heap: Snapshot, rows: NDArray[np.int32], since: int) -> None:
+    def gather(self, heap: HeapSnapshot, rows: NDArray[np.int32], since: int) -> None:
         """Fill all streams.
 
         Args:

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 
 import numpy as np
-from gcspy_objects.heap import Snapshot
+from gcspy_objects.heap import HeapSnapshot
 from gcspy_objects.object_search import rows_of, sought_of
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class TraceQueryService:
 
     def __init__(self, session: TracedSession) -> None:
         self._session, self._heap = session, session.heap
-        self._kept: OrderedDict[int, Snapshot] = OrderedDict()
+        self._kept: OrderedDict[int, HeapSnapshot] = OrderedDict()
         self._whole = Whole(self._heap)
         self._lock = threading.Lock()
 
@@ -95,7 +95,7 @@ class TraceQueryService:
                 kind, now, self._there(now, space, tile, extent, whole=kind == OBJECTS), text, most
             )
 
-    def _at(self, event: int) -> Snapshot:
+    def _at(self, event: int) -> HeapSnapshot:
         found = self._kept.pop(event, None)
         self._kept[event] = found = self._heap.at(event) if found is None else found
         while len(self._kept) > _KEPT:
@@ -104,7 +104,7 @@ class TraceQueryService:
 
     def _there(
         self,
-        now: Snapshot,
+        now: HeapSnapshot,
         space: str,
         tile: int | None,
         extent: tuple[int, int] | None,
@@ -130,7 +130,7 @@ class TraceQueryService:
         return mask
 
     def _of_many(
-        self, kind: str, now: Snapshot, there: NDArray[np.bool_], text: str, most: int
+        self, kind: str, now: HeapSnapshot, there: NDArray[np.bool_], text: str, most: int
     ) -> DetailTable | None:
         trace = self._heap.trace
         rows = rows_of(now, trace, sought_of(text))
@@ -147,7 +147,7 @@ class TraceQueryService:
             return by_category(now, rows, now.thread, "Thread", trace.threads.name, most)
         return None
 
-    def _of_one(self, kind: str, now: Snapshot, text: str, most: int) -> DetailTable:
+    def _of_one(self, kind: str, now: HeapSnapshot, text: str, most: int) -> DetailTable:
         address = sought_of(f"address:{text.strip()}").address
         assert address is not None
         row = now.row_at(address[0])

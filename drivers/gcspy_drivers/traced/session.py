@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.records import SpaceKind
 
 from gcspy_drivers.kit.embedded_session import EmbeddedSession
 from gcspy_drivers.traced.heap_space import TITLES, HeapSpace
 from gcspy_drivers.traced.kinds import KINDS_ASKED, SITES, THREADS, TYPES
-from gcspy_drivers.traced.moments import KINDS, Moment, moments_of
 from gcspy_drivers.traced.name_space import NameSpace
 from gcspy_drivers.traced.options import TracedOptions
+from gcspy_drivers.traced.trace_states import KINDS, TraceState, moments_of
 from gcspy_server.api import EventKind, GatherRequest, Mode, PauseActsOn, Server
 
 __all__ = ["PROGRAM_CLOCK", "TracedSession"]
@@ -51,7 +51,7 @@ class TracedSession(EmbeddedSession):
         TraceError: The trace cannot be read.
     """
 
-    def __init__(self, heap: Heap, options: TracedOptions | None = None) -> None:
+    def __init__(self, heap: RebuiltHeap, options: TracedOptions | None = None) -> None:
         options = options or TracedOptions()
         self.heap, trace = heap, heap.trace
         end = heap.at(heap.events)
@@ -61,7 +61,7 @@ class TracedSession(EmbeddedSession):
         self.clock_bytes = options.clock_of(end.allocated_bytes)
         self.events: list[int] = []
         self._now = 0
-        self._moment: Moment | None = None
+        self._moment: TraceState | None = None
         self._since = 0
         self.server = Server(
             trace.name,
@@ -142,7 +142,7 @@ class TracedSession(EmbeddedSession):
             if on_progress is not None:
                 on_progress(since, self.heap.events)
 
-    def _event(self, moment: Moment, since: int) -> None:
+    def _event(self, moment: TraceState, since: int) -> None:
         self._now = moment.nanos
         self.events.append(moment.heap.event)
         self._moment, self._since = moment, since

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from gcspy_objects.heap import Snapshot
+from gcspy_objects.heap import HeapSnapshot
 from gcspy_objects.trace import Trace
 from numpy.typing import NDArray
 
@@ -28,7 +28,7 @@ I64 = NDArray[np.int64]
 
 
 def by_category(
-    heap: Snapshot,
+    heap: HeapSnapshot,
     rows: I64,
     of: NDArray[np.int32],
     title: str,
@@ -73,13 +73,13 @@ def space_name(kind: int) -> str:
     return TITLES[kind] if 0 <= kind < len(TITLES) else "no space"
 
 
-def place_of(heap: Snapshot, address: int) -> str:
+def place_of(heap: HeapSnapshot, address: int) -> str:
     """In which space an address is."""
     found = next((one.kind for one in heap.spaces if one.start <= address < one.end), -1)
     return space_name(found)
 
 
-def object_table(heap: Snapshot, trace: Trace, rows: I64, most: int) -> DetailTable:
+def object_table(heap: HeapSnapshot, trace: Trace, rows: I64, most: int) -> DetailTable:
     """Objects one by one, the largest first, of equal ones the lowest address first."""
     order = rows[np.lexsort((heap.address[rows], -heap.size[rows]))]
     shown, rest = order[:most], order[most:]

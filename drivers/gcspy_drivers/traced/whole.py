@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_protocol.errors import CommandError
 
 from gcspy_drivers.traced.kinds import (
@@ -23,7 +23,7 @@ from gcspy_drivers.traced.kinds import (
 from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
 
 if TYPE_CHECKING:
-    from gcspy_objects.analysis.findings import Cell, Findings
+    from gcspy_objects.analysis.findings import Cell, QueryResult
     from gcspy_objects.analysis.store import LifeStore
 
 __all__ = ["Whole", "table_of"]
@@ -33,7 +33,7 @@ _POINTS = 240
 _MILLION = 1_000_000
 
 
-def table_of(findings: Findings, most: int) -> DetailTable:
+def table_of(findings: QueryResult, most: int) -> DetailTable:
     """Findings as the table of an answer: shares become millionths, and what is no whole number is unknown."""
     from gcspy_objects.analysis.findings import Unit
 
@@ -66,10 +66,10 @@ class Whole:
         heap: The heap of the trace.
     """
 
-    def __init__(self, heap: Heap) -> None:
+    def __init__(self, heap: RebuiltHeap) -> None:
         self._heap = heap
         self._store: LifeStore | None = None
-        self._told: dict[tuple[str, str], Findings] = {}
+        self._told: dict[tuple[str, str], QueryResult] = {}
 
     def close(self) -> None:
         """Remove the files with the lives."""
@@ -96,19 +96,19 @@ class Whole:
                 self._told.pop(next(iter(self._told)))
         return table_of(found, most)
 
-    def _ask(self, kind: str, text: str) -> Findings:
+    def _ask(self, kind: str, text: str) -> QueryResult:
         try:
             from gcspy_objects.analysis.gather import gather
             from gcspy_objects.analysis.kinds import ObjectFilter, collections
             from gcspy_objects.analysis.lifetimes import distribution
-            from gcspy_objects.analysis.survival import Clock, survival
+            from gcspy_objects.analysis.survival import AgeClock, survival
         except ModuleNotFoundError as error:
             raise CommandError(
                 f"this needs the package {error.name} where the trace is played; in a clone of gcspy: pip install '.[objects]'"
             ) from error
         if self._store is None:
             self._store = gather(self._heap)
-        clock = Clock.COLLECTIONS if kind in (SURVIVAL_GCS, LIFETIMES_GCS) else Clock.BYTES
+        clock = AgeClock.COLLECTIONS if kind in (SURVIVAL_GCS, LIFETIMES_GCS) else AgeClock.BYTES
         only = ObjectFilter(type=text.strip())
         if kind in (SURVIVAL_BYTES, SURVIVAL_GCS):
             return survival(self._store, clock, only, points=_POINTS)

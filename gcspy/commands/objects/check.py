@@ -15,7 +15,7 @@ from gcspy.output.terminal import say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gcspy_objects.consistency import Report
+    from gcspy_objects.consistency import ConsistencyReport
 
 __all__ = ["command"]
 
@@ -45,7 +45,7 @@ def command(
     findings.
     """
     from gcspy_objects.consistency import check
-    from gcspy_objects.heap import Heap
+    from gcspy_objects.heap import RebuiltHeap
     from gcspy_objects.hotspot_log import find_log, read_log
     from gcspy_objects.trace import open_trace
 
@@ -60,7 +60,7 @@ def command(
     )
     with (
         open_trace(trace) as opened,
-        Heap(opened) as heap,
+        RebuiltHeap(opened) as heap,
         progress_bar(f"checking {trace.name}") as progress,
     ):
         report = check(heap, read_log(lines) if lines is not None else None, progress)
@@ -71,7 +71,7 @@ def command(
     context.exit(ExitCode.OK if report.consistent else ExitCode.RECORDING)
 
 
-def _told(name: str, report: Report) -> Iterator[str]:
+def _told(name: str, report: ConsistencyReport) -> Iterator[str]:
     """Say what was held against what, and what was found."""
     word = "consistent" if report.consistent else "NOT CONSISTENT"
     yield f"{name}: {word}: {report.events:,} events, {report.objects:,} objects, {report.collections:,} collections"

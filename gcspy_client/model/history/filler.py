@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from gcspy_protocol.errors import CorruptChunk, GCspyError, RecordingError
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_replay.file import Cursor, Recording
-from gcspy_replay.file.cursor import Step
+from gcspy_replay.file.cursor import RecordedEvent
 from numpy.typing import NDArray
 
 __all__ = ["FillTarget", "HistoryFiller", "Maker", "spread"]
@@ -133,14 +133,14 @@ class FillTarget(Generic[Made]):
         self._maker = self._make()
         self._at = 0
 
-    def follow(self, step: Step, space: SpaceState | None, *, wanted: bool) -> None:
+    def follow(self, step: RecordedEvent, space: SpaceState | None, *, wanted: bool) -> None:
         """Make something of an event."""
         made = None if space is None else self._maker.follow(space, step.change)
         self._at = step.number
         if made is not None and wanted:
             self._take(made, step.number)
 
-    def follow_rough(self, step: Step, space: SpaceState | None) -> None:
+    def follow_rough(self, step: RecordedEvent, space: SpaceState | None) -> None:
         """Make something of an event that is read first of all."""
         made = None if space is None else self._make().follow(space, step.change)
         if made is not None and self._take_rough is not None:

@@ -32,7 +32,7 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Direction
 from gcspy_replay.file import Cursor, Recording
 from gcspy_replay.playback import Move
-from gcspy_replay.playback import Playback as LocalPlayback
+from gcspy_replay.playback import RecordingPlayback as LocalPlayback
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from gcspy_client.link import WindowLink

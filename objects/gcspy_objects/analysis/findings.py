@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Cell", "Column", "Findings", "Unit"]
+__all__ = ["Cell", "Column", "QueryResult", "Unit"]
 
 Cell: TypeAlias = int | float | str | bool | None
 """None is unknown, or not to be said."""
@@ -45,7 +45,7 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class QueryResult:
     """An answer.
 
     Attributes:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gcspy_objects.analysis.store import LIFE_COLUMNS, Collections, LifeStore, Names
-from gcspy_objects.heap.heap import Heap, Progress
+from gcspy_objects.analysis.store import LIFE_COLUMNS, CollectionTable, LifeStore, Names
+from gcspy_objects.heap.heap import Progress, RebuiltHeap
 from gcspy_objects.heap.views import Lives
 from gcspy_objects.records import CollectionKind
 
@@ -25,12 +25,12 @@ _KINDS = {
 
 
 def gather(
-    heap: Heap, folder: Path | None = None, *, progress: Progress | None = None
+    heap: RebuiltHeap, folder: Path | None = None, *, progress: Progress | None = None
 ) -> LifeStore:
     """Write the lives of all objects of a trace to a store.
 
     Args:
-        heap: The heap of the trace; `Heap.ended` tells whether it could be rebuilt to the end.
+        heap: The heap of the trace; `RebuiltHeap.ended` tells whether it could be rebuilt to the end.
         folder: Where the store puts its files; None: where the system has temporary files.
         progress: Is told how far the trace was read.
 
@@ -57,10 +57,10 @@ def _born_after(lives: Lives) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]
     return np.where(lives.snapshot, np.int32(-1), lives.born_after)
 
 
-def _collections(heap: Heap, total_bytes: int) -> Collections:
+def _collections(heap: RebuiltHeap, total_bytes: int) -> CollectionTable:
     found = heap.collections
     sizes = np.array([one.bytes for one in found], np.int64)
-    return Collections(
+    return CollectionTable(
         full=np.array([one.full for one in found], bool),
         kind=[
             _KINDS.get(CollectionKind(one.kind), "unknown") + (", failed" if one.failed else "")
@@ -72,7 +72,7 @@ def _collections(heap: Heap, total_bytes: int) -> Collections:
     )
 
 
-def _names(heap: Heap) -> Names:
+def _names(heap: RebuiltHeap) -> Names:
     types, sites = heap.trace.types, heap.trace.sites
     rows = range(len(sites))
     stacks = ["\n".join(map(str, sites.frames(row))) or sites.labels[row] for row in rows]

@@ -16,7 +16,7 @@ from typing import Final
 
 from gcspy_protocol.errors import GCspyError
 
-from gcspy_objects.analysis.findings import Column, Findings, Unit
+from gcspy_objects.analysis.findings import Column, QueryResult, Unit
 from gcspy_objects.analysis.store import LifeStore
 
 __all__ = [
@@ -148,7 +148,7 @@ def totals(
     *,
     by_bytes: bool = False,
     top: int = 0,
-) -> Findings:
+) -> QueryResult:
     """Objects over the whole trace, by type or by site, the most first: YA-JOP's table 2.
 
     Rows: the first `top`, 0: all there are. Columns: names, then objects and bytes allocated, their shares of all that are looked at, survived, promoted, died, left.
@@ -272,7 +272,7 @@ def _each(keys: str, source: str, ranked: str) -> str:
         SELECT grown.*, kind, cause FROM grown JOIN collections USING (number) WHERE number > 0"""
 
 
-def collections(store: LifeStore, only: ObjectFilter = EVERYTHING) -> Findings:
+def collections(store: LifeStore, only: ObjectFilter = EVERYTHING) -> QueryResult:
     """What was allocated before each collection, and survived it, was promoted and died in it: YA-JOP's figure 4.
 
     Rows: one a collection, in their order.
@@ -311,7 +311,7 @@ def each_collection(
     *,
     top: int = 10,
     by_bytes: bool = False,
-) -> Findings:
+) -> QueryResult:
     """The same for each of the types or sites that allocate most.
 
     Rows: one a collection, of the first type all, then of the next.
@@ -342,7 +342,7 @@ def in_collection(
     *,
     by_bytes: bool = False,
     top: int = 0,
-) -> Findings:
+) -> QueryResult:
     """The same for one collection: all types or sites that it had to do with, or that were allocated just before it.
 
     Raises:

@@ -11,30 +11,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from gcspy_objects.analysis.findings import Column, Findings, Unit
+from gcspy_objects.analysis.findings import Column, QueryResult, Unit
 from gcspy_objects.analysis.kinds import EVERYTHING, KEYS, NAMED, GroupBy, ObjectFilter, chosen
 from gcspy_objects.analysis.store import LifeStore
-from gcspy_objects.analysis.survival import Clock, product_limit
+from gcspy_objects.analysis.survival import AgeClock, product_limit
 
 __all__ = ["distribution", "spans"]
 
-_AGE: Final = {Clock.BYTES: "until_bytes - birth_bytes", Clock.COLLECTIONS: "until - born_after"}
+_AGE: Final = {
+    AgeClock.BYTES: "until_bytes - birth_bytes",
+    AgeClock.COLLECTIONS: "until - born_after",
+}
 _STEP: Final = {
-    Clock.BYTES: "CASE WHEN age < 1024 THEN 0 ELSE floor(log2(age)) END",
-    Clock.COLLECTIONS: "age",
+    AgeClock.BYTES: "CASE WHEN age < 1024 THEN 0 ELSE floor(log2(age)) END",
+    AgeClock.COLLECTIONS: "age",
 }
 _EDGES: Final = {
-    Clock.BYTES: (
+    AgeClock.BYTES: (
         "CASE WHEN step = 0 THEN 0 ELSE pow(2, step)::BIGINT END",
         "CASE WHEN step = 0 THEN 1024 ELSE pow(2, step + 1)::BIGINT END",
     ),
-    Clock.COLLECTIONS: ("step", "step + 1"),
+    AgeClock.COLLECTIONS: ("step", "step + 1"),
 }
 
 
 def distribution(
-    store: LifeStore, clock: Clock = Clock.BYTES, only: ObjectFilter = EVERYTHING
-) -> Findings:
+    store: LifeStore, clock: AgeClock = AgeClock.BYTES, only: ObjectFilter = EVERYTHING
+) -> QueryResult:
     """How many objects died at which age.
 
     Rows: by age, in octaves of bytes, or one for each number of collections that an object lived through (0: the first found it dead).
@@ -54,8 +57,8 @@ def distribution(
         SELECT ({low})::BIGINT AS age, ({high})::BIGINT AS below, died_objects, died_bytes, left_objects, left_bytes,
                died_objects / nullif(sum(died_objects) OVER (), 0) AS died_share
         FROM stepped"""
-    unit = Unit.BYTES if clock is Clock.BYTES else Unit.NUMBER
-    what = "Bytes allocated meanwhile" if clock is Clock.BYTES else "GCs survived"
+    unit = Unit.BYTES if clock is AgeClock.BYTES else Unit.NUMBER
+    what = "Bytes allocated meanwhile" if clock is AgeClock.BYTES else "GCs survived"
     columns = (
         Column("age", what, unit, "From this age on.", summed=False),
         Column("below", "Less than", unit, "To below this age.", summed=False),
@@ -77,11 +80,11 @@ def distribution(
 def spans(
     store: LifeStore,
     by: GroupBy,
-    clock: Clock = Clock.BYTES,
+    clock: AgeClock = AgeClock.BYTES,
     only: ObjectFilter = EVERYTHING,
     *,
     top: int = 0,
-) -> Findings:
+) -> QueryResult:
     """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
 
     Rows: the first `top` types or sites, 0: all; those with most objects first. An age is unknown (None) where so many were not yet gone when the trace ended.
@@ -104,7 +107,7 @@ def spans(
                    max(age) FILTER (objects > 0) AS longest_age
             FROM estimate WHERE how = 'held' GROUP BY {keys}
         ) AS spans {joined}"""
-    unit = Unit.BYTES if clock is Clock.BYTES else Unit.NUMBER
+    unit = Unit.BYTES if clock is AgeClock.BYTES else Unit.NUMBER
     columns = (
         *NAMED[by],
         Column("objects", "Objects", Unit.NUMBER, "Allocated."),

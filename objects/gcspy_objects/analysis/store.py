@@ -30,9 +30,9 @@ import numpy as np
 from gcspy_protocol.errors import GCspyError
 from numpy.typing import NDArray
 
-from gcspy_objects.analysis.findings import Cell, Column, Findings, Unit
+from gcspy_objects.analysis.findings import Cell, Column, QueryResult, Unit
 
-__all__ = ["LIFE_COLUMNS", "Collections", "LifeStore", "Lives", "Names"]
+__all__ = ["LIFE_COLUMNS", "CollectionTable", "LifeStore", "Lives", "Names"]
 
 Lives: TypeAlias = Mapping[str, NDArray[Any]]
 """Lives that ended, or that had not when the trace did: `LIFE_COLUMNS`, each (n,)."""
@@ -98,7 +98,7 @@ FROM seen JOIN collections AS found ON found.number = died_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Collections:
+class CollectionTable:
     """The collections of a trace, n rows in their order, and its end.
 
     Attributes:
@@ -162,7 +162,7 @@ class LifeStore:
             "SET enable_progress_bar = false"
         )  # it would be printed among the answers
         self.lives = 0
-        self.collections = Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), 0)
+        self.collections = CollectionTable(np.empty(0, bool), (), (), np.empty(0, np.int64), 0)
 
     def __enter__(self) -> Self:
         return self
@@ -199,7 +199,7 @@ class LifeStore:
         )
         self._engine.unregister("batch")
 
-    def finish(self, collections: Collections, names: Names) -> None:
+    def finish(self, collections: CollectionTable, names: Names) -> None:
         """Say what the lives refer to, once all were added; then questions can be asked."""
         if not self._files:
             columns = ", ".join(f'"{name}" {kind}' for name, kind in LIFE_COLUMNS.items())
@@ -286,7 +286,7 @@ class LifeStore:
         top: int = 0,
         notes: Iterable[str] = (),
         **values: Cell | Sequence[int],
-    ) -> Findings:
+    ) -> QueryResult:
         """Ask, and keep the rows under the names of the columns, in that order; `top`: hand out so many and sums of the rest, 0: all."""
         columns = tuple(columns)
         self._found += 1
@@ -307,11 +307,11 @@ class LifeStore:
         ((count, *rest),) = self.ask(
             f"SELECT count(*), {sums} FROM {table} WHERE place > $shown", shown=len(rows)
         )
-        return Findings(
+        return QueryResult(
             title, columns, rows, count, tuple(rest) if count else (), tuple(notes), table
         )
 
-    def write(self, findings: Findings, path: Path) -> None:
+    def write(self, findings: QueryResult, path: Path) -> None:
         """Write what was found here as Parquet.
 
         Raises:

@@ -24,16 +24,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from gcspy_objects.analysis.findings import Column, Findings, Unit
+from gcspy_objects.analysis.findings import Column, QueryResult, Unit
 from gcspy_objects.analysis.kinds import EVERYTHING, ObjectFilter, chosen
 from gcspy_objects.analysis.store import LifeStore
 
-__all__ = ["GENERATIONS", "Clock", "product_limit", "survival"]
+__all__ = ["GENERATIONS", "AgeClock", "product_limit", "survival"]
 
 GENERATIONS: Final = ("all", "young", "old")
 
 
-class Clock(Enum):
+class AgeClock(Enum):
     """How age is counted."""
 
     BYTES = "bytes"
@@ -44,7 +44,7 @@ class Clock(Enum):
 
 # Of each generation: which lives, since when, how far they were held, how far those that died were seen, and whether it ended with a death.
 _SPANS: Final = {
-    Clock.BYTES: {
+    AgeClock.BYTES: {
         "all": ("true", "birth_bytes", "until_bytes", "seen_bytes", "dead"),
         "young": (
             "NOT born_old",
@@ -61,7 +61,7 @@ _SPANS: Final = {
             "dead",
         ),
     },
-    Clock.COLLECTIONS: {
+    AgeClock.COLLECTIONS: {
         "all": ("true", "born_after", "until + dead::INTEGER", "seen_in", "dead"),
         "young": (
             "NOT born_old",
@@ -74,12 +74,12 @@ _SPANS: Final = {
     },
 }
 _BIN: Final = {
-    Clock.BYTES: "CASE WHEN age < 4096 THEN age ELSE 4096 + floor(64 * log2(age))::BIGINT END",
-    Clock.COLLECTIONS: "age",
+    AgeClock.BYTES: "CASE WHEN age < 4096 THEN age ELSE 4096 + floor(64 * log2(age))::BIGINT END",
+    AgeClock.COLLECTIONS: "age",
 }
 
 
-def _ages(source: str, clock: Clock, generations: tuple[str, ...], keys: str) -> str:
+def _ages(source: str, clock: AgeClock, generations: tuple[str, ...], keys: str) -> str:
     """SQL: a row for each life in each generation, as held and as seen: its age when it ended or was last watched.
 
     One scan of the lives, each of which becomes several rows: several scans at a time would each want memory.
@@ -101,7 +101,7 @@ def _ages(source: str, clock: Clock, generations: tuple[str, ...], keys: str) ->
 
 
 def product_limit(
-    source: str, clock: Clock, generations: tuple[str, ...] = GENERATIONS, keys: str = ""
+    source: str, clock: AgeClock, generations: tuple[str, ...] = GENERATIONS, keys: str = ""
 ) -> str:
     """SQL: the estimate, a row for each key, generation, kind of age (`how`: held or seen) and age at which something ended.
 
@@ -170,11 +170,11 @@ _THINNED: Final = """
 
 def survival(
     store: LifeStore,
-    clock: Clock = Clock.BYTES,
+    clock: AgeClock = AgeClock.BYTES,
     only: ObjectFilter = EVERYTHING,
     *,
     points: int = 0,
-) -> Findings:
+) -> QueryResult:
     """The share still there after each age, of bytes and of objects, by generation.
 
     Rows: generation by generation, by age from 0; columns: `generation`, `age`, `held_bytes_share`, `seen_bytes_share`,
@@ -218,7 +218,7 @@ def survival(
             least(held_bytes_share, seen_bytes_share) AS seen_bytes_share, least(held_objects_share, seen_objects_share) AS seen_objects_share
         ) FROM filled {thinned}"""
     heading, unit = (
-        ("After bytes", Unit.BYTES) if clock is Clock.BYTES else ("After GCs", Unit.NUMBER)
+        ("After bytes", Unit.BYTES) if clock is AgeClock.BYTES else ("After GCs", Unit.NUMBER)
     )
     columns = tuple(
         one._replace(heading=heading, unit=unit) if one.name == "age" else one for one in _COLUMNS

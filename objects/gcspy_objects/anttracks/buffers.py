@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gcspy_compiled.machine_code import Loop
 from gcspy_objects.anttracks import lzw
 from gcspy_objects.anttracks.layout import BUFFER_HEADER_BYTES, MAX_PAYLOAD_BYTES
-from gcspy_objects.archive import Span
+from gcspy_objects.archive import FileSpan
 
 __all__ = ["CHUNK_BYTES", "Chunk", "read_chunk"]
 
@@ -31,11 +31,11 @@ _FREE_BYTES: Final = 256 << 10
 event again and again they become 98 times smaller."""
 
 _SAID: Final = {
-    lzw.Damage.NO_END: "ends before the code that ends it",
-    lzw.Damage.NO_ENTRY: "has a code that no entry was made for",
-    lzw.Damage.TOO_LONG: f"unpacks to more than {_MOST_RATIO} times as many and {_FREE_BYTES:,}, or more than {MAX_PAYLOAD_BYTES:,} bytes",
-    lzw.Damage.TOO_WIDE: "has codes of more than 31 bits",
-    lzw.Damage.TRAILING: "goes on after the code that ends it",
+    lzw.LzwDamage.NO_END: "ends before the code that ends it",
+    lzw.LzwDamage.NO_ENTRY: "has a code that no entry was made for",
+    lzw.LzwDamage.TOO_LONG: f"unpacks to more than {_MOST_RATIO} times as many and {_FREE_BYTES:,}, or more than {MAX_PAYLOAD_BYTES:,} bytes",
+    lzw.LzwDamage.TOO_WIDE: "has codes of more than 31 bits",
+    lzw.LzwDamage.TRAILING: "goes on after the code that ends it",
 }
 
 
@@ -62,7 +62,9 @@ class Chunk:
     error: TraceError | None
 
 
-def read_chunk(span: Span, position: int, buffer: int, *, chunk_bytes: int = CHUNK_BYTES) -> Chunk:
+def read_chunk(
+    span: FileSpan, position: int, buffer: int, *, chunk_bytes: int = CHUNK_BYTES
+) -> Chunk:
     """Read the buffers from `position` on, until they are `chunk_bytes`, or the file ends.
 
     Args:
@@ -107,7 +109,7 @@ def read_chunk(span: Span, position: int, buffer: int, *, chunk_bytes: int = CHU
 class _Window:
     """Reads a span in larger steps than buffers are."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: FileSpan) -> None:
         self.span = span
         self._start = 0
         self._data = b""
@@ -158,7 +160,7 @@ def _read_buffer(window: _Window, position: int, buffer: int) -> tuple[int, int,
         )
     if packed:
         found = _unpack(payload)
-        if isinstance(found, lzw.Damage):
+        if isinstance(found, lzw.LzwDamage):
             raise damaged(f"its compressed payload of {size:,} bytes {_SAID[found]}")
         payload = found
     if len(payload) % 4:
@@ -166,7 +168,7 @@ def _read_buffer(window: _Window, position: int, buffer: int) -> tuple[int, int,
     return owner, mode, payload, position + BUFFER_HEADER_BYTES + size
 
 
-def _unpack(payload: bytes) -> bytes | lzw.Damage:
+def _unpack(payload: bytes) -> bytes | lzw.LzwDamage:
     most = min(_MOST_RATIO * len(payload) + _FREE_BYTES, MAX_PAYLOAD_BYTES)
     if _UNPACK.machine is None:
         return lzw.unpack_plainly(payload, most)
@@ -182,6 +184,6 @@ def _unpack(payload: bytes) -> bytes | lzw.Damage:
         )
         if written >= 0:
             return out[:written].tobytes()
-        if written != lzw.Damage.TOO_LONG:
+        if written != lzw.LzwDamage.TOO_LONG:
             break
-    return lzw.Damage(written)
+    return lzw.LzwDamage(written)

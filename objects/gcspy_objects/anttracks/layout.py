@@ -102,7 +102,7 @@ __all__ = [
     "MAX_PAYLOAD_BYTES",
     "MAX_THREAD_NAME_WORDS",
     "PREFIX_BYTES",
-    "Event",
+    "EventId",
     "FileType",
 ]
 
@@ -131,7 +131,7 @@ class FileType(IntEnum):
     CLASS_DEFINITIONS = 2
 
 
-class Event(IntEnum):
+class EventId(IntEnum):
     """Ids of events, by the VM's names."""
 
     NOP = 0

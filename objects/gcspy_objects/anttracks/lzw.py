@@ -17,13 +17,13 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SIGNATURE", "Damage", "unpack", "unpack_plainly"]
+__all__ = ["SIGNATURE", "LzwDamage", "unpack", "unpack_plainly"]
 
 SIGNATURE = "int64(uint8[::1], uint8[::1], int64[::1], int64[::1])"
 _WIDEST = 31
 
 
-class Damage(IntEnum):
+class LzwDamage(IntEnum):
     """What is wrong with packed bytes, in place of the length of what they unpack to."""
 
     NO_END = -1
@@ -53,7 +53,7 @@ def unpack(
         lengths: Work space, the same.
 
     Returns:
-        Bytes that were written to `out`, or a `Damage`.
+        Bytes that were written to `out`, or a `LzwDamage`.
     """
     width, held, bits, at, widened = 8, 0, 0, 0, False
     count, written = 0, 0
@@ -97,7 +97,7 @@ def unpack(
         count += 1
 
 
-def unpack_plainly(packed: bytes, room: int) -> bytes | Damage:
+def unpack_plainly(packed: bytes, room: int) -> bytes | LzwDamage:
     """Unpack a buffer's payload to at most `room` bytes; or say what is wrong with it."""
     width, held, bits, at, widened = 8, 0, 0, 0, False
     out = bytearray()
@@ -106,7 +106,7 @@ def unpack_plainly(packed: bytes, room: int) -> bytes | Damage:
     while True:
         while bits < width:
             if at == len(packed):
-                return Damage.NO_END
+                return LzwDamage.NO_END
             held = (held & 0xFFFFFFFF) << 8 | packed[at]
             at += 1
             bits += 8
@@ -114,22 +114,22 @@ def unpack_plainly(packed: bytes, room: int) -> bytes | Damage:
         code = held >> bits & ((1 << width) - 1)
         if code == (1 << width) - 1:
             if width == _WIDEST:
-                return Damage.TOO_WIDE
+                return LzwDamage.TOO_WIDE
             width += 1
             widened = True
             continue
         if widened and code == 0:
-            return bytes(out) if at == len(packed) else Damage.TRAILING
+            return bytes(out) if at == len(packed) else LzwDamage.TRAILING
         widened = False
         if code >= 256 + len(starts):
-            return Damage.NO_ENTRY
+            return LzwDamage.NO_ENTRY
         start, length = (
             (starts[code - 256], lengths[code - 256] + 1) if code >= 256 else (len(out), 1)
         )
         starts.append(len(out))
         lengths.append(length)
         if len(out) + length > room:
-            return Damage.TOO_LONG
+            return LzwDamage.TOO_LONG
         if code < 256:
             out.append(code)
         else:

@@ -23,13 +23,13 @@ from gcspy_objects.anttracks.layout import (
     BUFFER_HEADER_BYTES,
     DATA_OFFSET,
     MAX_THREAD_NAME_WORDS,
-    Event,
+    EventId,
 )
 from gcspy_objects.anttracks.sources import find_run
 from gcspy_objects.anttracks.symbols import Symbols, read_symbols
-from gcspy_objects.archive import Span
+from gcspy_objects.archive import FileSpan
 from gcspy_objects.names import Flaw, Thread, ThreadKind, Threads
-from gcspy_objects.records import Kind, Place, RecordBatch
+from gcspy_objects.records import ReadPosition, RecordBatch, RecordKind
 
 __all__ = ["AntTracksTrace"]
 
@@ -70,9 +70,9 @@ class AntTracksTrace:
         if self.size_bytes > _WORTH_COMPILING:
             want()
 
-    def batches(self, place: Place | None = None) -> Iterator[RecordBatch]:
+    def batches(self, place: ReadPosition | None = None) -> Iterator[RecordBatch]:
         """Yield the records, from the beginning or from `place`; see `gcspy_objects.trace.Trace.batches`."""
-        place = place or Place()
+        place = place or ReadPosition()
         if not 0 <= place.file <= len(self._spans):
             raise LocalProtocolError(f"no place of {self.name}: {place}")
         while place.file < len(self._spans):
@@ -94,7 +94,7 @@ class AntTracksTrace:
         """Look for contradictions in the symbols file."""
         return find_flaws(*self._symbols_file)
 
-    def position_bytes(self, place: Place) -> int:
+    def position_bytes(self, place: ReadPosition) -> int:
         """Return how many of `size_bytes` lie before `place`."""
         return sum(span.size for span in self._spans[: place.file]) + max(place.position, 0)
 
@@ -113,7 +113,7 @@ class AntTracksTrace:
     ) -> None:
         self.close()
 
-    def _batch(self, span: Span, place: Place) -> tuple[RecordBatch, TraceError | None]:
+    def _batch(self, span: FileSpan, place: ReadPosition) -> tuple[RecordBatch, TraceError | None]:
         """Return the batch at a place, and what is wrong with what follows it."""
         chunk = read_chunk(span, place.position, place.buffer, chunk_bytes=self._chunk_bytes)
         decoded = decode(
@@ -129,7 +129,9 @@ class AntTracksTrace:
         columns = decoded.columns
         self._name_threads(chunk, decoded)
         event = place.event + len(columns.kind)
-        after = Place(place.file, chunk.end, place.buffer + len(chunk.owners), event, decoded.base)
+        after = ReadPosition(
+            place.file, chunk.end, place.buffer + len(chunk.owners), event, decoded.base
+        )
         batch = RecordBatch(
             place,
             after,
@@ -146,11 +148,11 @@ class AntTracksTrace:
         """Give the records of threads that begin and end their rows, and the threads their names."""
         columns = decoded.columns
         for row in np.flatnonzero(
-            (columns.kind == Kind.THREAD_BEGIN) | (columns.kind == Kind.THREAD_END)
+            (columns.kind == RecordKind.THREAD_BEGIN) | (columns.kind == RecordKind.THREAD_END)
         ).tolist():
             thread = self.threads.row_of(int(columns.address[row]))
             columns.length[row] = thread
-            if columns.kind[row] == Kind.THREAD_BEGIN:
+            if columns.kind[row] == RecordKind.THREAD_BEGIN:
                 buffer = int(columns.buffer[row])
                 word = int(chunk.bounds[buffer]) + int(columns.offset[row]) // 4 + 3
                 name = chunk.words[
@@ -162,7 +164,7 @@ class AntTracksTrace:
                 columns.type[row] = self.threads.begin(thread, Thread(text, kind))
 
     def _wrong(
-        self, span: Span, place: Place, chunk: Chunk, decoded: Decoded, event: int
+        self, span: FileSpan, place: ReadPosition, chunk: Chunk, decoded: Decoded, event: int
     ) -> TraceError:
         """Say what is wrong with an event."""
         buffer = decoded.buffer
@@ -170,7 +172,7 @@ class AntTracksTrace:
         offset = (decoded.word - int(chunk.bounds[buffer])) * 4
         word = int(chunk.words[decoded.word]) & 0xFFFFFFFF
         number = word >> 26
-        name = Event(number).name if number in set(Event) else f"id {number}"
+        name = EventId(number).name if number in set(EventId) else f"id {number}"
         at = (
             f"{position + BUFFER_HEADER_BYTES + offset:,}"
             if not self._is_packed(span, position)
@@ -183,5 +185,5 @@ class AntTracksTrace:
         )  # fmt: skip
 
     @staticmethod
-    def _is_packed(span: Span, position: int) -> bool:
+    def _is_packed(span: FileSpan, position: int) -> bool:
         return span.read(position + BUFFER_HEADER_BYTES - 1, 1)[0] >= 0x80

@@ -19,15 +19,15 @@ from typing import Final
 from gcspy_protocol.errors import TraceError
 
 from gcspy_objects.anttracks.layout import DATA_OFFSET, KEY_WORDS, MAGIC, PREFIX_BYTES, FileType
-from gcspy_objects.archive import MAX_FILES, Span, members
+from gcspy_objects.archive import MAX_FILES, FileSpan, members
 
-__all__ = ["Run", "find_run"]
+__all__ = ["TraceRun", "find_run"]
 
 _MAX_SYMBOLS_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TraceRun:
     """The files of a run.
 
     Attributes:
@@ -39,19 +39,19 @@ class Run:
 
     symbols: bytes
     symbols_name: str
-    traces: tuple[Span, ...]
+    traces: tuple[FileSpan, ...]
     closing: ExitStack
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    span: Span
+    span: FileSpan
     type: FileType
     key: bytes
     index: int
 
 
-def find_run(path: Path) -> Run:
+def find_run(path: Path) -> TraceRun:
     """Find the files of the run at `path`: a folder, an archive of one, or a trace file with its symbols beside it.
 
     Raises:
@@ -69,7 +69,7 @@ def find_run(path: Path) -> Run:
                 )
             else:
                 file = opened.enter_context(path.open("rb"))
-                span = Span(file, 0, os.fstat(file.fileno()).st_size, path.name)
+                span = FileSpan(file, 0, os.fstat(file.fileno()).st_size, path.name)
                 one = _look(span)
                 found = (
                     list(_in_archive(span, opened)) if one is None else _beside(one, path, opened)
@@ -83,10 +83,12 @@ def find_run(path: Path) -> Run:
                 file=symbols.span.name,
             )
         data = symbols.span.read(0, symbols.span.size)
-        return Run(data, symbols.span.name, tuple(one.span for one in traces), opened.pop_all())
+        return TraceRun(
+            data, symbols.span.name, tuple(one.span for one in traces), opened.pop_all()
+        )
 
 
-def _look(span: Span) -> _Found | None:
+def _look(span: FileSpan) -> _Found | None:
     """Say what a file is by its prefix; None if it is none of ours."""
     prefix = span.read(0, DATA_OFFSET)
     if (
@@ -129,7 +131,7 @@ def _in_folder(folder: Path, opened: ExitStack) -> Iterator[_Found]:
                 file = mine.enter_context(path.open("rb"))
             except PermissionError:  # not ours to read, so not what we were asked for
                 continue
-            found = _look(Span(file, 0, os.fstat(file.fileno()).st_size, path.name))
+            found = _look(FileSpan(file, 0, os.fstat(file.fileno()).st_size, path.name))
             if found is not None:
                 opened.push(mine.pop_all())
                 yield found
@@ -184,7 +186,7 @@ def _one_run(found: list[_Found], path: Path) -> tuple[_Found, list[_Found]]:
     return ours[0], traces
 
 
-def _in_archive(span: Span, opened: ExitStack) -> Iterator[_Found]:
+def _in_archive(span: FileSpan, opened: ExitStack) -> Iterator[_Found]:
     for member in members(span, opened):
         found = _look(member)
         if found is not None:

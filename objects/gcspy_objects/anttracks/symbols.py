@@ -41,7 +41,7 @@ from gcspy_objects.anttracks.descriptors import (
     type_name,
 )
 from gcspy_objects.anttracks.layout import HAS_ANCHORS, HAS_POINTERS, PREFIX_BYTES
-from gcspy_objects.names import Causes, Field, Sites, TypeKind, Types
+from gcspy_objects.names import Causes, Sites, TypeField, TypeKind, Types
 from gcspy_objects.records import UNKNOWN
 
 __all__ = ["FIRST_BIG_SITE", "FOLDED", "Parser", "Symbols", "read_symbols"]
@@ -150,7 +150,7 @@ class _Reader:
             yield name, descriptor, self.number(2, "the access flags of a field")
 
 
-class _Fields(Mapping[int, Sequence[Field]]):
+class _Fields(Mapping[int, Sequence[TypeField]]):
     """Fields by row of type, read from the symbols' bytes when they are asked for."""
 
     def __init__(self, data: bytes, file: str, places: dict[int, list[int]]) -> None:
@@ -158,13 +158,13 @@ class _Fields(Mapping[int, Sequence[Field]]):
         self._file = file
         self._places = places
 
-    def __getitem__(self, row: int) -> Sequence[Field]:
+    def __getitem__(self, row: int) -> Sequence[TypeField]:
         found = []
         for up, place in enumerate(self._places[row]):
             reader = _Reader(self._data, self._file)
             reader.at = reader.record = place
             found += [
-                Field(name, type_name(descriptor), access, up)
+                TypeField(name, type_name(descriptor), access, up)
                 for name, descriptor, access in reader.fields()
             ]
         return found

@@ -4,46 +4,46 @@
     heap.collections[3].objects_died
     heap.at(100_000).address
 
-`Heap` is the door; what it hands out is in `views`. The rules by which it is rebuilt are in `docs/object-traces.md`.
+`RebuiltHeap` is the door; what it hands out is in `views`. The rules by which it is rebuilt are in `docs/object-traces.md`.
 """
 
 from gcspy_objects.heap.checkpoints import Keep
 from gcspy_objects.heap.findings import Finding, Findings, Rule
-from gcspy_objects.heap.heap import Heap, Progress
+from gcspy_objects.heap.heap import Progress, RebuiltHeap
 from gcspy_objects.heap.views import (
     COLUMNS,
-    Collection,
-    Collections,
+    CollectionStep,
     Columns,
     Fate,
+    HeapSnapshot,
     Life,
     Lives,
     ObjectFlag,
     Placement,
-    Snapshot,
-    Space,
     Spaces,
-    Step,
+    TraceCollection,
+    TraceCollections,
+    TraceSpace,
 )
 
 __all__ = [
     "COLUMNS",
-    "Collection",
-    "Collections",
+    "TraceCollection",
+    "TraceCollections",
     "Columns",
     "Fate",
     "Finding",
     "Findings",
-    "Heap",
+    "RebuiltHeap",
     "Keep",
     "Life",
     "Lives",
     "ObjectFlag",
     "Progress",
     "Rule",
-    "Snapshot",
-    "Space",
+    "HeapSnapshot",
+    "TraceSpace",
     "Spaces",
     "Placement",
-    "Step",
+    "CollectionStep",
 ]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from gcspy_objects.records import EventPlace
 
-__all__ = ["Buffers"]
+__all__ = ["BufferTable"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Buffers:
+class BufferTable:
     """Buffers that were given to threads: columns of n rows.
 
     Attributes:

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.records import Place
+from gcspy_objects.records import ReadPosition
 
 __all__ = ["Checkpoint", "Checkpoints", "Keep"]
 
@@ -49,7 +49,7 @@ class Checkpoint:
     """
 
     event: int
-    place: Place
+    place: ReadPosition
     facts: Any
     nbytes: int
     _file: IO[bytes]
@@ -100,7 +100,7 @@ class Checkpoints:
     def add(
         self,
         event: int,
-        place: Place,
+        place: ReadPosition,
         facts: object,
         tables: dict[str, dict[str, NDArray[np.generic]]],
     ) -> None:

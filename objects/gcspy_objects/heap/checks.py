@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.findings import Rule
 from gcspy_objects.heap.table import Table
-from gcspy_objects.heap.views import Space
+from gcspy_objects.heap.views import TraceSpace
 from gcspy_objects.records import EventPlace, SpaceKind
 
 __all__ = ["look_over", "top_in", "tops"]
 
 
-def top_in(table: Table, space: Space) -> int:
+def top_in(table: Table, space: TraceSpace) -> int:
     """Return the address behind the last object of a sorted table that begins in a space; the space's start if none does."""
     address = table["address"]
     last = int(np.searchsorted(address, space.end)) - 1
@@ -60,7 +60,7 @@ def look_over(state: HeapContent, where: EventPlace, moment: str, *, settled: bo
 def _look_over_table(
     state: HeapContent,
     table: Table,
-    spaces: list[Space],
+    spaces: list[TraceSpace],
     where: EventPlace,
     moment: str,
     *,
@@ -87,7 +87,7 @@ def _look_over_table(
 def _look_for_strays(
     state: HeapContent,
     table: Table,
-    spaces: list[Space],
+    spaces: list[TraceSpace],
     bounds: NDArray[np.int64],
     begin: int,
     where: EventPlace,
@@ -122,7 +122,7 @@ def _look_for_strays(
 def _look_for_holes(
     state: HeapContent,
     table: Table,
-    spaces: list[Space],
+    spaces: list[TraceSpace],
     bounds: NDArray[np.int64],
     breaks: NDArray[np.int64],
     where: EventPlace,
@@ -153,7 +153,7 @@ def _look_for_holes(
 def _tell_hole(
     state: HeapContent,
     table: Table,
-    spaces: list[Space],
+    spaces: list[TraceSpace],
     row: int,
     hole: tuple[int, int],
     where: EventPlace,

@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.buffers import Buffers
+from gcspy_objects.heap.buffers import BufferTable
 from gcspy_objects.heap.cursors import Cursors
 from gcspy_objects.heap.findings import Finding, Findings, Rule
 from gcspy_objects.heap.spaces import SpaceTable
 from gcspy_objects.heap.table import Table
-from gcspy_objects.heap.views import COLUMNS, Collection, Snapshot
+from gcspy_objects.heap.views import COLUMNS, HeapSnapshot, TraceCollection
 from gcspy_objects.names import Causes, Threads
 from gcspy_objects.records import EventPlace, SpaceKind
 
@@ -29,7 +29,7 @@ class Observer(Protocol):
     def collected(
         self,
         state: HeapContent,
-        collection: Collection,
+        collection: TraceCollection,
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],
     ) -> None:
@@ -72,14 +72,14 @@ class HeapContent:
     old: Table = field(default_factory=Table)
     spaces: SpaceTable = field(default_factory=SpaceTable)
     allocating: Cursors = field(default_factory=Cursors)
-    buffers: list[Buffers] = field(default_factory=list)
+    buffers: list[BufferTable] = field(default_factory=list)
     phase_event: int = 0
     allocated_bytes: int = 0
     begun: int = 0
     ended: int = 0
     whole: bool = True
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> HeapSnapshot:
         """Return the heap as it is; in a collection, as it was at its start."""
         self.young.sort()
         self.old.sort()
@@ -91,7 +91,9 @@ class HeapContent:
         ):
             order = np.argsort(columns["address"], kind="stable")
             columns = {name: column[order] for name, column in columns.items()}
-        return Snapshot(self.event, self.ended, self.allocated_bytes, self.spaces.rows, **columns)
+        return HeapSnapshot(
+            self.event, self.ended, self.allocated_bytes, self.spaces.rows, **columns
+        )
 
     def found(
         self, rule: Rule, where: EventPlace | None, expected: str, found: str, count: int = 1

@@ -1,6 +1,6 @@
-"""`Heap`: the heap of a trace at any event, its collections, and the lives of its objects.
+"""`RebuiltHeap`: the heap of a trace at any event, its collections, and the lives of its objects.
 
-A trace is read once from end to end (`Heap.index`), which gives the collections, findings and a bounded number of checkpoints; whatever is
+A trace is read once from end to end (`RebuiltHeap.index`), which gives the collections, findings and a bounded number of checkpoints; whatever is
 asked for later starts at the checkpoint before it. Memory in use depends on how large the traced heap was, not on how long the trace is.
 
 Knows records (`gcspy_objects.records`) and no format. Not to be used from two threads at once.
@@ -20,12 +20,19 @@ from gcspy_objects.heap.content import Observer
 from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
 from gcspy_objects.heap.mutator import tell_fillers
 from gcspy_objects.heap.observers import DeathRecorder, Tracker, Transitions
-from gcspy_objects.heap.state import State
-from gcspy_objects.heap.views import Collection, Collections, Life, Lives, Snapshot, Step
-from gcspy_objects.records import Place, RecordBatch
+from gcspy_objects.heap.state import HeapState
+from gcspy_objects.heap.views import (
+    CollectionStep,
+    HeapSnapshot,
+    Life,
+    Lives,
+    TraceCollection,
+    TraceCollections,
+)
+from gcspy_objects.records import ReadPosition, RecordBatch
 from gcspy_objects.trace import Trace
 
-__all__ = ["Heap", "Progress"]
+__all__ = ["RebuiltHeap", "Progress"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told how many bytes of the trace were read, and how many there are."""
@@ -35,7 +42,7 @@ _WORTH_COMPILING: Final = 16 << 20
 """Bytes of a trace that numpy does before numba is loaded."""
 
 
-class Heap:
+class RebuiltHeap:
     """The heap that a trace describes.
 
     What is asked for first reads the whole trace once, unless `index` did. A trace that ends in the midst of something, is damaged, or
@@ -56,7 +63,7 @@ class Heap:
         self._contiguous = contiguous
         self._checkpoints = Checkpoints(keep or Keep())
         self._findings = Findings()
-        self._collections = Collections()
+        self._collections = TraceCollections()
         self._starts: frozenset[int] = frozenset()
         self._events = 0
         self._ended: TraceError | None = None
@@ -83,7 +90,7 @@ class Heap:
                 pass
 
     @property
-    def collections(self) -> Collections:
+    def collections(self) -> TraceCollections:
         """All collections that began and ended."""
         self.index()
         return self._collections
@@ -112,7 +119,7 @@ class Heap:
         self.index()
         return self._checkpoints
 
-    def at(self, event: int) -> Snapshot:
+    def at(self, event: int) -> HeapSnapshot:
         """Return the heap before an event.
 
         In the midst of a collection it is the heap at the collection's start.
@@ -134,7 +141,7 @@ class Heap:
             tell_fillers(walker.state)
         return walker.state.snapshot()
 
-    def at_collection(self, number: int, *, end: bool = False) -> Snapshot:
+    def at_collection(self, number: int, *, end: bool = False) -> HeapSnapshot:
         """Return the heap at a collection's start, or at its end.
 
         Raises:
@@ -143,7 +150,7 @@ class Heap:
         one = self._numbered(number)
         return self.at(one.end_event + 1 if end else one.start_event)
 
-    def steps(self, first: int = 1, last: int | None = None) -> Iterator[Step]:
+    def steps(self, first: int = 1, last: int | None = None) -> Iterator[CollectionStep]:
         """Yield collections with the heap before and after them, from number `first` to `last`.
 
         Raises:
@@ -198,7 +205,7 @@ class Heap:
         self._walker = None
         self._indexed = False
 
-    def _numbered(self, number: int) -> Collection:
+    def _numbered(self, number: int) -> TraceCollection:
         if not 1 <= number <= len(self.collections):
             raise LocalProtocolError(
                 f"the trace has collections 1 to {len(self._collections):,}: there is no {number:,}"
@@ -208,7 +215,9 @@ class Heap:
     def _walk(self, event: int) -> _Walker:
         """Return a walker that stands before an event, not far from it."""
         start = self._checkpoints.before(event)
-        state = State(self.trace.causes, self.trace.threads, Findings(most=1 << 62), checking=False)
+        state = HeapState(
+            self.trace.causes, self.trace.threads, Findings(most=1 << 62), checking=False
+        )
         if start is not None:
             state.load(start.event, start.facts, start.columns())
         walker = _Walker(self.trace, state, start.place if start else None)
@@ -218,11 +227,11 @@ class Heap:
 
     def _read(
         self, observer: Observer | None, progress: Progress | None
-    ) -> Iterator[tuple[State, bool]]:
+    ) -> Iterator[tuple[HeapState, bool]]:
         """Read from the beginning to the end, and yield the state after each collection, and at the end with True; what is first read so is the index."""
         indexing = not self._indexed
         findings, rows, ended = Findings(), [], None
-        state = State(
+        state = HeapState(
             self.trace.causes,
             self.trace.threads,
             findings,
@@ -263,7 +272,7 @@ class Heap:
         if indexing:
             self._findings, self._collections, self._events, self._ended = (
                 findings,
-                Collections(tuple(rows)),
+                TraceCollections(tuple(rows)),
                 state.event,
                 ended,
             )
@@ -271,7 +280,7 @@ class Heap:
             self._indexed = True
         yield state, True
 
-    def _keep(self, state: State, batch: RecordBatch) -> None:
+    def _keep(self, state: HeapState, batch: RecordBatch) -> None:
         if self._checkpoints.wanted(state.event, state.young.count + state.old.count):
             facts, tables = state.save()
             self._checkpoints.add(state.event, batch.place, facts, tables)
@@ -286,7 +295,7 @@ class _Walker:
         place: A batch that begins here has the state's event, or is followed by one that has; None: the first.
     """
 
-    def __init__(self, trace: Trace, state: State, place: Place | None) -> None:
+    def __init__(self, trace: Trace, state: HeapState, place: ReadPosition | None) -> None:
         self.state = state
         self._trace = trace
         self._place = place
@@ -302,7 +311,7 @@ class _Walker:
         for _ in self.collections(event):
             pass
 
-    def collections(self, until: int) -> Iterator[Collection]:
+    def collections(self, until: int) -> Iterator[TraceCollection]:
         """Go to an event, and yield the collections that end on the way."""
         if self.state.event >= until:
             return

@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 
 from gcspy_compiled.machine_code import Loop
 from gcspy_objects.heap.views import Fate, ObjectFlag
-from gcspy_objects.records import Flag, Kind, SpaceKind
+from gcspy_objects.records import RecordFlag, RecordKind, SpaceKind
 
 __all__ = ["ALLOCATE", "COLLECT", "MOST_BYTES"]
 
 MOST_BYTES: Final = 1 << 40
 """No object or buffer is larger. Sums of as many sizes as there are records stay whole."""
 
-_ALLOCATE: Final = int(Kind.ALLOCATE)
-_NEXT: Final = int(Kind.ALLOCATE_NEXT)
-_BUFFER: Final = int(Kind.BUFFER)
-_GC_BUFFER: Final = int(Kind.GC_BUFFER)
-_MOVE: Final = int(Kind.MOVE)
-_MOVE_NEXT: Final = int(Kind.MOVE_NEXT)
-_MOVE_RUN: Final = int(Kind.MOVE_RUN)
-_KEEP: Final = int(Kind.KEEP)
-_FIRST_MOVE: Final = int(Kind.MOVE)
-_LAST_MOVE: Final = int(Kind.SNAPSHOT_KEEP)
-_FILLER_TOLD: Final = int(Flag.FILLER)
+_ALLOCATE: Final = int(RecordKind.ALLOCATE)
+_NEXT: Final = int(RecordKind.ALLOCATE_NEXT)
+_BUFFER: Final = int(RecordKind.BUFFER)
+_GC_BUFFER: Final = int(RecordKind.GC_BUFFER)
+_MOVE: Final = int(RecordKind.MOVE)
+_MOVE_NEXT: Final = int(RecordKind.MOVE_NEXT)
+_MOVE_RUN: Final = int(RecordKind.MOVE_RUN)
+_KEEP: Final = int(RecordKind.KEEP)
+_FIRST_MOVE: Final = int(RecordKind.MOVE)
+_LAST_MOVE: Final = int(RecordKind.SNAPSHOT_KEEP)
+_FILLER_TOLD: Final = int(RecordFlag.FILLER)
 _FILLER: Final = int(ObjectFlag.FILLER)
 _BORN_OLD: Final = int(ObjectFlag.BORN_OLD)
 _SURVIVOR: Final = int(SpaceKind.SURVIVOR)

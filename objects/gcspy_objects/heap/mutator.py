@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.buffers import Buffers
+from gcspy_objects.heap.buffers import BufferTable
 from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.cursors import (
     BUFFER,
@@ -26,30 +26,30 @@ from gcspy_objects.heap.cursors import (
 from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.kernels import ALLOCATE, MOST_BYTES
 from gcspy_objects.heap.views import Columns, ObjectFlag
-from gcspy_objects.records import Flag, Kind, RecordBatch
+from gcspy_objects.records import RecordBatch, RecordFlag, RecordKind
 
 __all__ = ["allocate", "new_objects", "rows_of_size", "tell_fillers"]
 
 _NOT_HERE: Final = 255
 _MODES: Final = np.full(256, _NOT_HERE, np.uint8)
-_MODES[[Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.BUFFER]] = EXPLICIT, NEXT, BUFFER
+_MODES[[RecordKind.ALLOCATE, RecordKind.ALLOCATE_NEXT, RecordKind.BUFFER]] = EXPLICIT, NEXT, BUFFER
 _ONLY_IN_COLLECTIONS: Final = np.isin(
     np.arange(256),
     (
-        Kind.GC_BUFFER,
-        Kind.MOVE,
-        Kind.MOVE_NEXT,
-        Kind.MOVE_RUN,
-        Kind.KEEP,
-        Kind.SNAPSHOT_MOVE,
-        Kind.SNAPSHOT_KEEP,
+        RecordKind.GC_BUFFER,
+        RecordKind.MOVE,
+        RecordKind.MOVE_NEXT,
+        RecordKind.MOVE_RUN,
+        RecordKind.KEEP,
+        RecordKind.SNAPSHOT_MOVE,
+        RecordKind.SNAPSHOT_KEEP,
     ),
 )
 
 
 def allocate(state: HeapContent, batch: RecordBatch, low: int, high: int) -> None:
     """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
-    buffers = np.flatnonzero(batch.kind[low:high] == Kind.BUFFER) + low
+    buffers = np.flatnonzero(batch.kind[low:high] == RecordKind.BUFFER) + low
     buffers = buffers[(batch.size[buffers] > 0) & (batch.size[buffers] <= MOST_BYTES)]
     if len(buffers):
         _note_buffers(state, batch, buffers)
@@ -94,7 +94,7 @@ def _by_numpy(state: HeapContent, batch: RecordBatch, low: int, high: int) -> No
         state.found(
             Rule.PHASE,
             batch.where(row),
-            f"a {Kind(batch.kind[row]).name} record within a collection",
+            f"a {RecordKind(batch.kind[row]).name} record within a collection",
             "none under way",
             len(misplaced),
         )
@@ -201,7 +201,7 @@ def new_objects(
 ) -> Columns:
     """Return columns of objects that records allocate, and count what the program allocated."""
     size, told = batch.size[rows], batch.flags[rows]
-    filler = (told & Flag.FILLER) != 0
+    filler = (told & RecordFlag.FILLER) != 0
     own = np.where(filler, 0, size)
     before = np.cumsum(own)
     before += state.allocated_bytes
@@ -237,7 +237,7 @@ def check_capacity(state: HeapContent, batch: RecordBatch, row: int, used: int) 
 def _note_buffers(state: HeapContent, batch: RecordBatch, rows: NDArray[np.int64]) -> None:
     start, inner = batch.address[rows], batch.buffer[rows]
     state.buffers.append(
-        Buffers(
+        BufferTable(
             batch.file, start, start + batch.size[rows], batch.thread[rows], rows + batch.place.event,
             inner.astype(np.int64) + batch.place.buffer, batch.buffer_position[inner], batch.offset[rows],
         )

@@ -15,15 +15,15 @@ from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.spaces import NO_KIND
 from gcspy_objects.heap.views import (
     COLUMNS,
-    Collection,
+    CollectionStep,
     Columns,
     Fate,
+    HeapSnapshot,
     Life,
     Lives,
     ObjectFlag,
     Placement,
-    Snapshot,
-    Step,
+    TraceCollection,
 )
 
 __all__ = ["DeathRecorder", "Tracker", "Transitions"]
@@ -33,12 +33,12 @@ class Transitions:
     """Sees what each collection does to every object."""
 
     def __init__(self) -> None:
-        self._seen: tuple[Snapshot, NDArray[np.uint8], NDArray[np.int64]] | None = None
+        self._seen: tuple[HeapSnapshot, NDArray[np.uint8], NDArray[np.int64]] | None = None
 
     def collected(
         self,
         state: HeapContent,
-        collection: Collection,
+        collection: TraceCollection,
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],
     ) -> None:
@@ -46,7 +46,7 @@ class Transitions:
         columns = {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS}
         order = np.argsort(columns["address"], kind="stable")
         sorted_columns = {name: column[order] for name, column in columns.items()}
-        before = Snapshot(
+        before = HeapSnapshot(
             collection.start_event,
             collection.number - 1,
             collection.bytes,
@@ -58,13 +58,13 @@ class Transitions:
         target[fate == Fate.DIED] = -1
         self._seen = before, fate, target
 
-    def step(self, state: HeapContent, collection: Collection) -> Step:
+    def step(self, state: HeapContent, collection: TraceCollection) -> CollectionStep:
         """Return what was seen of the collection that has just ended."""
         if self._seen is None:
             raise LocalProtocolError("no collection was seen")
         before, fate, to = self._seen
         self._seen = None
-        return Step(collection, before, fate, to, state.snapshot())
+        return CollectionStep(collection, before, fate, to, state.snapshot())
 
 
 class DeathRecorder:
@@ -77,7 +77,7 @@ class DeathRecorder:
     def collected(
         self,
         state: HeapContent,
-        collection: Collection,
+        collection: TraceCollection,
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],  # noqa: ARG002  # the protocol's signature
     ) -> None:
@@ -138,7 +138,7 @@ class Tracker:
         LocalProtocolError: It is not there.
     """
 
-    def __init__(self, state: HeapContent, birth: int, within: Collection | None) -> None:
+    def __init__(self, state: HeapContent, birth: int, within: TraceCollection | None) -> None:
         snapshot = state.snapshot()
         row = snapshot.row_of(birth)
         if row is None:
@@ -146,13 +146,13 @@ class Tracker:
         self._snapshot, self._row = snapshot, row
         self._address = int(snapshot.address[row])
         self._fate = Fate.UNTOUCHED
-        self._died: Collection | None = None
+        self._died: TraceCollection | None = None
         self._stays = [self._stay(state, birth, within.number if within else 0, None)]
 
     def collected(
         self,
         state: HeapContent,
-        collection: Collection,  # noqa: ARG002  # the protocol's signature
+        collection: TraceCollection,  # noqa: ARG002  # the protocol's signature
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],
     ) -> None:
@@ -166,7 +166,7 @@ class Tracker:
             self._address = int(to[row])
         self._state = state
 
-    def ended(self, collection: Collection) -> bool:
+    def ended(self, collection: TraceCollection) -> bool:
         """Note what was seen of the collection that has just ended; tell whether the object is dead."""
         if self._fate == Fate.DIED:
             self._died = collection

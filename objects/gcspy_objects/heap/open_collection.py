@@ -27,8 +27,8 @@ from gcspy_objects.heap.kernels import COLLECT, MOST_BYTES
 from gcspy_objects.heap.mutator import check_capacity, new_objects, rows_of_size, tell_of_places
 from gcspy_objects.heap.spaces import NO_KIND
 from gcspy_objects.heap.table import Table, program, rows_of_runs
-from gcspy_objects.heap.views import COLUMNS, Collection, Columns, Fate, ObjectFlag
-from gcspy_objects.records import CollectionKind, Flag, Kind, RecordBatch, SpaceKind
+from gcspy_objects.heap.views import COLUMNS, Columns, Fate, ObjectFlag, TraceCollection
+from gcspy_objects.records import CollectionKind, RecordBatch, RecordFlag, RecordKind, SpaceKind
 
 __all__ = ["OpenCollection"]
 
@@ -39,7 +39,15 @@ _KINDS: Final = 4
 
 _NOT_HERE: Final = 255
 _MODES: Final = np.full(256, _NOT_HERE, np.uint8)
-_MODES[[Kind.MOVE_NEXT, Kind.MOVE, Kind.SNAPSHOT_MOVE, Kind.ALLOCATE, Kind.GC_BUFFER]] = (
+_MODES[
+    [
+        RecordKind.MOVE_NEXT,
+        RecordKind.MOVE,
+        RecordKind.SNAPSHOT_MOVE,
+        RecordKind.ALLOCATE,
+        RecordKind.GC_BUFFER,
+    ]
+] = (
     NEXT,
     EXPLICIT,
     EXPLICIT,
@@ -47,13 +55,21 @@ _MODES[[Kind.MOVE_NEXT, Kind.MOVE, Kind.SNAPSHOT_MOVE, Kind.ALLOCATE, Kind.GC_BU
     BUFFER,
 )
 _NAMES_ONE: Final = np.isin(
-    np.arange(256), (Kind.MOVE, Kind.MOVE_NEXT, Kind.KEEP, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP)
+    np.arange(256),
+    (
+        RecordKind.MOVE,
+        RecordKind.MOVE_NEXT,
+        RecordKind.KEEP,
+        RecordKind.SNAPSHOT_MOVE,
+        RecordKind.SNAPSHOT_KEEP,
+    ),
 )
-_IS_SNAPSHOT: Final = np.isin(np.arange(256), (Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP))
+_IS_SNAPSHOT: Final = np.isin(np.arange(256), (RecordKind.SNAPSHOT_MOVE, RecordKind.SNAPSHOT_KEEP))
 _HAS_SIZE: Final = np.isin(
-    np.arange(256), (Kind.ALLOCATE, Kind.GC_BUFFER, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP)
+    np.arange(256),
+    (RecordKind.ALLOCATE, RecordKind.GC_BUFFER, RecordKind.SNAPSHOT_MOVE, RecordKind.SNAPSHOT_KEEP),
 )
-_ONLY_OUTSIDE: Final = np.isin(np.arange(256), (Kind.ALLOCATE_NEXT, Kind.BUFFER))
+_ONLY_OUTSIDE: Final = np.isin(np.arange(256), (RecordKind.ALLOCATE_NEXT, RecordKind.BUFFER))
 _FULL: Final = (CollectionKind.FULL, CollectionKind.FULL_SNAPSHOT)
 _SNAPSHOTS: Final = (CollectionKind.MINOR_SNAPSHOT, CollectionKind.FULL_SNAPSHOT)
 
@@ -106,7 +122,7 @@ class OpenCollection:
                 Rule.SPACE, batch.where(row), f"space {index} to have been defined", "no such space"
             )
         else:
-            told = self._collects if batch.kind[row] == Kind.COLLECTS else self._failed
+            told = self._collects if batch.kind[row] == RecordKind.COLLECTS else self._failed
             told[index] = (space.start, space.end)
 
     def take(self, batch: RecordBatch, low: int, high: int) -> None:
@@ -145,7 +161,7 @@ class OpenCollection:
                 Rule.PHASE,
                 batch.where(row),
                 "no allocation in a thread's buffer within a collection",
-                Kind(batch.kind[row]).name,
+                RecordKind(batch.kind[row]).name,
                 len(misplaced),
             )
         rows = np.flatnonzero((_MODES[kinds] != _NOT_HERE) | _NAMES_ONE[kinds]) + low
@@ -153,13 +169,13 @@ class OpenCollection:
         if sized.any() and len(rows_of_size(state, batch, rows[sized])) < np.count_nonzero(sized):
             rows = rows[~sized | ((batch.size[rows] > 0) & (batch.size[rows] <= MOST_BYTES))]
         single = self._take_single(batch, rows) if len(rows) else (rows, rows, rows)
-        runs = np.flatnonzero(kinds == Kind.MOVE_RUN) + low
+        runs = np.flatnonzero(kinds == RecordKind.MOVE_RUN) + low
         if len(runs):
             self._take_runs(batch, runs, single)
         else:
             self._name(batch, *single)
 
-    def end(self, batch: RecordBatch, row: int) -> Collection:
+    def end(self, batch: RecordBatch, row: int) -> TraceCollection:
         """End the collection: what nobody named is gone, the rest is where it was said to go."""
         state = self._state
         if int(batch.length[row]) != self._id:
@@ -169,7 +185,7 @@ class OpenCollection:
                 f"the end of the collection with number {self._id}",
                 f"that of {int(batch.length[row])}",
             )
-        failed = bool(batch.flags[row] & Flag.FAILED)
+        failed = bool(batch.flags[row] & RecordFlag.FAILED)
         self._touched = [
             (table, first) for table, first in self._tables if self._doom(table, first)
         ]
@@ -178,7 +194,7 @@ class OpenCollection:
             state.young.objects + state.old.objects,
             state.young.program_bytes + state.old.program_bytes,
         )
-        collection = Collection(
+        collection = TraceCollection(
             number=state.begun, id=self._id, kind=self._kind, cause=state.causes.get(self._cause, f"cause {self._cause}"), failed=failed,
             start_event=self._start_event, end_event=batch.place.event + row, start_millis=self._start_millis, end_millis=int(batch.size[row]),
             bytes=self._allocated, collected=tuple(one.index for one in self._spaces) if self._full else tuple(self._collects),
@@ -229,12 +245,14 @@ class OpenCollection:
         measured = known & ~_HAS_SIZE[kinds]
         size[measured] = self._column("size", source[measured])
         target = np.where(
-            (kinds == Kind.KEEP) | (kinds == Kind.ALLOCATE) | (kinds == Kind.GC_BUFFER),
+            (kinds == RecordKind.KEEP)
+            | (kinds == RecordKind.ALLOCATE)
+            | (kinds == RecordKind.GC_BUFFER),
             batch.address[rows],
             batch.to[rows],
         )
         kind = state.spaces.kinds_of(target)
-        kind[kinds == Kind.MOVE_NEXT] = batch.detail[rows[kinds == Kind.MOVE_NEXT]]
+        kind[kinds == RecordKind.MOVE_NEXT] = batch.detail[rows[kinds == RecordKind.MOVE_NEXT]]
         there = np.ones(len(rows), np.bool_)
         mode = _MODES[kinds]
         moving = np.flatnonzero(mode != _NOT_HERE)
@@ -247,7 +265,7 @@ class OpenCollection:
             tell_of_places(state, batch, at, put)
             target[moving] = put.address
             there[moving] = (put.code != NO_BUFFER) & (put.code != NO_ROOM)
-        newcomers = (kinds == Kind.ALLOCATE) | (_IS_SNAPSHOT[kinds] & ~known)
+        newcomers = (kinds == RecordKind.ALLOCATE) | (_IS_SNAPSHOT[kinds] & ~known)
         self._check_known(batch, rows[named & ~known])
         self._check_snapshots(
             batch, rows[_IS_SNAPSHOT[kinds] & known], source[_IS_SNAPSHOT[kinds] & known]
@@ -362,7 +380,7 @@ class OpenCollection:
         if len(rows):
             row = int(rows[0])
             self._state.found(
-                Rule.UNKNOWN_OBJECT, batch.where(row), f"an object at {int(batch.address[row]):#x}, which a {Kind(batch.kind[row]).name} record names",
+                Rule.UNKNOWN_OBJECT, batch.where(row), f"an object at {int(batch.address[row]):#x}, which a {RecordKind(batch.kind[row]).name} record names",
                 f"none that begins there{self._nearest(int(batch.address[row]))}", len(rows),
             )  # fmt: skip
 
@@ -386,7 +404,7 @@ class OpenCollection:
     def _check_destination(self, batch: RecordBatch, rows: Longs, kind: NDArray[np.uint8]) -> None:
         """Have buffers to copy into be in survivor spaces or old ones."""
         wrong = np.flatnonzero(
-            (batch.kind[rows] == Kind.GC_BUFFER)
+            (batch.kind[rows] == RecordKind.GC_BUFFER)
             & (kind != SpaceKind.SURVIVOR)
             & (kind != SpaceKind.OLD)
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.views import Space, Spaces
+from gcspy_objects.heap.views import Spaces, TraceSpace
 
 __all__ = ["NO_KIND", "SpaceTable"]
 
@@ -22,7 +22,7 @@ NO_KIND = 255
 class SpaceTable:
     """Spaces by their numbers in the trace. A space that was released is there without a kind, until it gets one."""
 
-    _spaces: dict[int, Space] = field(default_factory=dict)
+    _spaces: dict[int, TraceSpace] = field(default_factory=dict)
     _found: Spaces | None = None
     _starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     _ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -57,7 +57,7 @@ class SpaceTable:
         _ = self.rows
         return self._starts, self._kinds
 
-    def get(self, index: int) -> Space | None:
+    def get(self, index: int) -> TraceSpace | None:
         """Return a space by its number."""
         return self._spaces.get(index)
 
@@ -65,7 +65,7 @@ class SpaceTable:
         """Say where a space is; it keeps its kind."""
         before = self._spaces.get(index)
         kind, mode = (before.kind, before.mode) if before else (NO_KIND, 0)
-        self._put(Space(index, kind, mode, start, start + size))
+        self._put(TraceSpace(index, kind, mode, start, start + size))
 
     def set_kind(self, index: int, kind: int, mode: int) -> bool:
         """Say what a space is for; tells whether there is one."""
@@ -106,6 +106,6 @@ class SpaceTable:
         """Return one that changes apart from this one."""
         return replace(self, _spaces=dict(self._spaces))
 
-    def _put(self, space: Space) -> None:
+    def _put(self, space: TraceSpace) -> None:
         self._spaces[space.index] = space
         self._found = None

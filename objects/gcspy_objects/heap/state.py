@@ -1,4 +1,4 @@
-"""`State`: the heap while records go by: what it is now, and what each record makes of it.
+"""`HeapState`: the heap while records go by: what it is now, and what each record makes of it.
 
 Two phases, as in AntTracks (section 4.1.1): while the program runs, objects are added (`mutator`); in a collection they are named and get
 new addresses (`open_collection`), and at its end those of collected spaces that nobody named are gone. Between the two, and after the spaces
@@ -20,10 +20,17 @@ from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
 from gcspy_objects.heap.table import Table
-from gcspy_objects.heap.views import COLUMNS, Collection, Columns
-from gcspy_objects.records import CollectionKind, EventPlace, Flag, Kind, RecordBatch, SpaceKind
+from gcspy_objects.heap.views import COLUMNS, Columns, TraceCollection
+from gcspy_objects.records import (
+    CollectionKind,
+    EventPlace,
+    RecordBatch,
+    RecordFlag,
+    RecordKind,
+    SpaceKind,
+)
 
-__all__ = ["Facts", "State"]
+__all__ = ["HeapFacts", "HeapState"]
 
 MOST_COLLECTIONS: Final = 1 << 20
 """A trace of more is not rebuilt further: about 1 KB is kept of each."""
@@ -31,12 +38,17 @@ MOST_COLLECTIONS: Final = 1 << 20
 MOST_SPACES: Final = 1 << 14
 """More are not believed; a G1 heap has some 2,000."""
 
-_SPACES: Final = (Kind.SPACE_DEFINE, Kind.SPACE_KIND, Kind.SPACE_RELEASE, Kind.SPACE_DESTROY)
+_SPACES: Final = (
+    RecordKind.SPACE_DEFINE,
+    RecordKind.SPACE_KIND,
+    RecordKind.SPACE_RELEASE,
+    RecordKind.SPACE_DESTROY,
+)
 _CONTROLS: Final = (
-    Kind.COLLECTION_START,
-    Kind.COLLECTION_END,
-    Kind.COLLECTS,
-    Kind.FAILED,
+    RecordKind.COLLECTION_START,
+    RecordKind.COLLECTION_END,
+    RecordKind.COLLECTS,
+    RecordKind.FAILED,
     *_SPACES,
 )
 _IS_CONTROL: Final = np.isin(np.arange(256), _CONTROLS)
@@ -44,7 +56,7 @@ _SNAPSHOTS: Final = (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class HeapFacts:
     """What of a state at a collection's end is not in columns; buffers end at collections."""
 
     spaces: SpaceTable
@@ -55,7 +67,7 @@ class Facts:
 
 
 @dataclass(slots=True, eq=False)
-class State(HeapContent):
+class HeapState(HeapContent):
     """The heap before an event, and what the next records make of it.
 
     Attributes:
@@ -65,7 +77,7 @@ class State(HeapContent):
     collection: open_collection.OpenCollection | None = None
     _unchecked: EventPlace | None = None
 
-    def feed(self, batch: RecordBatch, until: int | None = None) -> Iterator[Collection]:
+    def feed(self, batch: RecordBatch, until: int | None = None) -> Iterator[TraceCollection]:
         """Take the records of a batch from the state's event on, up to the one before event `until`; yield each collection that ends.
 
         Raises:
@@ -74,14 +86,14 @@ class State(HeapContent):
         first = batch.place.event
         low = max(self.event - first, 0)
         high = len(batch) if until is None else min(until - first, len(batch))
-        odd = np.flatnonzero(batch.flags[low:high] & Flag.ODD) + low
+        odd = np.flatnonzero(batch.flags[low:high] & RecordFlag.ODD) + low
         if len(odd):
             row = int(odd[0])
             self.found(
                 Rule.FORM,
                 batch.where(row),
                 "no bits that its format leaves 0",
-                f"some in a {Kind(batch.kind[row]).name} record",
+                f"some in a {RecordKind(batch.kind[row]).name} record",
                 len(odd),
             )
         for control in (np.flatnonzero(_IS_CONTROL[batch.kind[low:high]]) + low).tolist():
@@ -94,12 +106,14 @@ class State(HeapContent):
         self._take(batch, low, high)
         self.event = max(self.event, first + high)
 
-    def save(self) -> tuple[Facts, dict[str, Columns]]:
+    def save(self) -> tuple[HeapFacts, dict[str, Columns]]:
         """Return what it takes to go on from here later: at the end of a collection only. Columns are not copied."""
-        facts = Facts(self.spaces.copy(), self.begun, self.ended, self.allocated_bytes, self.whole)
+        facts = HeapFacts(
+            self.spaces.copy(), self.begun, self.ended, self.allocated_bytes, self.whole
+        )
         return facts, {"young": self.young.columns(), "old": self.old.columns()}
 
-    def load(self, event: int, facts: Facts, tables: dict[str, Columns]) -> None:
+    def load(self, event: int, facts: HeapFacts, tables: dict[str, Columns]) -> None:
         """Go on from what `save` returned. The columns are kept."""
         self.event = self.phase_event = event
         self.spaces = facts.spaces.copy()
@@ -114,7 +128,7 @@ class State(HeapContent):
     def _take(self, batch: RecordBatch, low: int, high: int) -> None:
         if high <= low:
             return
-        if self._unchecked is not None and (batch.kind[low:high] <= Kind.BUFFER).any():
+        if self._unchecked is not None and (batch.kind[low:high] <= RecordKind.BUFFER).any():
             self._check_end()
         if self.collection is None:
             mutator.allocate(self, batch, low, high)
@@ -127,18 +141,18 @@ class State(HeapContent):
         if where is not None and self.checking and self.collection is None:
             checks.look_over(self, where, f"the end of collection {self.ended}", settled=settled)
 
-    def _control(self, batch: RecordBatch, row: int) -> Collection | None:
+    def _control(self, batch: RecordBatch, row: int) -> TraceCollection | None:
         kind, collection = batch.kind[row], self.collection
-        if kind == Kind.COLLECTION_START:
+        if kind == RecordKind.COLLECTION_START:
             self._start(batch, row)
-        elif kind == Kind.COLLECTION_END:
+        elif kind == RecordKind.COLLECTION_END:
             return self._end(batch, row)
-        elif kind in (Kind.COLLECTS, Kind.FAILED):
+        elif kind in (RecordKind.COLLECTS, RecordKind.FAILED):
             if collection is None:
                 self.found(
                     Rule.PHASE,
                     batch.where(row),
-                    f"a {Kind(kind).name} record within a collection",
+                    f"a {RecordKind(kind).name} record within a collection",
                     "none under way",
                 )
             else:
@@ -179,7 +193,7 @@ class State(HeapContent):
             checks.look_over(self, where, f"the start of collection {self.begun}", settled=settled)
         self.collection = open_collection.OpenCollection(self, batch, row)
 
-    def _end(self, batch: RecordBatch, row: int) -> Collection | None:
+    def _end(self, batch: RecordBatch, row: int) -> TraceCollection | None:
         where = batch.where(row)
         if self.collection is None:
             self.found(
@@ -200,16 +214,16 @@ class State(HeapContent):
         kind, index = batch.kind[row], int(batch.length[row])
         before = self.spaces.get(index)
         known = True
-        if kind == Kind.SPACE_DEFINE and before is None and len(self.spaces) >= MOST_SPACES:
+        if kind == RecordKind.SPACE_DEFINE and before is None and len(self.spaces) >= MOST_SPACES:
             self.found(
                 Rule.SPACE,
                 batch.where(row),
                 f"at most {MOST_SPACES:,} spaces",
                 f"space {index} beside them",
             )
-        elif kind == Kind.SPACE_DEFINE:
+        elif kind == RecordKind.SPACE_DEFINE:
             self.spaces.define(index, int(batch.address[row]), int(batch.size[row]))
-        elif kind == Kind.SPACE_KIND:
+        elif kind == RecordKind.SPACE_KIND:
             known = self.spaces.set_kind(index, int(batch.detail[row]), int(batch.type[row]))
             if (
                 before is not None
@@ -217,7 +231,7 @@ class State(HeapContent):
                 and (before.kind == SpaceKind.OLD) != (batch.detail[row] == SpaceKind.OLD)
             ):
                 self._part()
-        elif kind == Kind.SPACE_RELEASE:
+        elif kind == RecordKind.SPACE_RELEASE:
             known = self.spaces.release(index)
         else:
             self.spaces.destroy(index, int(batch.size[row]))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "COLUMNS", "Collection", "Collections", "Columns", "Fate", "Life", "Lives", "ObjectFlag", "Snapshot", "Space", "Spaces", "Placement", "Step",
+    "COLUMNS", "TraceCollection", "TraceCollections", "Columns", "Fate", "Life", "Lives", "ObjectFlag", "HeapSnapshot", "TraceSpace", "Spaces", "Placement", "CollectionStep",
 ]  # fmt: skip
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
@@ -33,7 +33,7 @@ COLUMNS: Final = {
     "age": np.uint16,
     "flags": np.uint8,
 }
-"""What is known of each object, and what it is made of: see `Snapshot`."""
+"""What is known of each object, and what it is made of: see `HeapSnapshot`."""
 
 
 class ObjectFlag(IntFlag):
@@ -69,7 +69,7 @@ class Fate(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class TraceSpace:
     """A space of the heap at a time.
 
     Attributes:
@@ -87,12 +87,12 @@ class Space:
     end: int
 
 
-Spaces: TypeAlias = tuple[Space, ...]
+Spaces: TypeAlias = tuple[TraceSpace, ...]
 """Spaces by address."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
+class HeapSnapshot:
     """All objects in the heap at a time, n rows by address. Columns are copies: write to them as you like.
 
     Attributes:
@@ -174,7 +174,7 @@ class Snapshot:
         return int(rows[0]) if len(rows) else None
 
 
-def space_rows(spaces: Sequence[Space], address: NDArray[np.int64]) -> NDArray[np.int32]:
+def space_rows(spaces: Sequence[TraceSpace], address: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return (n,) i32 rows in `spaces` (by address) of the spaces in which addresses lie; -1 where in none."""
     if not spaces:
         return np.full(len(address), -1, np.int32)
@@ -184,7 +184,7 @@ def space_rows(spaces: Sequence[Space], address: NDArray[np.int64]) -> NDArray[n
     return np.where((rows >= 0) & (address < ends[rows]), rows, -1).astype(np.int32)
 
 
-class Collection(NamedTuple):
+class TraceCollection(NamedTuple):
     """One collection of a trace, from its start to its end.
 
     Attributes:
@@ -244,27 +244,27 @@ class Collection(NamedTuple):
 
 
 _NUMBERS: Final = tuple(
-    name for name, kind in Collection.__annotations__.items() if kind in ("int", "bool")
+    name for name, kind in TraceCollection.__annotations__.items() if kind in ("int", "bool")
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Collections(Sequence[Collection]):
+class TraceCollections(Sequence[TraceCollection]):
     """The collections of a trace, in their order. `collections[0]` is number 1; `numbered` takes the number."""
 
-    rows: tuple[Collection, ...] = ()
+    rows: tuple[TraceCollection, ...] = ()
 
     @overload
-    def __getitem__(self, index: int) -> Collection: ...
+    def __getitem__(self, index: int) -> TraceCollection: ...
     @overload
-    def __getitem__(self, index: slice) -> Collections: ...
-    def __getitem__(self, index: int | slice) -> Collection | Collections:
-        return Collections(self.rows[index]) if isinstance(index, slice) else self.rows[index]
+    def __getitem__(self, index: slice) -> TraceCollections: ...
+    def __getitem__(self, index: int | slice) -> TraceCollection | TraceCollections:
+        return TraceCollections(self.rows[index]) if isinstance(index, slice) else self.rows[index]
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[Collection]:
+    def __iter__(self) -> Iterator[TraceCollection]:
         return iter(self.rows)
 
     def columns(self) -> dict[str, NDArray[np.int64] | list[str]]:
@@ -277,7 +277,7 @@ class Collections(Sequence[Collection]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class CollectionStep:
     """One collection, with the heap before and after it.
 
     Attributes:
@@ -288,11 +288,11 @@ class Step:
         after: The heap at its end.
     """
 
-    collection: Collection
-    before: Snapshot
+    collection: TraceCollection
+    before: HeapSnapshot
     fate: NDArray[np.uint8]
     to: NDArray[np.int64]
-    after: Snapshot
+    after: HeapSnapshot
 
 
 @dataclass(frozen=True, slots=True, eq=False)

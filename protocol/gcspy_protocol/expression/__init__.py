@@ -7,11 +7,17 @@ Knows schemas and arrays; does not know the wire, or who asks.
 """
 
 from gcspy_protocol.expression.binding import Bound, Expression, bind, parse, parse_condition
-from gcspy_protocol.expression.evaluation import Evaluator, Facts, Operand, Result, Source
-from gcspy_protocol.expression.kinds import FUNCTIONS, Kind, Shape
+from gcspy_protocol.expression.evaluation import (
+    EvaluationSource,
+    Evaluator,
+    EventFacts,
+    Operand,
+    Result,
+)
+from gcspy_protocol.expression.kinds import FUNCTIONS, Shape, ValueKind
 from gcspy_protocol.expression.nodes import FACTS, KEYWORDS
 from gcspy_protocol.expression.parser import MOST_CHARS, MOST_DEPTH, MOST_NODES
-from gcspy_protocol.expression.tiles import Tiles
+from gcspy_protocol.expression.tiles import TileValues
 
 __all__ = [
     "FACTS",
@@ -23,13 +29,13 @@ __all__ = [
     "Bound",
     "Evaluator",
     "Expression",
-    "Facts",
-    "Kind",
+    "EventFacts",
+    "ValueKind",
     "Operand",
     "Result",
     "Shape",
-    "Source",
-    "Tiles",
+    "EvaluationSource",
+    "TileValues",
     "bind",
     "parse",
     "parse_condition",

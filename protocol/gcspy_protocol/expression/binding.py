@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gcspy_protocol.errors import ExpressionError, UnknownName
-from gcspy_protocol.expression.kinds import Kind, Shape, kind_of
+from gcspy_protocol.expression.kinds import Shape, ValueKind, kind_of
 from gcspy_protocol.expression.nodes import Call, Name, Node, Text, children, printed
 from gcspy_protocol.expression.parser import parse_tree
 from gcspy_protocol.model import Presentation, Space, Stream
@@ -59,7 +59,7 @@ def parse_condition(text: str) -> Expression:
         ExpressionError: It is no expression, or another one.
     """
     found = parse(text)
-    if found.shape.kind is not Kind.TRUTH:
+    if found.shape.kind is not ValueKind.TRUTH:
         raise _not_a_condition(found, "compare it with something")
     if found.shape.tiled:
         raise _not_a_condition(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_protocol.errors import LocalProtocolError
-from gcspy_protocol.expression.evaluation import Facts
+from gcspy_protocol.expression.evaluation import EventFacts
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control
@@ -38,10 +38,10 @@ class ClientSource:
         self._event: Event = session.last_event
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EventFacts:
         """The event."""
         event = self._event
-        return Facts(
+        return EventFacts(
             event=self._session.event_name(event.event),
             occurrence=event.occurrence,
             gather_nanos=event.gather_nanos,

@@ -2,7 +2,7 @@
 
 All parts are evaluated at each event, also those that do not matter for the result, so that `was` is
 always of the event before. What stands there twice is worked out once. Knows arrays and bound expressions; does
-not know where the values come from, which is a `Source`.
+not know where the values come from, which is a `EvaluationSource`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gcspy_protocol.expression.nodes import (
     Binary,
     Call,
     Chain,
-    Fact,
+    EventFact,
     Literal,
     Name,
     Node,
@@ -30,18 +30,18 @@ from gcspy_protocol.expression.nodes import (
     Text,
     printed,
 )
-from gcspy_protocol.expression.tiles import Single, Tiles
+from gcspy_protocol.expression.tiles import Single, TileValues
 
-__all__ = ["Evaluator", "Facts", "Operand", "Result", "Source"]
+__all__ = ["Evaluator", "EventFacts", "Operand", "Result", "EvaluationSource"]
 
 _LARGEST = 1 << 127
 _SHOWN_OPERANDS = 16
 
-Value = Tiles | Single
+Value = TileValues | Single
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Facts:
+class EventFacts:
     """What is known of the event itself.
 
     Attributes:
@@ -59,11 +59,11 @@ class Facts:
     cause: str = ""
 
 
-class Source(Protocol):
+class EvaluationSource(Protocol):
     """An event and what was gathered at it."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EventFacts:
         """The event."""
         ...
 
@@ -106,7 +106,7 @@ class Result:
     """What an expression is worth at an event.
 
     Attributes:
-        value: One value, None when it is unknown; or `Tiles`.
+        value: One value, None when it is unknown; or `TileValues`.
         operands: The single numbers that went into it.
     """
 
@@ -123,7 +123,7 @@ class Result:
 class _Event:
     """The evaluation at one event."""
 
-    source: Source
+    source: EvaluationSource
     check: Callable[[], None]
     worth: dict[Node, Value] = field(default_factory=dict)
     operands: list[Operand] = field(default_factory=list)
@@ -150,11 +150,11 @@ class Evaluator:
         """Forget the event before: another place of a recording, say."""
         self._before = {}
 
-    def is_due(self, source: Source) -> bool:
+    def is_due(self, source: EvaluationSource) -> bool:
         """Whether all that the expression needs was gathered at this event."""
         return all(source.is_fresh(*one) for one in self.bound.wants)
 
-    def evaluate(self, source: Source, check: Callable[[], None] = _nothing) -> Result:
+    def evaluate(self, source: EvaluationSource, check: Callable[[], None] = _nothing) -> Result:
         """What the expression is worth at an event.
 
         Args:
@@ -181,11 +181,11 @@ class Evaluator:
         match node:
             case Literal() | Text():
                 return node.value
-            case Fact():
+            case EventFact():
                 return _fact(node.name, now.source.facts)
             case Name():
                 values, known = now.source.stream(*self.bound.streams[node])
-                return Tiles.of(values, known)
+                return TileValues.of(values, known)
         now.check()
         match node:
             case Sign():
@@ -225,7 +225,7 @@ class Evaluator:
             case "min" | "max" if len(arguments) == 2:
                 return _chosen(name, self._worth(arguments[0], now), self._worth(arguments[1], now))
         tiles = self._worth(arguments[0], now)
-        assert isinstance(tiles, Tiles)
+        assert isinstance(tiles, TileValues)
         used = self._used(arguments[0], now)
         which = tiles.known if used is None else used if tiles.known is None else used & tiles.known
         covered = len(tiles.values) if which is None else int(np.count_nonzero(which))
@@ -253,7 +253,7 @@ class Evaluator:
 # --------------------------------------------------------------------- single values
 
 
-def _fact(name: str, facts: Facts) -> Single:
+def _fact(name: str, facts: EventFacts) -> Single:
     match name:
         case "event":
             return facts.event
@@ -268,7 +268,7 @@ def _fact(name: str, facts: Facts) -> Single:
 
 
 def _single(value: Value) -> Single:
-    assert not isinstance(value, Tiles)
+    assert not isinstance(value, TileValues)
     return value
 
 
@@ -282,34 +282,34 @@ def _limited(value: Single) -> Single:
 
 
 def _negative(value: Value) -> Value:
-    if isinstance(value, Tiles):
+    if isinstance(value, TileValues):
         return t.negative(value)
     return _limited(-value) if isinstance(value, int | float) else None
 
 
 def _negated(value: Value) -> Value:
-    if isinstance(value, Tiles):
+    if isinstance(value, TileValues):
         return t.negated(value)
     return None if value is None else not value
 
 
 def _absolute(value: Value) -> Value:
-    if isinstance(value, Tiles):
+    if isinstance(value, TileValues):
         return t.absolute(value)
     return _limited(abs(value)) if isinstance(value, int | float) else None
 
 
 def _is_known(value: Value) -> Value:
-    if not isinstance(value, Tiles):
+    if not isinstance(value, TileValues):
         return value is not None
     known = np.ones(len(value.values), dtype=np.bool_) if value.known is None else value.known
-    return Tiles(known)
+    return TileValues(known)
 
 
 def _binary(operator: str, left: Value, right: Value) -> Value:
     if operator in ("and", "or"):
         return _joined(operator, left, right)
-    if isinstance(left, Tiles) or isinstance(right, Tiles):
+    if isinstance(left, TileValues) or isinstance(right, TileValues):
         if left is None or right is None:
             return t.unknown_tiles(_count(left, right))
         return t.arithmetic(operator, _operand(left), _operand(right))
@@ -318,14 +318,14 @@ def _binary(operator: str, left: Value, right: Value) -> Value:
     return _limited(_of_two(operator, left, right))
 
 
-def _operand(value: Value) -> Tiles | int | float:
-    assert isinstance(value, Tiles | int | float)
+def _operand(value: Value) -> TileValues | int | float:
+    assert isinstance(value, TileValues | int | float)
     return value
 
 
 def _count(left: Value, right: Value) -> int:
-    tiles = left if isinstance(left, Tiles) else right
-    assert isinstance(tiles, Tiles)
+    tiles = left if isinstance(left, TileValues) else right
+    assert isinstance(tiles, TileValues)
     return len(tiles.values)
 
 
@@ -355,7 +355,7 @@ def _of_two(operator: str, a: int | float, b: int | float) -> int | float | None
 
 def _joined(operator: str, left: Value, right: Value) -> Value:
     join = t.both if operator == "and" else t.either
-    if isinstance(left, Tiles) or isinstance(right, Tiles):
+    if isinstance(left, TileValues) or isinstance(right, TileValues):
         if operator == "and" and (left is True or right is True):
             return right if left is True else left
         return join(_truth(left), _truth(right), _count(left, right))
@@ -365,13 +365,13 @@ def _joined(operator: str, left: Value, right: Value) -> Value:
     return None if left is None or right is None else not decides
 
 
-def _truth(value: Value) -> Tiles | bool | None:
-    assert value is None or isinstance(value, bool | Tiles)
+def _truth(value: Value) -> TileValues | bool | None:
+    assert value is None or isinstance(value, bool | TileValues)
     return value
 
 
 def _compared(operator: str, left: Value, right: Value) -> Value:
-    if isinstance(left, Tiles) or isinstance(right, Tiles):
+    if isinstance(left, TileValues) or isinstance(right, TileValues):
         if left is None or right is None:
             return t.unknown_tiles(_count(left, right), np.bool_)
         return t.compare(operator, _operand(left), _operand(right))
@@ -401,7 +401,7 @@ def _compared_numbers(operator: str, a: int | float, b: int | float) -> bool:
 
 
 def _chosen(function: str, left: Value, right: Value) -> Value:
-    if isinstance(left, Tiles) or isinstance(right, Tiles):
+    if isinstance(left, TileValues) or isinstance(right, TileValues):
         if left is None or right is None:
             return t.unknown_tiles(_count(left, right))
         return t.lesser_or_greater(function, _operand(left), _operand(right))
@@ -416,7 +416,7 @@ def _chosen(function: str, left: Value, right: Value) -> Value:
 
 
 def _aggregate(
-    function: str, tiles: Tiles, which: NDArray[np.bool_] | None, covered: int
+    function: str, tiles: TileValues, which: NDArray[np.bool_] | None, covered: int
 ) -> Single:
     """One number of the tiles that count; None when there are none.
 
@@ -438,7 +438,7 @@ def _aggregate(
         true = int(np.count_nonzero(values if which is None else values & which))
         return true if function == "count" else true / covered
     if which is not None:  # picking them out took five times as long
-        tiles = Tiles(
+        tiles = TileValues(
             np.where(which, values, values.dtype.type(0)),
             None,
             min(tiles.low, 0),

@@ -14,7 +14,7 @@ from gcspy_protocol.expression.nodes import (
     Binary,
     Call,
     Chain,
-    Fact,
+    EventFact,
     Literal,
     Name,
     Node,
@@ -23,7 +23,7 @@ from gcspy_protocol.expression.nodes import (
     Text,
 )
 
-__all__ = ["FUNCTIONS", "Kind", "Shape", "kind_of"]
+__all__ = ["FUNCTIONS", "ValueKind", "Shape", "kind_of"]
 
 FUNCTIONS = {
     "sum": "sum(x): over the tiles that are used and known",
@@ -42,7 +42,7 @@ FUNCTIONS = {
 """Every function, with how it is used."""
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """What a value is."""
 
     NUMBER = "a number"
@@ -59,14 +59,14 @@ class Shape:
         tiled: Whether there is one for each tile.
     """
 
-    kind: Kind
+    kind: ValueKind
     tiled: bool
 
     def __str__(self) -> str:
         return f"{self.kind.value} for each tile" if self.tiled else self.kind.value
 
 
-_NUMBER, _TRUTH = Shape(Kind.NUMBER, False), Shape(Kind.TRUTH, False)
+_NUMBER, _TRUTH = Shape(ValueKind.NUMBER, False), Shape(ValueKind.TRUTH, False)
 
 
 def kind_of(node: Node, text: str) -> Shape:
@@ -94,41 +94,41 @@ class _Judge:
             case Literal():
                 return _TRUTH if isinstance(node.value, bool) else _NUMBER
             case Text():
-                return Shape(Kind.TEXT, False)
-            case Fact():
-                return Shape(Kind.TEXT, False) if node.name in ("event", "cause") else _NUMBER
+                return Shape(ValueKind.TEXT, False)
+            case EventFact():
+                return Shape(ValueKind.TEXT, False) if node.name in ("event", "cause") else _NUMBER
             case Name():
-                return Shape(Kind.NUMBER, True)
+                return Shape(ValueKind.NUMBER, True)
             case Sign():
-                return self._needs(node.operand, Kind.NUMBER, "a minus")
+                return self._needs(node.operand, ValueKind.NUMBER, "a minus")
             case Not():
-                return self._needs(node.operand, Kind.TRUTH, "not")
+                return self._needs(node.operand, ValueKind.TRUTH, "not")
             case Binary():
-                kind = Kind.TRUTH if node.operator in ("and", "or") else Kind.NUMBER
+                kind = ValueKind.TRUTH if node.operator in ("and", "or") else ValueKind.NUMBER
                 return self._both(node.left, node.right, kind, node.operator)
             case Chain():
                 return self._chain(node)
             case Call():
                 return self._call(node)
 
-    def _needs(self, node: Node, kind: Kind, who: str) -> Shape:
+    def _needs(self, node: Node, kind: ValueKind, who: str) -> Shape:
         found = self.shape(node)
         if found.kind is not kind:
             raise self._fail(f"{who} takes {kind.value}, but this is {found}", node)
         return found
 
-    def _both(self, left: Node, right: Node, kind: Kind, who: str) -> Shape:
+    def _both(self, left: Node, right: Node, kind: ValueKind, who: str) -> Shape:
         return Shape(kind, self._needs(left, kind, who).tiled | self._needs(right, kind, who).tiled)
 
     def _chain(self, node: Chain) -> Shape:
         shapes = [self.shape(one) for one in node.operands]
         for place, shape in enumerate(shapes):
-            if shape.kind is Kind.TRUTH:
+            if shape.kind is ValueKind.TRUTH:
                 raise self._fail(
                     "a condition is not compared; join conditions with and, or, not",
                     node.operands[place],
                 )
-        texts = [place for place, shape in enumerate(shapes) if shape.kind is Kind.TEXT]
+        texts = [place for place, shape in enumerate(shapes) if shape.kind is ValueKind.TEXT]
         if texts and len(texts) != len(shapes):
             raise self._fail(
                 "a text is compared with a text: event == 'GC start'. A stream's name stands in double quotes",
@@ -136,7 +136,7 @@ class _Judge:
             )
         if texts and any(operator not in ("==", "!=") for operator in node.operators):
             raise self._fail("texts are compared with == and !=", node.operands[0])
-        return Shape(Kind.TRUTH, any(shape.tiled for shape in shapes))
+        return Shape(ValueKind.TRUTH, any(shape.tiled for shape in shapes))
 
     # ---------------------------------------------------------------- functions
 
@@ -145,7 +145,7 @@ class _Judge:
         if name not in FUNCTIONS:
             raise self._fail(f"there is no function {name}; there are {', '.join(FUNCTIONS)}", node)
         if name in ("min", "max") and len(arguments) == 2:
-            return self._both(arguments[0], arguments[1], Kind.NUMBER, name)
+            return self._both(arguments[0], arguments[1], ValueKind.NUMBER, name)
         if name in ("summary", "total"):
             return self._driver_summary(node)
         if len(arguments) != 1:
@@ -158,9 +158,9 @@ class _Judge:
         name = node.function
         match name:
             case "abs":
-                return self._needs(argument, Kind.NUMBER, name)
+                return self._needs(argument, ValueKind.NUMBER, name)
             case "known":
-                return Shape(Kind.TRUTH, self.shape(argument).tiled)
+                return Shape(ValueKind.TRUTH, self.shape(argument).tiled)
             case "was":
                 found = self.shape(argument)
                 if found.tiled:
@@ -168,13 +168,13 @@ class _Judge:
                     raise self._fail(what, argument)
                 return found
             case "count" | "share":
-                return self._aggregate(node, argument, Kind.TRUTH)
+                return self._aggregate(node, argument, ValueKind.TRUTH)
             case "covered":
                 return self._aggregate(node, argument, None)
             case _:
-                return self._aggregate(node, argument, Kind.NUMBER)
+                return self._aggregate(node, argument, ValueKind.NUMBER)
 
-    def _aggregate(self, node: Call, argument: Node, kind: Kind | None) -> Shape:
+    def _aggregate(self, node: Call, argument: Node, kind: ValueKind | None) -> Shape:
         found = self.shape(argument) if kind is None else self._needs(argument, kind, node.function)
         if not found.tiled:
             raise self._fail(

@@ -17,7 +17,7 @@ __all__ = [
     "Binary",
     "Call",
     "Chain",
-    "Fact",
+    "EventFact",
     "Literal",
     "Name",
     "Node",
@@ -64,7 +64,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class EventFact:
     """What is known of the event: one of `FACTS`."""
 
     name: str
@@ -130,7 +130,7 @@ class Chain:
     at: int = field(default=0, compare=False)
 
 
-Node = Literal | Text | Fact | Name | Call | Sign | Not | Binary | Chain
+Node = Literal | Text | EventFact | Name | Call | Sign | Not | Binary | Chain
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -181,7 +181,7 @@ def _with_strength(node: Node) -> tuple[str, int]:
             ), _PRIMARY
         case Text():
             return _quoted(node.value, "'"), _PRIMARY
-        case Fact():
+        case EventFact():
             return node.name, _PRIMARY
         case Name():
             own = _name_part(node.stream)

@@ -27,7 +27,7 @@ from gcspy_protocol.expression.nodes import (
     Binary,
     Call,
     Chain,
-    Fact,
+    EventFact,
     Literal,
     Name,
     Node,
@@ -286,7 +286,7 @@ class _Parser:
         if after == "(":
             return self._call(token)
         if token.text in FACTS and after != ".":
-            return Fact(token.text, token.at)
+            return EventFact(token.text, token.at)
         return self._stream(token)
 
     def _call(self, token: _Token) -> Node:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Single",
-    "Tiles",
+    "TileValues",
     "absolute",
     "arithmetic",
     "both",
@@ -38,7 +38,7 @@ Known = NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tiles:
+class TileValues:
     """A value for each tile.
 
     Attributes:
@@ -54,7 +54,7 @@ class Tiles:
     high: int = 0
 
     @classmethod
-    def of(cls, values: NDArray[Any], known: Known = None) -> Tiles:
+    def of(cls, values: NDArray[Any], known: Known = None) -> TileValues:
         """An array as it is; integers with the bounds of their type."""
         if values.dtype.kind not in "iu":
             return cls(values, known)
@@ -66,16 +66,16 @@ class Tiles:
         """Whether the values are integers."""
         return self.values.dtype.kind in "iu"
 
-    def tightened(self) -> Tiles:
+    def tightened(self) -> TileValues:
         """The same with the bounds of the values themselves, which takes a look at each."""
         if not len(self.values):
-            return Tiles(self.values, self.known)
-        return Tiles(self.values, self.known, int(self.values.min()), int(self.values.max()))
+            return TileValues(self.values, self.known)
+        return TileValues(self.values, self.known, int(self.values.min()), int(self.values.max()))
 
 
-def unknown_tiles(count: int, dtype: type[np.generic] = np.int64) -> Tiles:
+def unknown_tiles(count: int, dtype: type[np.generic] = np.int64) -> TileValues:
     """So many tiles of which nothing is known."""
-    return Tiles(np.zeros(count, dtype=dtype), np.zeros(count, dtype=np.bool_))
+    return TileValues(np.zeros(count, dtype=dtype), np.zeros(count, dtype=np.bool_))
 
 
 def _both_known(left: Known, right: Known) -> Known:
@@ -91,53 +91,55 @@ def _without(known: Known, bad: NDArray[np.bool_]) -> Known:
     return ~bad if known is None else known & ~bad
 
 
-def _signed(tiles: Tiles) -> Tiles:
+def _signed(tiles: TileValues) -> TileValues:
     """As 64 signed bits; a greater value is unknown."""
     if tiles.values.dtype == np.int64:
         return tiles
     if tiles.values.dtype != np.uint64:
-        return Tiles(tiles.values.astype(np.int64), tiles.known, tiles.low, tiles.high)
+        return TileValues(tiles.values.astype(np.int64), tiles.known, tiles.low, tiles.high)
     values = tiles.values.view(np.int64)
     if not len(values) or int(values.min()) >= 0:
-        return Tiles(values, tiles.known, 0, _HIGH)
-    return Tiles(values, _without(tiles.known, values < 0), 0, _HIGH)
+        return TileValues(values, tiles.known, 0, _HIGH)
+    return TileValues(values, _without(tiles.known, values < 0), 0, _HIGH)
 
 
-def _checked(values: NDArray[np.float64], known: Known) -> Tiles:
+def _checked(values: NDArray[np.float64], known: Known) -> TileValues:
     """Floats; what is not finite is unknown."""
     finite = np.isfinite(values)
-    return Tiles(values, known if bool(finite.all()) else _both_known(known, finite))
+    return TileValues(values, known if bool(finite.all()) else _both_known(known, finite))
 
 
-Operand = Tiles | int | float
+Operand = TileValues | int | float
 
 
 def _interval(operand: Operand) -> tuple[int, int]:
     return (
-        (operand.low, operand.high) if isinstance(operand, Tiles) else (int(operand), int(operand))
+        (operand.low, operand.high)
+        if isinstance(operand, TileValues)
+        else (int(operand), int(operand))
     )
 
 
 def _known_of(operand: Operand) -> Known:
-    return operand.known if isinstance(operand, Tiles) else None
+    return operand.known if isinstance(operand, TileValues) else None
 
 
 def _raw(operand: Operand) -> Any:
-    return operand.values if isinstance(operand, Tiles) else operand
+    return operand.values if isinstance(operand, TileValues) else operand
 
 
 def _count(left: Operand, right: Operand) -> int:
-    return len(_raw(left) if isinstance(left, Tiles) else _raw(right))
+    return len(_raw(left) if isinstance(left, TileValues) else _raw(right))
 
 
 def _whole(*operands: Operand) -> bool:
     return all(
-        one.is_integer if isinstance(one, Tiles) else isinstance(one, int) for one in operands
+        one.is_integer if isinstance(one, TileValues) else isinstance(one, int) for one in operands
     )
 
 
 def _float(operand: Operand) -> Any:
-    return operand.values.astype(np.float64) if isinstance(operand, Tiles) else float(operand)
+    return operand.values.astype(np.float64) if isinstance(operand, TileValues) else float(operand)
 
 
 # ---------------------------------------------------------------------- arithmetic
@@ -152,8 +154,8 @@ _FLOAT = {
 }
 
 
-def arithmetic(operator: str, left: Operand, right: Operand) -> Tiles:
-    """``left operator right`` for each tile; at least one of the two is `Tiles`.
+def arithmetic(operator: str, left: Operand, right: Operand) -> TileValues:
+    """``left operator right`` for each tile; at least one of the two is `TileValues`.
 
     Args:
         operator: One of + - * / // %.
@@ -168,9 +170,9 @@ def arithmetic(operator: str, left: Operand, right: Operand) -> Tiles:
         known = _both_known(_known_of(left), _known_of(right))
         with np.errstate(all="ignore"):
             return _checked(_FLOAT[operator](_float(left), _float(right)), known)
-    if not all(_LOW <= one <= _HIGH for one in (left, right) if not isinstance(one, Tiles)):
+    if not all(_LOW <= one <= _HIGH for one in (left, right) if not isinstance(one, TileValues)):
         return unknown_tiles(_count(left, right))
-    left, right = (_signed(one) if isinstance(one, Tiles) else one for one in (left, right))
+    left, right = (_signed(one) if isinstance(one, TileValues) else one for one in (left, right))
     if operator in ("//", "%"):
         return _divided(operator, left, right)
     return _ring(operator, left, right)
@@ -186,19 +188,21 @@ def _bounds(operator: str, left: Operand, right: Operand) -> tuple[int, int]:
     return min(ends), max(ends)
 
 
-def _ring(operator: str, left: Operand, right: Operand) -> Tiles:
+def _ring(operator: str, left: Operand, right: Operand) -> TileValues:
     """Sums, differences and products of signed integers."""
     low, high = _bounds(operator, left, right)
     if low < _LOW or high > _HIGH:
-        left, right = (one.tightened() if isinstance(one, Tiles) else one for one in (left, right))
+        left, right = (
+            one.tightened() if isinstance(one, TileValues) else one for one in (left, right)
+        )
         low, high = _bounds(operator, left, right)
-    a = _raw(left) if isinstance(left, Tiles) else np.int64(left)
-    b = _raw(right) if isinstance(right, Tiles) else np.int64(right)
+    a = _raw(left) if isinstance(left, TileValues) else np.int64(left)
+    b = _raw(right) if isinstance(right, TileValues) else np.int64(right)
     known = _both_known(_known_of(left), _known_of(right))
     with np.errstate(all="ignore"):
         values: NDArray[np.int64] = _FLOAT[operator](a, b)
         if low >= _LOW and high <= _HIGH:
-            return Tiles(values, known, low, high)
+            return TileValues(values, known, low, high)
         if operator == "+":
             wrapped = ((a ^ values) & (b ^ values)) < 0
         elif operator == "-":
@@ -206,13 +210,13 @@ def _ring(operator: str, left: Operand, right: Operand) -> Tiles:
         else:
             back = values // np.where(a == 0, 1, a)
             wrapped = (a != 0) & ((back != b) | ((a == -1) & (b == _LOW)))
-    return Tiles(values, _without(known, wrapped), max(low, _LOW), min(high, _HIGH))
+    return TileValues(values, _without(known, wrapped), max(low, _LOW), min(high, _HIGH))
 
 
-def _divided(operator: str, left: Operand, right: Operand) -> Tiles:
+def _divided(operator: str, left: Operand, right: Operand) -> TileValues:
     """Floor quotients and what they leave, as of signed integers."""
-    a = _raw(left) if isinstance(left, Tiles) else np.int64(left)
-    b = _raw(right) if isinstance(right, Tiles) else np.int64(right)
+    a = _raw(left) if isinstance(left, TileValues) else np.int64(left)
+    b = _raw(right) if isinstance(right, TileValues) else np.int64(right)
     known = _both_known(_known_of(left), _known_of(right))
     # By -1, the one quotient that may not fit, is left to the sign.
     ordinary = np.where((b == 0) | (b == -1), 1, b)
@@ -221,35 +225,37 @@ def _divided(operator: str, left: Operand, right: Operand) -> Tiles:
     if operator == "%":
         values = np.where(b == -1, 0, a % ordinary)
         by = max(abs(end) for end in _interval(right))
-        return Tiles(values, _no_zero(known, b, len(values)), -by, by)
+        return TileValues(values, _no_zero(known, b, len(values)), -by, by)
     with np.errstate(all="ignore"):
         values = np.where(b == -1, -a, a // ordinary)
     known = _no_zero(known, b, len(values))
     if size > _HIGH:
         known = _without(known, (a == _LOW) & (b == -1))
-    return Tiles(values, known, max(-size, _LOW), min(size, _HIGH))
+    return TileValues(values, known, max(-size, _LOW), min(size, _HIGH))
 
 
 def _no_zero(known: Known, divisor: Any, count: int) -> Known:
     return _without(known, np.broadcast_to(divisor == 0, (count,)))
 
 
-def negative(operand: Tiles) -> Tiles:
+def negative(operand: TileValues) -> TileValues:
     """With the other sign."""
     return (
-        arithmetic("-", 0, operand) if operand.is_integer else Tiles(-operand.values, operand.known)
+        arithmetic("-", 0, operand)
+        if operand.is_integer
+        else TileValues(-operand.values, operand.known)
     )
 
 
-def absolute(operand: Tiles) -> Tiles:
+def absolute(operand: TileValues) -> TileValues:
     """Without its sign."""
     if not operand.is_integer:
-        return Tiles(np.abs(operand.values), operand.known)
+        return TileValues(np.abs(operand.values), operand.known)
     signed = _signed(operand)
     if signed.low >= 0:
         return signed
     other = negative(signed)
-    return Tiles(
+    return TileValues(
         np.where(signed.values < 0, other.values, signed.values),
         other.known,
         0,
@@ -257,18 +263,18 @@ def absolute(operand: Tiles) -> Tiles:
     )
 
 
-def lesser_or_greater(function: str, left: Operand, right: Operand) -> Tiles:
+def lesser_or_greater(function: str, left: Operand, right: Operand) -> TileValues:
     """The lesser (``min``) or greater (``max``) of two, for each tile."""
     choose = np.minimum if function == "min" else np.maximum
     known = _both_known(_known_of(left), _known_of(right))
     if not _whole(left, right):
-        return Tiles(choose(_float(left), _float(right)), known)
-    if not all(_LOW <= one <= _HIGH for one in (left, right) if not isinstance(one, Tiles)):
+        return TileValues(choose(_float(left), _float(right)), known)
+    if not all(_LOW <= one <= _HIGH for one in (left, right) if not isinstance(one, TileValues)):
         return unknown_tiles(_count(left, right))
-    left, right = (_signed(one) if isinstance(one, Tiles) else one for one in (left, right))
+    left, right = (_signed(one) if isinstance(one, TileValues) else one for one in (left, right))
     (a, b), (c, d) = _interval(left), _interval(right)
     values = choose(_raw(left), _raw(right))
-    return Tiles(values, _both_known(_known_of(left), _known_of(right)), min(a, c), max(b, d))
+    return TileValues(values, _both_known(_known_of(left), _known_of(right)), min(a, c), max(b, d))
 
 
 # --------------------------------------------------------------------- comparisons
@@ -284,16 +290,16 @@ _COMPARE = {
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def compare(operator: str, left: Operand, right: Operand) -> Tiles:
-    """Whether ``left operator right``, for each tile; at least one is `Tiles`. Integers are compared exactly."""
+def compare(operator: str, left: Operand, right: Operand) -> TileValues:
+    """Whether ``left operator right``, for each tile; at least one is `TileValues`. Integers are compared exactly."""
     known = _both_known(_known_of(left), _known_of(right))
     if not _whole(left, right):
-        return Tiles(_COMPARE[operator](_float(left), _float(right)), known)
-    if isinstance(left, Tiles) and isinstance(right, Tiles):
-        return Tiles(_compare_arrays(operator, left.values, right.values), known)
-    if isinstance(left, Tiles):
-        return Tiles(_compare_with(operator, left.values, int(_raw(right))), known)
-    return Tiles(_compare_with(_SWAPPED[operator], _raw(right), int(left)), known)
+        return TileValues(_COMPARE[operator](_float(left), _float(right)), known)
+    if isinstance(left, TileValues) and isinstance(right, TileValues):
+        return TileValues(_compare_arrays(operator, left.values, right.values), known)
+    if isinstance(left, TileValues):
+        return TileValues(_compare_with(operator, left.values, int(_raw(right))), known)
+    return TileValues(_compare_with(_SWAPPED[operator], _raw(right), int(left)), known)
 
 
 def _compare_with(operator: str, values: NDArray[Any], number: int) -> NDArray[np.bool_]:
@@ -320,41 +326,43 @@ def _compare_arrays(operator: str, left: NDArray[Any], right: NDArray[Any]) -> N
 # -------------------------------------------------------------------------- truths
 
 
-def _truth(operand: Tiles | bool | None, count: int) -> tuple[Any, Any]:
+def _truth(operand: TileValues | bool | None, count: int) -> tuple[Any, Any]:
     """Where it is true, and where it is false; neither where it is unknown."""
-    if not isinstance(operand, Tiles):
+    if not isinstance(operand, TileValues):
         return np.full(count, operand is True), np.full(count, operand is False)
     if operand.known is None:
         return operand.values, ~operand.values
     return operand.values & operand.known, ~operand.values & operand.known
 
 
-def both(left: Tiles | bool | None, right: Tiles | bool | None, count: int) -> Tiles:
+def both(left: TileValues | bool | None, right: TileValues | bool | None, count: int) -> TileValues:
     """``left and right``: false where one is false, whatever the other is; else unknown where one is unknown."""
     (a, not_a), (b, not_b) = _truth(left, count), _truth(right, count)
     return _settled(a & b, not_a | not_b)
 
 
-def either(left: Tiles | bool | None, right: Tiles | bool | None, count: int) -> Tiles:
+def either(
+    left: TileValues | bool | None, right: TileValues | bool | None, count: int
+) -> TileValues:
     """``left or right``: true where one is true, whatever the other is; else unknown where one is unknown."""
     (a, not_a), (b, not_b) = _truth(left, count), _truth(right, count)
     return _settled(a | b, not_a & not_b)
 
 
-def _settled(true: NDArray[np.bool_], false: NDArray[np.bool_]) -> Tiles:
+def _settled(true: NDArray[np.bool_], false: NDArray[np.bool_]) -> TileValues:
     known = true | false
-    return Tiles(true, None if bool(known.all()) else known)
+    return TileValues(true, None if bool(known.all()) else known)
 
 
-def negated(operand: Tiles) -> Tiles:
+def negated(operand: TileValues) -> TileValues:
     """``not``, for each tile."""
-    return Tiles(~operand.values, operand.known)
+    return TileValues(~operand.values, operand.known)
 
 
 # --------------------------------------------------------------------- to one number
 
 
-def exact_sum(tiles: Tiles) -> int | float | None:
+def exact_sum(tiles: TileValues) -> int | float | None:
     """The sum of all values: exact of integers, None where floats sum up to more than one can hold."""
     values = tiles.values
     if not tiles.is_integer:

@@ -5,7 +5,7 @@ The door for the player, the recorder and the window. No loop, no window, no ser
 * Write: `RecordingWriter`, with a `WireTap` beside the connection, to a `FileStore`, `SplitStore`, `RingStore`, `ShiftStore` or
   `MemoryStore`.
 * Read: `Recording.open(FILE)`: `events`, `cursor()`, `seek`, `steps`, `nearest`, `find`, `refresh`.
-* Serve: `schema_messages` and `encode_keyframe` make what a viewer that jumps is sent; `Step.data` what one
+* Serve: `schema_messages` and `encode_keyframe` make what a viewer that jumps is sent; `RecordedEvent.data` what one
   is sent that goes on.
 * Keep in order: `verify`, `repair`, `cut`; send: `pack`, `unpack`.
 * Bookmarks and notes beside it: `read_sidecar`, `write_sidecar`, `carry_sidecar`.
@@ -13,9 +13,16 @@ The door for the player, the recorder and the window. No loop, no window, no ser
 
 from __future__ import annotations
 
-from gcspy_replay.file.cursor import Cursor, Step
+from gcspy_replay.file.cursor import Cursor, RecordedEvent
 from gcspy_replay.file.cut import cut
-from gcspy_replay.file.integrity import Finding, Loss, Report, Saved, repair, verify
+from gcspy_replay.file.integrity import (
+    IntegrityFinding,
+    IntegrityReport,
+    Loss,
+    RepairReport,
+    repair,
+    verify,
+)
 from gcspy_replay.file.keyframe import (
     encode_keyframe,
     name_pages,
@@ -26,7 +33,7 @@ from gcspy_replay.file.keyframe import (
 )
 from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
 from gcspy_replay.file.parts.packed_source import PACKED_SUFFIX, open_source, pack, unpack
-from gcspy_replay.file.parts.source import FileSource, MemorySource, Source
+from gcspy_replay.file.parts.source import ByteSource, FileSource, MemorySource
 from gcspy_replay.file.program_clock import events_with_clock
 from gcspy_replay.file.reader import EVENTS, Recording, compensated_nanos, sources_of
 from gcspy_replay.file.sidecar import (
@@ -64,21 +71,21 @@ __all__ = [
     "Cursor",
     "FileSource",
     "FileStore",
-    "Finding",
+    "IntegrityFinding",
     "Loss",
     "MemorySource",
     "MemoryStore",
     "PartFacts",
     "Recording",
     "RecordingWriter",
-    "Report",
+    "IntegrityReport",
     "RingStore",
-    "Saved",
+    "RepairReport",
     "ShiftStore",
     "Sidecar",
-    "Source",
+    "ByteSource",
     "SplitStore",
-    "Step",
+    "RecordedEvent",
     "Store",
     "WireTap",
     "carry_sidecar",

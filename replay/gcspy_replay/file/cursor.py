@@ -18,15 +18,15 @@ from gcspy_protocol.model import Role
 
 from gcspy_replay.file.layout import ChunkPlace, FileFrame, blamed
 from gcspy_replay.file.parts.part import ChunkFile
-from gcspy_replay.file.parts.walk import Entry, check_entry, read_entry
+from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry
 
-__all__ = ["ChunkAt", "Cursor", "OneChunk", "Places", "Step"]
+__all__ = ["ChunkAt", "Cursor", "OneChunk", "Places", "RecordedEvent"]
 
 _PREFETCH_BYTES = 64 << 20
 """A seek reads what it needs of a chunk at once, up to so much."""
 
 
-class Step(NamedTuple):
+class RecordedEvent(NamedTuple):
     """An event, as it came.
 
     Attributes:
@@ -209,7 +209,7 @@ class Cursor:
         # The end of a chunk that is still being written is where its last whole entry ended.
         return at.place.offset + (at.place.end_at or at.place.size)
 
-    def _entry(self, at: ChunkAt) -> Entry | None:
+    def _entry(self, at: ChunkAt) -> FileEntry | None:
         if self._offset >= self._end_of(at):
             return None
         try:
@@ -227,7 +227,7 @@ class Cursor:
         self._offset = entry.end
         return entry
 
-    def _feed(self, at: ChunkAt, entry: Entry) -> tuple[list[Message], EventChange | None]:
+    def _feed(self, at: ChunkAt, entry: FileEntry) -> tuple[list[Message], EventChange | None]:
         """Follow an entry."""
         skipped = entry.frames[0].end if entry.frames[0].header.type == FileFrame.CHUNK else 0
         messages, change = [], None
@@ -241,7 +241,7 @@ class Cursor:
             raise blamed(error, entry.offset, at.place.number) from error
         return messages, change
 
-    def step(self) -> Step | None:
+    def step(self) -> RecordedEvent | None:
         """Go to the next event.
 
         Returns:
@@ -263,7 +263,7 @@ class Cursor:
             raise RecordingError(f"event {self.number} was not the last to come")
         return b"".join(raw)
 
-    def _follow(self, notices: list[Message], raw: list[bytes]) -> Step | None:
+    def _follow(self, notices: list[Message], raw: list[bytes]) -> RecordedEvent | None:
         if self._at is None:
             if self.number:
                 raise RecordingError("the cursor stands at no event since an error: seek first")
@@ -279,7 +279,7 @@ class Cursor:
             messages, change = self._feed(at, entry)
             if change is not None:
                 self.number += 1
-                return Step(self.number, change, entry.data, tuple(notices), b"".join(raw))
+                return RecordedEvent(self.number, change, entry.data, tuple(notices), b"".join(raw))
             notices += [message for message in messages if not isinstance(message, Unknown)]
             raw += [entry.data[place.start : place.end] for place in entry.frames[:-1]]
 

@@ -26,15 +26,15 @@ from gcspy_replay.file.layout import (
 )
 from gcspy_replay.file.parts.part import ChunkFile, read_part_header, read_places
 from gcspy_replay.file.parts.scan import FoundChunk, PartScan, Progress
-from gcspy_replay.file.parts.source import Source, Window
+from gcspy_replay.file.parts.source import ByteSource, Window
 from gcspy_replay.file.parts.walk import read_header
 from gcspy_replay.file.storage.store import Store
 from gcspy_replay.file.storage.writer import RecordingWriter
 
-__all__ = ["Finding", "Loss", "Report", "Saved", "repair", "verify"]
+__all__ = ["IntegrityFinding", "Loss", "IntegrityReport", "RepairReport", "repair", "verify"]
 
 
-class Finding(NamedTuple):
+class IntegrityFinding(NamedTuple):
     """Something wrong with a part.
 
     Attributes:
@@ -73,7 +73,7 @@ class Loss(NamedTuple):
 
 
 @dataclass(slots=True)
-class Report:
+class IntegrityReport:
     """What `verify` found.
 
     Attributes:
@@ -88,7 +88,7 @@ class Report:
     lost: list[Loss] = field(default_factory=list)
     chunks: int = 0
     size: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[IntegrityFinding] = field(default_factory=list)
 
     @property
     def intact(self) -> bool:
@@ -178,8 +178,8 @@ class _Note(Protocol):
 
 
 def verify(
-    source: Source, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None
-) -> Report:
+    source: ByteSource, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None
+) -> IntegrityReport:
     """Look at every byte of a part.
 
     Args:
@@ -191,11 +191,11 @@ def verify(
         NotARecording: It is none at all.
     """
     window = Window(source)
-    report = Report(size=source.size())
+    report = IntegrityReport(size=source.size())
     name = source.name
 
     def note(start: int, end: int, what: str, *, loses: bool = True) -> None:
-        report.findings.append(Finding(name, start, end, what, loses))
+        report.findings.append(IntegrityFinding(name, start, end, what, loses))
 
     start = _header_end(window, limits, note)
     scan = PartScan(window, start, limits, careful=True)
@@ -252,7 +252,7 @@ def _header_end(window: Window, limits: Limits, note: _Note) -> int:
         return PREAMBLE_BYTES
 
 
-def _check_end(window: Window, scan: PartScan, report: Report, note: _Note) -> None:
+def _check_end(window: Window, scan: PartScan, report: IntegrityReport, note: _Note) -> None:
     size = report.size
     footer = read_footer(window.source.read_at(max(0, size - FOOTER_BYTES), FOOTER_BYTES))
     if footer is None and scan.closed:
@@ -274,7 +274,7 @@ def _check_end(window: Window, scan: PartScan, report: Report, note: _Note) -> N
 
 
 @dataclass(slots=True)
-class Saved:
+class RepairReport:
     """What `repair` saved.
 
     Attributes:
@@ -287,17 +287,17 @@ class Saved:
 
     events: int = 0
     lost: list[Loss] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[IntegrityFinding] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
 
 
 def repair(
-    source: Source,
+    source: ByteSource,
     store: Store,
     *,
     limits: Limits = CLIENT_LIMITS,
     progress: Progress | None = None,
-) -> Saved:
+) -> RepairReport:
     """Write what can be saved of a part into a new recording; events keep their numbers.
 
     A chunk needs nothing but itself: the undamaged ones are saved whole, of a damaged one the events before
@@ -318,7 +318,9 @@ def repair(
         store.close()
 
 
-def _repair(source: Source, store: Store, limits: Limits, progress: Progress | None) -> Saved:
+def _repair(
+    source: ByteSource, store: Store, limits: Limits, progress: Progress | None
+) -> RepairReport:
     window = Window(source)
     scan = PartScan(window, _salvage_start(window, limits), limits, careful=True)
     scan.advance(_halves(progress, second=False))
@@ -328,7 +330,7 @@ def _repair(source: Source, store: Store, limits: Limits, progress: Progress | N
         )
     note = f"repaired from {source.name}"
     writer: RecordingWriter | None = None
-    saved = Saved()
+    saved = RepairReport()
     written: list[_Range] = []
     tell = _halves(progress, second=True)
     for cursor, found in _cursors(window, scan, limits):
@@ -347,7 +349,9 @@ def _repair(source: Source, store: Store, limits: Limits, progress: Progress | N
         raise NotARecording(f"{source.name}: none of its {len(scan.chunks)} chunks can be read")
     writer.close()
     saved.lost = _losses(_there(window, limits, written), written)
-    saved.findings = [Finding(source.name, d.start, d.end, d.what, True) for d in scan.damages]
+    saved.findings = [
+        IntegrityFinding(source.name, d.start, d.end, d.what, True) for d in scan.damages
+    ]
     return saved
 
 
@@ -386,7 +390,11 @@ def _cursors(window: Window, scan: PartScan, limits: Limits) -> Iterator[tuple[C
 
 
 def _save_chunk(
-    writer: RecordingWriter, cursor: Cursor, found: FoundChunk, saved: Saved, written: list[_Range]
+    writer: RecordingWriter,
+    cursor: Cursor,
+    found: FoundChunk,
+    saved: RepairReport,
+    written: list[_Range],
 ) -> None:
     """Write the events of a chunk behind what was written before."""
     first, before = found.head.first, writer.number

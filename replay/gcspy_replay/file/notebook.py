@@ -41,7 +41,7 @@ from gcspy_replay.file.series import Matrix, stream_named, summaries
 if TYPE_CHECKING:
     from gcspy_replay.file.export.parquet_file import Table
 
-__all__ = ["Moment", "SavedSession", "SpaceThen", "Span", "StreamThen"]
+__all__ = ["EventState", "EventRange", "RecordedSpace", "RecordedStream", "SavedSession"]
 
 
 _MOST_CHARS = 500
@@ -53,7 +53,7 @@ def _shown(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamThen:
+class RecordedStream:
     """A stream as it was after an event; a copy.
 
     Attributes:
@@ -79,7 +79,7 @@ class StreamThen:
         return np.ma.MaskedArray(self.values, mask=np.broadcast_to(mask, self.values.shape).copy())
 
 
-class SpaceThen:
+class RecordedSpace:
     """A space as it was after an event; `then["Used"]` is one of its streams, iteration gives their names.
 
     Args:
@@ -87,7 +87,7 @@ class SpaceThen:
         state: What a viewer knew of it.
     """
 
-    def __init__(self, moment: Moment, state: SpaceState) -> None:
+    def __init__(self, moment: EventState, state: SpaceState) -> None:
         self._moment, self._state = moment, state
 
     @property
@@ -110,10 +110,10 @@ class SpaceThen:
         """Return what a tile is called: an address, a type."""
         return self.state.names.name(tile)
 
-    def __getitem__(self, stream: str) -> StreamThen:
+    def __getitem__(self, stream: str) -> RecordedStream:
         found = stream_named(self.state, stream)
         summary = found.summary
-        return StreamThen(
+        return RecordedStream(
             schema=found.schema,
             values=found.values.copy(),
             known=None if found.known is None else found.known.copy(),
@@ -129,7 +129,7 @@ class SpaceThen:
         return f"<{_shown(self.state.space.name)}: {self.tiles:,} tiles, streams {', '.join(map(_shown, self))}>"
 
 
-class Moment:
+class EventState:
     """All that a viewer knew right after an event; `moment["heap"]["Used"].values` are tiles.
 
     A moment of a loop over many is over when the loop goes on: take out of it what is to be kept.
@@ -173,10 +173,10 @@ class Moment:
         """Since the first event of the recording."""
         return (self.event.time_nanos - self._began) / 1e9
 
-    def __getitem__(self, space: str) -> SpaceThen:
+    def __getitem__(self, space: str) -> RecordedSpace:
         for state in self.session.spaces.values():
             if state.space.name == space:
-                return SpaceThen(self, state)
+                return RecordedSpace(self, state)
         known = ", ".join(self)
         raise RecordingError(
             f"there is no space {space!r} at event {self.number}; there are: {known}"
@@ -189,8 +189,8 @@ class Moment:
         return f"<event {self.number:,}: {_shown(self.name)} #{self.event.occurrence:,} at {self.seconds:,.3f} s>"
 
 
-class Span:
-    """Some events of a recording, in order; a loop over it gives a `Moment` each.
+class EventRange:
+    """Some events of a recording, in order; a loop over it gives a `EventState` each.
 
     Args:
         saved: The recording.
@@ -209,12 +209,12 @@ class Span:
     def __len__(self) -> int:
         return self._stop - self._start
 
-    def __iter__(self) -> Iterator[Moment]:
+    def __iter__(self) -> Iterator[EventState]:
         if not len(self):
             return
         began, numbers = self._saved.began_nanos, self.events["number"]
         for step, session in self._saved.recording.steps(int(numbers[0]), int(numbers[-1])):
-            yield Moment(step.number, session, began)
+            yield EventState(step.number, session, began)
 
     def __repr__(self) -> str:
         numbers = self.events["number"]
@@ -329,7 +329,7 @@ class SavedSession:
 
     # ---------------------------------------------------------------------- states
 
-    def at(self, number: int) -> Moment:
+    def at(self, number: int) -> EventState:
         """All that a viewer knew right after the event with this number.
 
         Raises:
@@ -338,15 +338,15 @@ class SavedSession:
         if number < 1:
             rec = self.recording
             raise RecordingError(f"there is no event {number}: there are {rec.first} to {rec.last}")
-        return Moment(number, self.recording.seek(number), self.began_nanos)
+        return EventState(number, self.recording.seek(number), self.began_nanos)
 
     @overload
-    def __getitem__(self, number: int, /) -> Moment: ...
+    def __getitem__(self, number: int, /) -> EventState: ...
 
     @overload
-    def __getitem__(self, number: slice, /) -> Span: ...
+    def __getitem__(self, number: slice, /) -> EventRange: ...
 
-    def __getitem__(self, number: int | slice, /) -> Moment | Span:
+    def __getitem__(self, number: int | slice, /) -> EventState | EventRange:
         """The state after an event, or some events; numbers are those of events, from 1; negative ones count from the end.
 
         Raises:
@@ -369,17 +369,17 @@ class SavedSession:
             if number.stop is None
             else int(np.searchsorted(numbers, max(0, self._number(number.stop))))
         )
-        return Span(self, start, stop)
+        return EventRange(self, start, stop)
 
     def _number(self, number: int) -> int:
         return self.recording.last + 1 + number if number < 0 else number
 
-    def __iter__(self) -> Iterator[Moment]:
-        return iter(Span(self, 0, len(self.events)))
+    def __iter__(self) -> Iterator[EventState]:
+        return iter(EventRange(self, 0, len(self.events)))
 
     def between(
         self, start: float | datetime | None = None, end: float | datetime | None = None
-    ) -> Span:
+    ) -> EventRange:
         """The events in a stretch of time, both ends included.
 
         Args:
@@ -396,7 +396,7 @@ class SavedSession:
             if end is None
             else int(np.searchsorted(times, self._nanos(end), side="right"))
         )
-        return Span(self, first, last)
+        return EventRange(self, first, last)
 
     def _nanos(self, moment: float | datetime) -> int:
         if not isinstance(moment, datetime):
@@ -484,7 +484,7 @@ class SavedSession:
             raise RecordingError(
                 f"this needs the package {error.name}; in a clone of gcspy: pip install '.[export]'"
             ) from error
-        from gcspy_replay.file.export.tables import Wanted
+        from gcspy_replay.file.export.tables import ExportSelection
 
-        wanted = Wanted(first=first, last=last, space=space, stream=stream, tiles=tiles)
+        wanted = ExportSelection(first=first, last=last, space=space, stream=stream, tiles=tiles)
         return parquet_file.table_of(self.recording, wanted)

@@ -22,12 +22,12 @@ from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import Welcome
 from numpy.typing import NDArray
 
-from gcspy_replay.file.cursor import ChunkAt, Cursor, Places, Step
+from gcspy_replay.file.cursor import ChunkAt, Cursor, Places, RecordedEvent
 from gcspy_replay.file.layout import PartFacts
 from gcspy_replay.file.parts.packed_source import open_source
-from gcspy_replay.file.parts.part import Part
-from gcspy_replay.file.parts.scan import Damage, Progress
-from gcspy_replay.file.parts.source import Source
+from gcspy_replay.file.parts.part import RecordingPart
+from gcspy_replay.file.parts.scan import DamagedRange, Progress
+from gcspy_replay.file.parts.source import ByteSource
 from gcspy_replay.file.storage.store import SUFFIX
 
 __all__ = ["EVENTS", "Recording", "compensated_nanos", "sources_of"]
@@ -66,13 +66,13 @@ EVENTS = np.dtype(
 """
 
 
-def sources_of(paths: Iterable[Path]) -> list[Source]:
+def sources_of(paths: Iterable[Path]) -> list[ByteSource]:
     """The files of a recording: files as given, and for a folder those of the ring in it.
 
     Raises:
         RecordingError: There is none, or it cannot be read.
     """
-    sources: list[Source] = []
+    sources: list[ByteSource] = []
     try:
         for path in paths:
             if not path.is_dir():
@@ -94,7 +94,7 @@ def sources_of(paths: Iterable[Path]) -> list[Source]:
     return sources
 
 
-def _source_of_ring(path: Path) -> Source | None:
+def _source_of_ring(path: Path) -> ByteSource | None:
     """A file of a ring; None where the recorder has dropped it since the folder was looked at."""
     try:
         return open_source(path)
@@ -123,9 +123,9 @@ def compensated_nanos(events: NDArray[Any]) -> NDArray[np.int64]:
     return result
 
 
-def _part_of(source: Source, limits: Limits, progress: Progress | None) -> Part:
+def _part_of(source: ByteSource, limits: Limits, progress: Progress | None) -> RecordingPart:
     try:
-        return Part(source, limits, progress=progress)
+        return RecordingPart(source, limits, progress=progress)
     except RecordingError as error:
         error.args = (f"{source.name}: {error}",)  # a recording may have many files
         raise
@@ -154,11 +154,11 @@ class Recording(Places):
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[ByteSource],
         *,
         limits: Limits = CLIENT_LIMITS,
         progress: Progress | None = None,
-        catalogue: Callable[[], list[Source]] | None = None,
+        catalogue: Callable[[], list[ByteSource]] | None = None,
     ) -> None:
         if not sources:
             raise NotARecording("no file was named")
@@ -180,7 +180,7 @@ class Recording(Places):
         self._events: NDArray[Any] | None = None
         self._chunks: list[ChunkAt] = []
         self._firsts: list[int] = []
-        self._misplaced: list[Damage] = []
+        self._misplaced: list[DamagedRange] = []
         self._list_chunks()
 
     @classmethod
@@ -199,9 +199,9 @@ class Recording(Places):
             RecordingError: A file is gone, or is another one now.
         """
         twin = copy(self)
-        sources: list[Source] = []
+        sources: list[ByteSource] = []
         try:
-            parts: list[Part] = []
+            parts: list[RecordingPart] = []
             for part in self._parts:
                 sources.append(part.window.source.again())
                 parts.append(part.again(sources[-1]))
@@ -242,7 +242,7 @@ class Recording(Places):
                     # Two chunks that claim one event: a file was put together from pieces of others.
                     what = f"chunk {place.number} begins with event {place.first}, which there is already"
                     self._misplaced.append(
-                        Damage(place.offset, place.offset + place.size, place.number, what)
+                        DamagedRange(place.offset, place.offset + place.size, place.number, what)
                     )
                     continue
                 chunks.append(ChunkAt(part, place))
@@ -272,12 +272,12 @@ class Recording(Places):
         now = {source.name: source for source in self._catalogue()}
         known = {source.name for source in self._sources}
         gone = [part for part in self._parts if part.window.source.name not in now]
-        new: list[Part] = []
+        new: list[RecordingPart] = []
         for name, source in now.items():
             try:
                 if name in known:
                     raise NotARecording("")
-                new.append(Part(source, self.limits))
+                new.append(RecordingPart(source, self.limits))
             except (NotARecording, TruncatedRecording):
                 source.close()  # known already, or its header is being written now
         if len(gone) == len(self._parts) and not new:
@@ -318,7 +318,7 @@ class Recording(Places):
         return all(part.indexed for part in self._parts)
 
     @property
-    def damages(self) -> list[tuple[str, Damage]]:
+    def damages(self) -> list[tuple[str, DamagedRange]]:
         """What a scan could not use, with the name of the part; `integrity.verify` looks at every byte."""
         found = [
             (part.window.source.name, damage) for part in self._parts for damage in part.damages
@@ -336,7 +336,7 @@ class Recording(Places):
         return sum(part.window.source.size() for part in self._parts)
 
     @property
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[RecordingPart]:
         """The parts, in order."""
         return self._parts
 
@@ -469,7 +469,7 @@ class Recording(Places):
 
     def steps(
         self, first: int | None = None, last: int | None = None
-    ) -> Iterator[tuple[Step, ClientInterpreter]]:
+    ) -> Iterator[tuple[RecordedEvent, ClientInterpreter]]:
         """The events of a range in order, each with what a viewer knew right after it.
 
         Args:

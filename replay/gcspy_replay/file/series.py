@@ -19,7 +19,7 @@ from gcspy_protocol.model import Space, Stream
 from gcspy_replay.file.cursor import ChunkAt, Cursor
 from gcspy_replay.file.layout import blamed
 from gcspy_replay.file.parts.scan import Progress
-from gcspy_replay.file.parts.walk import Entry, check_entry, read_entry
+from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry
 from gcspy_replay.file.reader import Recording
 
 __all__ = ["Matrix", "SummaryRow", "stream_named", "summaries"]
@@ -106,7 +106,7 @@ class _Summaries:
                 number += 1
             offset = entry.end
 
-    def _decode(self, entry: Entry, i: int) -> object:
+    def _decode(self, entry: FileEntry, i: int) -> object:
         place = entry.frames[i]
         try:
             raw = unpack(place.header, entry.payload(place), self._limits, entry.offset)
@@ -114,7 +114,7 @@ class _Summaries:
         except RemoteProtocolError as error:
             raise blamed(error, entry.offset + place.start, self._at.place.number) from error
 
-    def _schema(self, entry: Entry) -> None:
+    def _schema(self, entry: FileEntry) -> None:
         for i, place in enumerate(entry.frames):
             if place.header.type not in (FrameType.SPACE_DEFINED, FrameType.SPACE_REMOVED):
                 continue
@@ -128,7 +128,7 @@ class _Summaries:
                     key: value for key, value in self._wanted.items() if key[0] != message.space
                 }
 
-    def _event(self, entry: Entry, number: int) -> Iterator[SummaryRow]:
+    def _event(self, entry: FileEntry, number: int) -> Iterator[SummaryRow]:
         last = entry.frames[-1].header.sequence
         event = self._decode(entry, len(entry.frames) - 1)
         assert isinstance(event, Event)

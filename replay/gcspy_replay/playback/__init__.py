@@ -1,14 +1,14 @@
 """Playing a recording, without sockets, clocks or windows: the player serves it, the window shifts time with it.
 
-* `Playback`: where it stands and what comes next; a `Move` for each event that is shown.
+* `RecordingPlayback`: where it stands and what comes next; a `Move` for each event that is shown.
 * `Sender`: the bytes that bring viewers from one event to another; `keyframe_of` for those who come late.
 * `Timetable`: which events there are, and when each happened.
 """
 
 from __future__ import annotations
 
-from gcspy_replay.playback.difference import Part, Sender, Transition, Wanted, keyframe_of
-from gcspy_replay.playback.playback import END, Move, Playback, ViewerState
+from gcspy_replay.playback.difference import DifferencePart, Sender, Transition, Wanted, keyframe_of
+from gcspy_replay.playback.playback import END, Move, RecordingPlayback, ViewerState
 from gcspy_replay.playback.timetable import TIMES, Timetable, shown_rows
 
 __all__ = [
@@ -16,9 +16,9 @@ __all__ = [
     "TIMES",
     "ViewerState",
     "Move",
-    "Part",
+    "DifferencePart",
     "Transition",
-    "Playback",
+    "RecordingPlayback",
     "Sender",
     "Timetable",
     "Wanted",

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from gcspy_replay.file import name_pages, names_in_event, new_names, tiles_of
 from gcspy_replay.playback.playback import Move, ViewerState
 
-__all__ = ["Part", "Transition", "Sender", "Wanted", "keyframe_of"]
+__all__ = ["DifferencePart", "Transition", "Sender", "Wanted", "keyframe_of"]
 
 Wanted = Callable[[int, int | None], bool]
 """Whether somebody wants a space, or one of its streams."""
@@ -53,7 +53,7 @@ _OWN = frozenset(
 _SCHEMA = frozenset({FrameType.SPACE_DEFINED, FrameType.SPACE_REMOVED, FrameType.EPOCH_END})
 
 
-class Part(NamedTuple):
+class DifferencePart(NamedTuple):
     """A frame and what it belongs to; stream None: to the space as a whole."""
 
     space: int
@@ -81,7 +81,7 @@ class Transition:
     event: Event
     schema: bytes
     before: bytes
-    parts: tuple[Part, ...]
+    parts: tuple[DifferencePart, ...]
     data: bytes | None
     after: bytes
     spaces: tuple[Space, ...]
@@ -224,7 +224,7 @@ class _Telling:
     kept: set[int]
     resized: set[int] = field(default_factory=set)
 
-    def parts(self, state: SpaceState) -> Iterator[Part]:
+    def parts(self, state: SpaceState) -> Iterator[DifferencePart]:
         """The frames of a space."""
         number, had = state.space.id, self.move.had
         if had is None or number not in self.kept:
@@ -235,9 +235,10 @@ class _Telling:
         whole = self._is_resized(number) if old is None else not state.names.goes_on_from(old.names)
         if whole:
             self.resized.add(number)
-            yield Part(number, None, encode(tiles_of(state)))
+            yield DifferencePart(number, None, encode(tiles_of(state)))
             yield from (
-                Part(number, None, encode(names)) for names in new_names(state, self.move.event)
+                DifferencePart(number, None, encode(names))
+                for names in new_names(state, self.move.event)
             )
         for stream_id, stream in _by_id(state):
             before = None if old is None else old.stream(stream_id)
@@ -253,7 +254,7 @@ class _Telling:
         before: StreamState | None,
         *,
         whole: bool,
-    ) -> Iterator[Part]:
+    ) -> Iterator[DifferencePart]:
         """The frames of a stream of a space that viewers keep."""
         had = self.move.had
         assert had is not None
@@ -280,12 +281,12 @@ class _Telling:
                 frame = pack_key(space, stream_id, _stamp(stream), stream.values, stream.known)
             else:
                 frame = _delta(space, stream_id, stream, base, changed)
-            yield Part(space, tag, frame)
+            yield DifferencePart(space, tag, frame)
         summary: Summary | None = None
         if tag is not None:
             summary = had.summaries[space, stream_id] if before is None else before.told
         if stream.told is not None and stream.told != summary:
-            yield Part(space, tag, encode(stream.told))
+            yield DifferencePart(space, tag, encode(stream.told))
 
     def _is_resized(self, space: int) -> bool:
         return any(space in step.change.resized for step in self.move.steps)
@@ -372,29 +373,29 @@ def _places(before: StreamState, now: StreamState) -> NDArray[np.int64]:
 # ------------------------------------------------------------------ everything
 
 
-def _whole(state: SpaceState, event: Event) -> Iterator[Part]:
+def _whole(state: SpaceState, event: Event) -> Iterator[DifferencePart]:
     number = state.space.id
-    yield Part(number, None, encode(tiles_of(state)))
-    yield from (Part(number, None, encode(names)) for names in new_names(state, event))
+    yield DifferencePart(number, None, encode(tiles_of(state)))
+    yield from (DifferencePart(number, None, encode(names)) for names in new_names(state, event))
     for stream_id, stream in _by_id(state):
         tag = None if stream_id == CONTROL_STREAM else stream_id
         if stream.sequence:
-            yield Part(
+            yield DifferencePart(
                 number,
                 tag,
                 pack_key(number, stream_id, _stamp(stream), stream.values, stream.known),
             )
         if stream.told is not None:
-            yield Part(number, tag, encode(stream.told))
+            yield DifferencePart(number, tag, encode(stream.told))
     yield _info(state, event)  # also an empty one: who missed events may have another
 
 
-def _info(state: SpaceState, event: Event) -> Part:
+def _info(state: SpaceState, event: Event) -> DifferencePart:
     number = state.space.id
     info = m.SpaceInfo(
         space=number, sequence=event.sequence, time_nanos=event.time_nanos, text=state.info
     )
-    return Part(number, None, encode(info))
+    return DifferencePart(number, None, encode(info))
 
 
 def keyframe_of(session: ClientInterpreter, number: int) -> Transition:
@@ -428,7 +429,7 @@ def _cut(data: bytes) -> Iterator[tuple[Header, bytes]]:
         at = end
 
 
-def _parts_of(data: bytes) -> Iterable[Part]:
+def _parts_of(data: bytes) -> Iterable[DifferencePart]:
     """The frames of an event but for EVENT."""
     for header, frame in _cut(data):
         if header.type != FrameType.EVENT:
@@ -436,7 +437,7 @@ def _parts_of(data: bytes) -> Iterable[Part]:
                 header.type in (FrameType.TILES, FrameType.SPACE_INFO, FrameType.NEW_NAMES)
                 or header.stream == CONTROL_STREAM
             )
-            yield Part(
+            yield DifferencePart(
                 header.space,
                 None if of_space else header.stream,
                 Frame(frame, zlib.crc32(frame), header.space, header.stream),

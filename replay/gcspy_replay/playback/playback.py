@@ -28,10 +28,10 @@ from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Fired, Trigger
 from numpy.typing import NDArray
 
-from gcspy_replay.file import Cursor, Recording, Step
+from gcspy_replay.file import Cursor, RecordedEvent, Recording
 from gcspy_replay.playback.timetable import Timetable, shown_rows
 
-__all__ = ["END", "ViewerState", "Move", "Playback"]
+__all__ = ["END", "ViewerState", "Move", "RecordingPlayback"]
 
 END = "end of the recording"
 """Why a playback pauses where there is nothing more to show."""
@@ -86,7 +86,7 @@ class Move:
     number: int
     event: Event
     session: ClientInterpreter
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RecordedEvent, ...] = ()
     had: ViewerState | None = None
     fired: tuple[Fired, ...] = ()
 
@@ -96,7 +96,7 @@ class Move:
         return len(self.steps) == 1
 
 
-class Playback:
+class RecordingPlayback:
     """A playback.
 
     Args:
@@ -634,13 +634,13 @@ class Playback:
             at = following
         return True
 
-    def _walk(self, target: int) -> tuple[Step, ...] | None:
+    def _walk(self, target: int) -> tuple[RecordedEvent, ...] | None:
         """Step to an event; None when the state was begun anew on the way.
 
         Raises:
             RecordingError: Something on the way is damaged.
         """
-        session, steps = self.session, list[Step]()
+        session, steps = self.session, list[RecordedEvent]()
         self._astray = True  # until it has arrived
         while self._cursor.number < target:
             step = self._cursor.step()

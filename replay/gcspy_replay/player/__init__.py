@@ -5,8 +5,15 @@
 
 from __future__ import annotations
 
-from gcspy_replay.player.player import Beginning, Player
+from gcspy_replay.player.player import PlaybackStart, Player
 from gcspy_replay.player.player_thread import PlayerThread, serve_recording
 from gcspy_replay.player.questions import Shown, TraceQueryService
 
-__all__ = ["Beginning", "Player", "PlayerThread", "Shown", "TraceQueryService", "serve_recording"]
+__all__ = [
+    "PlaybackStart",
+    "Player",
+    "PlayerThread",
+    "Shown",
+    "TraceQueryService",
+    "serve_recording",
+]

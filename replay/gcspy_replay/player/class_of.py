@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 
 if TYPE_CHECKING:
     from gcspy_replay.player.playback_session import PlaybackSession
@@ -32,7 +32,7 @@ class ClassOf:
     def __init__(self, player: Player) -> None:
         self.leader: int | None = None
         self._player = player
-        self._willing: dict[int, Client] = {}
+        self._willing: dict[int, ClientConnection] = {}
 
     @property
     def playback_session(self) -> PlaybackSession | None:
@@ -40,7 +40,7 @@ class ClassOf:
         found = None if self.leader is None else self._player.playback_session_of(self.leader)
         return found if found is not None and found.ready else None
 
-    def offers(self, client: Client) -> None:
+    def offers(self, client: ClientConnection) -> None:
         """A client would lead."""
         self._willing[client.number] = client
 
@@ -62,7 +62,7 @@ class ClassOf:
         )
         return number in self._player.welcomed and found is not None and found.number == number
 
-    def leaves(self, client: Client, playback_session: PlaybackSession) -> None:
+    def leaves(self, client: ClientConnection, playback_session: PlaybackSession) -> None:
         """A client is about to go from the playback that it sees: if it led the class, who inherits leads it."""
         self._willing.pop(client.number, None)
         if client.number == self.leader:
@@ -70,14 +70,14 @@ class ClassOf:
             self.leader = None if heir is None else heir.number
             self.choose()
 
-    def passes(self, playback_session: PlaybackSession, heir: Client) -> None:
+    def passes(self, playback_session: PlaybackSession, heir: ClientConnection) -> None:
         """A playback goes over to another client: with the class, if it was the leader's."""
         if playback_session.leader is not None and playback_session.leader.number == self.leader:
             self.leader = heir.number
 
     # ------------------------------------------------------------------ with the playback before at rest
 
-    def join(self, client: Client) -> None:
+    def join(self, client: ClientConnection) -> None:
         """A client comes to see what the class sees, unless that has changed meanwhile."""
         leading = self.playback_session
         if (
@@ -87,13 +87,13 @@ class ClassOf:
         ):
             self._player.follow(client, leading)
 
-    def part(self, client: Client) -> None:
+    def part(self, client: ClientConnection) -> None:
         """A client goes on by itself from where the class is."""
         here = self._player.playback_session_of(client.number)
         if here is not None and client is not here.leader and not client.presence.following:
             self._player.part(client, here.playback)
 
-    def come(self, client: Client, playback_session: PlaybackSession) -> None:
+    def come(self, client: ClientConnection, playback_session: PlaybackSession) -> None:
         """A client comes to lead a playback, if that is still there."""
         if playback_session.leader is None or not playback_session.ready:
             return

@@ -15,9 +15,9 @@ from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 from gcspy_protocol.model import Naming
 
-from gcspy_replay.playback import Move, Playback
+from gcspy_replay.playback import Move, RecordingPlayback
 from gcspy_replay.player import questions
-from gcspy_session.client import Behind, Client
+from gcspy_session.client import Behind, ClientConnection
 from gcspy_session.interest import Interest
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _NANOS = 1_000_000_000
 
 
 def obey(
-    player: Player, playback_session: PlaybackSession, client: Client, message: Message
+    player: Player, playback_session: PlaybackSession, client: ClientConnection, message: Message
 ) -> Error | None:
     """Do what a client asks, or say why not."""
     match message:
@@ -80,7 +80,7 @@ def obey(
     return None
 
 
-def _command(message: Message, playback: Playback, now_nanos: int) -> Move | None:
+def _command(message: Message, playback: RecordingPlayback, now_nanos: int) -> Move | None:
     """Do what the leader asks; in a worker thread.
 
     Raises:
@@ -109,7 +109,7 @@ def _command(message: Message, playback: Playback, now_nanos: int) -> Move | Non
 def _lead(
     player: Player,
     playback_session: PlaybackSession,
-    client: Client,
+    client: ClientConnection,
     message: m.HandOver | m.NameSuccessor | m.Look,
 ) -> Error | None:
     """What the one whose playback it is says to those who see it."""
@@ -145,7 +145,7 @@ def _place(playback_session: PlaybackSession, at: Focus) -> Focus:
     return replace(at, stream=at.stream if known else None, sequence=None)
 
 
-def _follow(player: Player, client: Client, number: int | None) -> Error | None:
+def _follow(player: Player, client: ClientConnection, number: int | None) -> Error | None:
     """See another playback, or have one of one's own; with the one that it sees so far at rest."""
     playback_session = player.playback_session_of(client.number)
     assert playback_session is not None, "whoever asks is connected"
@@ -168,7 +168,7 @@ def _follow(player: Player, client: Client, number: int | None) -> Error | None:
 
 
 def _query(
-    player: Player, playback_session: PlaybackSession, client: Client, message: m.Query
+    player: Player, playback_session: PlaybackSession, client: ClientConnection, message: m.Query
 ) -> None:
     """Have a question answered about the event that is shown; the playback goes on meanwhile."""
     query_service = player.query_service
@@ -188,7 +188,9 @@ def _query(
     playback_session.later(client, at_rest)
 
 
-def _subscribe(playback_session: PlaybackSession, client: Client, message: m.Subscribe) -> None:
+def _subscribe(
+    playback_session: PlaybackSession, client: ClientConnection, message: m.Subscribe
+) -> None:
     known = {space.id: {stream.id for stream in space.streams} for space in playback_session.spaces}
     for one in message.spaces or ():
         if one.space not in known:
@@ -211,7 +213,7 @@ def _subscribe(playback_session: PlaybackSession, client: Client, message: m.Sub
 
 
 def _tile_names(
-    playback_session: PlaybackSession, client: Client, message: m.TileNamesRequest
+    playback_session: PlaybackSession, client: ClientConnection, message: m.TileNamesRequest
 ) -> None:
     session = playback_session.playback.session
     state = session.spaces.get(message.space)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gcspy_protocol.messages import Message
 
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 from gcspy_session.options import SessionOptions
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ class PlaybackHost(Protocol):
         ...
 
     @property
-    def welcomed(self) -> Mapping[int, Client]:
+    def welcomed(self) -> Mapping[int, ClientConnection]:
         """Clients that got their bootstrap, by number."""
         ...
 
-    def welcome(self, client: Client, playback_session: PlaybackSession) -> None:
+    def welcome(self, client: ClientConnection, playback_session: PlaybackSession) -> None:
         """Answer a greeting: who we are, and what there is to see."""
         ...
 
@@ -41,6 +41,6 @@ class PlaybackHost(Protocol):
         """Tell everyone who is present and who leads."""
         ...
 
-    def take_over(self, playback_session: PlaybackSession, heir: Client) -> None:
+    def take_over(self, playback_session: PlaybackSession, heir: ClientConnection) -> None:
         """Let a viewer lead a playback."""
         ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gcspy_session.client import Client
+from gcspy_session.client import ClientConnection
 
 if TYPE_CHECKING:
     from gcspy_replay.player.host import PlaybackHost
@@ -55,7 +55,7 @@ class LeaderOf:
         heir = self._playback_session.heir
         return None if heir is None else heir.number
 
-    def client(self, number: int | None) -> Client | None:
+    def client(self, number: int | None) -> ClientConnection | None:
         """One who sees the playback."""
         return self._playback_session.viewer(number)
 

@@ -13,10 +13,10 @@ from gcspy_protocol.messages import Fired
 from gcspy_replay.playback import Transition
 from gcspy_session.interest import EVERYTHING, Interest
 
-__all__ = ["Picture"]
+__all__ = ["PlayedPicture"]
 
 
-class Picture:
+class PlayedPicture:
     """A passage, encoded once for all that want the same of it.
 
     Args:

@@ -23,10 +23,10 @@ from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.messages import Error, ErrorCode, Message, State
 from gcspy_protocol.model import ControlState, EventFilter, Space
 
-from gcspy_replay.playback import Move, Playback, Sender, keyframe_of
+from gcspy_replay.playback import Move, RecordingPlayback, Sender, keyframe_of
 from gcspy_replay.player.leader import LeaderOf
-from gcspy_replay.player.picture import Picture
-from gcspy_session.client import Behind, Client
+from gcspy_replay.player.picture import PlayedPicture
+from gcspy_session.client import Behind, ClientConnection
 from gcspy_session.controller_watchdog import ControllerWatchdog
 from gcspy_session.interest import Interest
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Begin", "PlaybackSession", "Work", "nanos_now"]
 
-Work = Callable[[Playback, int], Move | None]
+Work = Callable[[RecordingPlayback, int], Move | None]
 """Something done to a playback at a time, in a worker thread; what it shows is told to the viewers."""
 
-Begin = Callable[[], tuple[Playback, Work]]
+Begin = Callable[[], tuple[RecordingPlayback, Work]]
 """Makes a playback and says what shows its first picture; in a worker thread."""
 
 log = logging.getLogger("gcspy.server")
@@ -54,7 +54,7 @@ _MOST_JOBS = 256
 class _Job(NamedTuple):
     """Something that was asked for: done to the playback, or, with the playback at rest, in the loop's thread."""
 
-    client: Client | None
+    client: ClientConnection | None
     work: Work | None
     call: Callable[[], None] | None = None
 
@@ -90,15 +90,15 @@ class PlaybackSession:
         watchdog: Whether the leader lives.
     """
 
-    def __init__(self, player: PlaybackHost, leader: Client, begin: Begin) -> None:
-        self.leader: Client | None = leader
+    def __init__(self, player: PlaybackHost, leader: ClientConnection, begin: Begin) -> None:
+        self.leader: ClientConnection | None = leader
         self.ready = False
         self.successor: int | None = None
         self.silent: int | None = None
         self._player = player
         self._begin = begin
-        self._viewers: dict[int, Client] = {leader.number: leader}
-        self._opened: Playback | None = None
+        self._viewers: dict[int, ClientConnection] = {leader.number: leader}
+        self._opened: RecordingPlayback | None = None
         self._sender = Sender()
         self._spaces: tuple[Space, ...] = ()
         self._epoch = 0
@@ -122,13 +122,13 @@ class PlaybackSession:
         )
 
     @property
-    def playback(self) -> Playback:
+    def playback(self) -> RecordingPlayback:
         """The playback; not to be touched while a worker thread has it: only in a job."""
         assert self._opened is not None, "it was opened"
         return self._opened
 
     @property
-    def viewers(self) -> Iterable[Client]:
+    def viewers(self) -> Iterable[ClientConnection]:
         """Who sees it, the leader first."""
         return self._viewers.values()
 
@@ -142,12 +142,12 @@ class PlaybackSession:
         """How many pictures were shown."""
         return self._shown
 
-    def viewer(self, number: int | None) -> Client | None:
+    def viewer(self, number: int | None) -> ClientConnection | None:
         """One who sees it; None: there is no such one."""
         return self._viewers.get(number or 0)
 
     @property
-    def heir(self) -> Client | None:
+    def heir(self) -> ClientConnection | None:
         """Who inherits it: whom the leader named, else the first follower that has not just fallen silent."""
         named = self._viewers.get(self.successor or 0)
         others = [one for one in self._viewers.values() if one is not self.leader]
@@ -189,7 +189,7 @@ class PlaybackSession:
         """Open the recording, show the first picture, and welcome the one who waits for it."""
         now, wants = nanos_now(), self._wants()
 
-        def begin() -> tuple[Playback, Picture | None]:
+        def begin() -> tuple[RecordingPlayback, PlayedPicture | None]:
             playback, work = self._begin()
             try:
                 return playback, self._picture(work(playback, now), wants)
@@ -220,7 +220,7 @@ class PlaybackSession:
             self._share(picture, must=True, bootstrapped=True)
         self._player.tell_clients()
 
-    def bootstrap(self, client: Client) -> list[Message]:
+    def bootstrap(self, client: ClientConnection) -> list[Message]:
         """Schema, filters, state and manner of playing, as a client must know them before its first picture."""
         messages: list[Message] = [m.SpaceDefined(space=space) for space in self._spaces]
         messages.append(m.EpochEnd(epoch=self._epoch))
@@ -236,7 +236,7 @@ class PlaybackSession:
         messages += [self._budget] if self._budget is not None else []
         return messages
 
-    def _tell_everything(self, client: Client) -> None:
+    def _tell_everything(self, client: ClientConnection) -> None:
         """Tell a client what it has to know, before it gets pictures of this playback."""
         for message in self.bootstrap(client):
             schema = isinstance(message, (m.SpaceDefined, m.EpochEnd))
@@ -281,11 +281,11 @@ class PlaybackSession:
 
     # ------------------------------------------------------------------ work
 
-    def ask(self, client: Client | None, work: Work) -> None:
+    def ask(self, client: ClientConnection | None, work: Work) -> None:
         """Have something done to the playback, in the order in which it was asked for."""
         self._enqueue(_Job(client, work))
 
-    def later(self, client: Client | None, call: Callable[[], None]) -> None:
+    def later(self, client: ClientConnection | None, call: Callable[[], None]) -> None:
         """Call something in the loop's thread, with the playback at rest, after what was asked for before."""
         self._enqueue(_Job(client, None, call))
 
@@ -325,8 +325,8 @@ class PlaybackSession:
         playback, now, wants = self.playback, nanos_now(), self._wants()
         most = 1 if self.leader is None else max(1, _AHEAD_EVENTS - self.leader.waiting_events)
 
-        def advance() -> list[Picture]:
-            found: list[Picture] = []
+        def advance() -> list[PlayedPicture]:
+            found: list[PlayedPicture] = []
             state = playback.state
             while len(found) < most:
                 picture = self._picture(playback.advance(now), wants)
@@ -342,11 +342,11 @@ class PlaybackSession:
             self._share(picture, must=False)
         self._tell_changes()
 
-    def _picture(self, move: Move | None, wants: Iterable[Interest]) -> Picture | None:
+    def _picture(self, move: Move | None, wants: Iterable[Interest]) -> PlayedPicture | None:
         """What is sent of a move; in a worker thread."""
         if move is None:
             return None
-        picture = Picture(self._sender.passage(move), fired=move.fired)
+        picture = PlayedPicture(self._sender.passage(move), fired=move.fired)
         picture.prepare(wants)
         return picture
 
@@ -355,7 +355,7 @@ class PlaybackSession:
 
     # ------------------------------------------------------------------ telling
 
-    def _share(self, picture: Picture, *, must: bool, bootstrapped: bool = False) -> None:
+    def _share(self, picture: PlayedPicture, *, must: bool, bootstrapped: bool = False) -> None:
         """Give a picture to every viewer.
 
         Args:
@@ -426,7 +426,7 @@ class PlaybackSession:
         filters = tuple(playback.session.filters.values())
         return _Facts(table.first, table.last, playback.growing, playback.manner, filters)
 
-    def _playback_message(self, client: Client) -> m.Playback:
+    def _playback_message(self, client: ClientConnection) -> m.Playback:
         facts = self._facts or self._facts_now()
         follows = None if self.leader is None or client is self.leader else self.leader.number
         return m.Playback(**facts._asdict(), follows=follows)
@@ -441,8 +441,8 @@ class PlaybackSession:
             return
         wants = {client.wants for client in self.viewers if client.waiting}
 
-        def encoded() -> Picture:
-            picture = Picture(keyframe_of(playback.session, playback.number))
+        def encoded() -> PlayedPicture:
+            picture = PlayedPicture(keyframe_of(playback.session, playback.number))
             picture.prepare(wants)
             return picture
 
@@ -454,7 +454,7 @@ class PlaybackSession:
 
     # ------------------------------------------------------------------ who sees it
 
-    def add(self, client: Client, *, told: bool = False) -> None:
+    def add(self, client: ClientConnection, *, told: bool = False) -> None:
         """A follower comes; it has no spaces, unless it was told what there is."""
         self._viewers[client.number] = client
         if not told:
@@ -463,7 +463,7 @@ class PlaybackSession:
         client.waiting = True
         self.wake()
 
-    def remove(self, client: Client) -> None:
+    def remove(self, client: ClientConnection) -> None:
         """A viewer leaves; if it was the leader a follower inherits: the named one, else the first."""
         if self._viewers.pop(client.number, None) is None:
             return
@@ -474,7 +474,7 @@ class PlaybackSession:
             self.successor = None
         self.wake()
 
-    def lead(self, heir: Client | None) -> None:
+    def lead(self, heir: ClientConnection | None) -> None:
         """It is another viewer's from now on; nobody's: it ends."""
         self.leader = heir
         if heir is None:
@@ -487,19 +487,19 @@ class PlaybackSession:
                 viewer.send(self._playback_message(viewer))
         self.wake()
 
-    def farewell(self, client: Client) -> None:
+    def farewell(self, client: ClientConnection) -> None:
         """Take the schema back from a client that goes to another playback."""
         for space in self._spaces:
             client.push_message(encode(m.SpaceRemoved(space=space.id)).data, schema=True)
 
-    def wait_for(self, client: Client, deadline_secs: float) -> None:
+    def wait_for(self, client: ClientConnection, deadline_secs: float) -> None:
         """Wait for a follower that wants to lose nothing, no longer than that at one event; 0 ends it."""
         if deadline_secs:
             self._lossless[client.number] = deadline_secs
         else:
             self._lossless.pop(client.number, None)
 
-    def drained(self, client: Client) -> None:
+    def drained(self, client: ClientConnection) -> None:
         """A viewer has read everything."""
         if client.behind is Behind.SLOW:
             client.waiting = True
@@ -530,5 +530,5 @@ class PlaybackSession:
         )
 
 
-def _has_enough(client: Client) -> bool:
+def _has_enough(client: ClientConnection) -> bool:
     return client.waiting_events >= _AHEAD_EVENTS or client.waiting_bytes >= _AHEAD_BYTES

@@ -25,20 +25,20 @@ from gcspy_protocol.playback import Seek, SetPlayback
 from gcspy_protocol.trigger_set import TriggerSet
 
 from gcspy_replay.file import Recording
-from gcspy_replay.playback import Move, Playback, Timetable
+from gcspy_replay.playback import Move, RecordingPlayback, Timetable
 from gcspy_replay.player import commands
 from gcspy_replay.player.class_of import ClassOf
 from gcspy_replay.player.playback_session import Begin, PlaybackSession, Work
 from gcspy_replay.player.questions import TraceQueryService
 from gcspy_session.attendance import Attendance, client_message
-from gcspy_session.client import Client, log
+from gcspy_session.client import ClientConnection, log
 from gcspy_session.controller_watchdog import ControllerWatchdog, watch_controllers
 from gcspy_session.network.transport import Transport
 from gcspy_session.options import SessionOptions
 from gcspy_session.questions import Questions
 from gcspy_session.reception import Reception
 
-__all__ = ["Beginning", "Player"]
+__all__ = ["PlaybackStart", "Player"]
 
 _LOOK_SECS = 0.2
 """How often a recording that may grow is looked at."""
@@ -56,7 +56,7 @@ _FAREWELL_SECS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Beginning:
+class PlaybackStart:
     """How a playback begins for a client that joins.
 
     Attributes:
@@ -102,7 +102,7 @@ class Player:
         *,
         token: str | None = None,
         options: SessionOptions | None = None,
-        beginning: Beginning | None = None,
+        beginning: PlaybackStart | None = None,
         growing: bool | None = None,
         query_service: TraceQueryService | None = None,
     ) -> None:
@@ -110,11 +110,11 @@ class Player:
         self.query_service = query_service
         self.timetable = Timetable(recording)
         self.options = options or SessionOptions()
-        self.welcomed: dict[int, Client] = {}
+        self.welcomed: dict[int, ClientConnection] = {}
         self.growing = not recording.finished if growing is None else growing
-        self._beginning = beginning or Beginning()
+        self._beginning = beginning or PlaybackStart()
         self._id = secrets.token_hex(8)
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, ClientConnection] = {}
         self.questions = Questions(
             self._clients.keys, rest=0
         )  # nobody's program is slowed down by an answer
@@ -215,7 +215,7 @@ class Player:
         """Serve one connection to its end."""
         await self._reception.serve(transport)
 
-    def _admit(self, client: Client, hello: m.Hello) -> Error | None:
+    def _admit(self, client: ClientConnection, hello: m.Hello) -> Error | None:
         """Let a client in, or say why not; it is welcomed when its first picture is there."""
         refusal = self._reception.refusal_of(client, hello, present=len(self._clients))
         self.attendance.greeted(client, hello)
@@ -240,19 +240,19 @@ class Player:
         log.info("%s connected", client)
         return None
 
-    def _start(self, client: Client, begin: Begin) -> None:
+    def _start(self, client: ClientConnection, begin: Begin) -> None:
         """Give a client a playback of its own."""
         assert self._nursery is not None, "clients come while it runs"
         playback_session = PlaybackSession(self, client, begin)
         self._playback_sessions[client.number] = playback_session
         self._nursery.start_soon(playback_session.run)
 
-    def _begin(self, beginning: Beginning) -> tuple[Playback, Work]:
+    def _begin(self, beginning: PlaybackStart) -> tuple[RecordingPlayback, Work]:
         """A playback for a client that joins; in a worker thread."""
         manner = beginning.manner
         if beginning.loops and len(self.timetable):
             manner = replace(manner, loop=(self.timetable.first, self.timetable.last))
-        playback = Playback(
+        playback = RecordingPlayback(
             self._again(),
             timetable=self.timetable,
             manner=manner,
@@ -263,7 +263,7 @@ class Player:
         )
         return playback, partial(_first_picture, beginning.number)
 
-    def welcome(self, client: Client, playback_session: PlaybackSession) -> None:
+    def welcome(self, client: ClientConnection, playback_session: PlaybackSession) -> None:
         """Answer a greeting: who we are, and what there is to see."""
         recorded = self.recording.welcome
         target = {
@@ -285,7 +285,7 @@ class Player:
         client.greet_back([welcome, *playback_session.bootstrap(client)])
         self.tell_timeline(client)
 
-    def tell_timeline(self, client: Client) -> None:
+    def tell_timeline(self, client: ClientConnection) -> None:
         """Tell a client some more of what events there are, unless it has much to read already."""
         told = self._told_rows.get(client.number)
         if client.crowded:
@@ -295,7 +295,7 @@ class Player:
             self._told_rows[client.number] = page.first + len(page.rows) - 1
             client.push_message(encode(page).data)
 
-    def _handle(self, client: Client, message: Message) -> None:
+    def _handle(self, client: ClientConnection, message: Message) -> None:
         playback_session = self._playback_sessions[client.number]
         if client.number not in self.welcomed:
             playback_session.later(
@@ -310,12 +310,12 @@ class Player:
         if refusal is not None:
             client.send(refusal)
 
-    def _drained(self, client: Client) -> None:
+    def _drained(self, client: ClientConnection) -> None:
         if client.number in self.welcomed:
             self._playback_sessions[client.number].drained(client)
             self.tell_timeline(client)
 
-    def _remove(self, client: Client) -> None:
+    def _remove(self, client: ClientConnection) -> None:
         if self._clients.pop(client.number, None) is None:
             return
         self._told_rows.pop(client.number, None)
@@ -329,7 +329,7 @@ class Player:
         if not self._clients:
             self._gone.set()
 
-    def _hold(self, client: Client, held: list[Message], message: Message) -> None:
+    def _hold(self, client: ClientConnection, held: list[Message], message: Message) -> None:
         if len(held) >= _MOST_HELD:
             why = f"{len(held)} commands are pending"
             client.end(
@@ -339,12 +339,12 @@ class Player:
             return
         held.append(message)
 
-    def move(self, client: Client, go: Callable[[], Error | None]) -> None:
+    def move(self, client: ClientConnection, go: Callable[[], Error | None]) -> None:
         """Let a client go to another playback, behind what it asked of this one; what it asks meanwhile is for the other."""
         self._moving[client.number] = []
         self._playback_sessions[client.number].later(client, partial(self._move, client, go))
 
-    def _move(self, client: Client, go: Callable[[], Error | None]) -> None:
+    def _move(self, client: ClientConnection, go: Callable[[], Error | None]) -> None:
         held = self._moving.pop(client.number, [])
         refusal = go()
         if refusal is not None:
@@ -353,7 +353,7 @@ class Player:
             self._handle(client, message)
         self.gather()
 
-    def follow(self, client: Client, playback_session: PlaybackSession) -> None:
+    def follow(self, client: ClientConnection, playback_session: PlaybackSession) -> None:
         """A client sees another playback from now on."""
         self._leave(client)
         self._playback_sessions[client.number] = playback_session
@@ -361,7 +361,7 @@ class Player:
         self.tell_clients()
         self.attendance.bring(client, playback_session.leader)
 
-    def part(self, client: Client, playback: Playback) -> None:
+    def part(self, client: ClientConnection, playback: RecordingPlayback) -> None:
         """A client that followed has a playback of its own from now on, which begins where the other stands."""
         begin = partial(
             self._copy, playback.number, playback.state, playback.manner, playback.filters
@@ -371,9 +371,9 @@ class Player:
 
     def _copy(
         self, number: int, state: m.State, manner: SetPlayback, filters: tuple[EventFilter, ...]
-    ) -> tuple[Playback, Work]:
+    ) -> tuple[RecordingPlayback, Work]:
         """A playback that stands where another does, and does the same; in a worker thread."""
-        playback = Playback(
+        playback = RecordingPlayback(
             self._again(),
             timetable=self.timetable,
             manner=manner,
@@ -383,7 +383,7 @@ class Player:
         )
         return playback, partial(_same_picture, number, state)
 
-    def _leave(self, client: Client) -> None:
+    def _leave(self, client: ClientConnection) -> None:
         before = self._playback_sessions[client.number]
         self._class.leaves(client, before)
         before.farewell(client)
@@ -406,11 +406,11 @@ class Player:
 
     # ------------------------------------------------------------------ as a class (`attendance.Room`)
 
-    def present(self) -> Collection[Client]:
+    def present(self) -> Collection[ClientConnection]:
         """Everybody who was welcomed."""
         return self.welcomed.values()
 
-    def followers_of(self, leader: Client) -> Collection[Client]:
+    def followers_of(self, leader: ClientConnection) -> Collection[ClientConnection]:
         """Who is told where this client looks: those who follow and see its playback."""
         playback_session = self._playback_sessions.get(leader.number)
         if playback_session is None or playback_session.leader is not leader:
@@ -419,14 +419,14 @@ class Player:
             one for one in playback_session.viewers if one.presence.following and one is not leader
         ]
 
-    def shared_until(self, client: Client) -> int:
+    def shared_until(self, client: ClientConnection) -> int:
         """How many pictures the playback that it sees has shown."""
         return self._playback_sessions[client.number].shown
 
-    def tell_present(self, clients: Collection[Client]) -> Collection[Client]:
+    def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
         """Tell these clients who is present; returns those that have no room for it now."""
         lists: dict[PlaybackSession, bytes] = {}
-        crowded: list[Client] = []
+        crowded: list[ClientConnection] = []
         for client in clients:
             playback_session = self._playback_sessions[client.number]
             if not playback_session.ready:
@@ -437,7 +437,7 @@ class Player:
                 crowded.append(client)
         return crowded
 
-    def attend(self, client: Client, message: m.Attend) -> None:
+    def attend(self, client: ClientConnection, message: m.Attend) -> None:
         """A client says who it is, and whether it goes with the class; one that goes no longer has a playback of its own."""
         followed = client.presence.following
         self.attendance.attend(client, message)
@@ -455,14 +455,14 @@ class Player:
             if client.presence.following and elsewhere and client.number not in self._moving:
                 self.move(client, partial(self._class.join, client))
 
-    def hand_over(self, playback_session: PlaybackSession, heir: Client) -> None:
+    def hand_over(self, playback_session: PlaybackSession, heir: ClientConnection) -> None:
         """A playback is another client's from now on, who comes to see it if need be."""
         if self._playback_sessions.get(heir.number) is playback_session:
             self.take_over(playback_session, heir)
         elif heir.number not in self._moving:
             self.move(heir, partial(self._class.come, heir, playback_session))
 
-    def take_over(self, playback_session: PlaybackSession, heir: Client) -> None:
+    def take_over(self, playback_session: PlaybackSession, heir: ClientConnection) -> None:
         """One who sees a playback leads it."""
         self._class.passes(playback_session, heir)
         playback_session.lead(heir)
@@ -495,13 +495,15 @@ def _settle(playback_session: PlaybackSession, growing: bool) -> None:
     playback_session.playback.settle()
 
 
-def _first_picture(number: int | None, playback: Playback, now_nanos: int) -> Move | None:
+def _first_picture(number: int | None, playback: RecordingPlayback, now_nanos: int) -> Move | None:
     if number is not None and len(playback.timetable):
         return playback.seek(Seek(number=number), now_nanos)
     return playback.advance(now_nanos)
 
 
-def _same_picture(number: int, state: m.State, playback: Playback, now_nanos: int) -> Move | None:
+def _same_picture(
+    number: int, state: m.State, playback: RecordingPlayback, now_nanos: int
+) -> Move | None:
     move = playback.go(number, now_nanos) if number else None
     playback.state = state
     return move

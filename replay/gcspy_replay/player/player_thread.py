@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 
 from gcspy_replay.file import Recording
-from gcspy_replay.player.player import Beginning, Player
+from gcspy_replay.player.player import PlaybackStart, Player
 from gcspy_replay.player.questions import TraceQueryService
 from gcspy_session.options import SessionOptions
 from gcspy_session.thread import SessionThread
@@ -48,7 +48,7 @@ def serve_recording(
     *addresses: str,
     token: str | None = None,
     options: SessionOptions | None = None,
-    beginning: Beginning | None = None,
+    beginning: PlaybackStart | None = None,
     growing: bool | None = None,
     query_service: TraceQueryService | None = None,
 ) -> PlayerThread:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from gcspy_protocol.details import Answer, AnswerState, DetailTable, Query
 from gcspy_protocol.errors import GCspyError
 
-from gcspy_replay.playback import Playback
+from gcspy_replay.playback import RecordingPlayback
 
 __all__ = ["Shown", "TraceQueryService", "answer", "not_recorded", "shown_by", "without"]
 
@@ -45,7 +45,7 @@ TraceQueryService = Callable[[Query, Shown], DetailTable | None]
 """Answers a question, in any thread, one at a time; None: it is not known. Errors of ours are told as the reason."""
 
 
-def shown_by(playback: Playback, query: Query) -> Shown | Answer:
+def shown_by(playback: RecordingPlayback, query: Query) -> Shown | Answer:
     """What a question is about, with the playback at rest; or the answer, where there is none."""
     session = playback.session
     event, state = session.last_event, session.spaces.get(query.space)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from pytestqt.qtbot import QtBot
 
 from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, simulate
@@ -154,7 +154,7 @@ def test_a_recorded_lesson_is_the_live_one_again(
     path = tmp_path / "lesson.gcspy"
     window.shift.save(path)
     played = f"unix:{socket_directory}/played.sock"
-    with serve_recording(Recording.open(path), played, beginning=Beginning(running=False)):
+    with serve_recording(Recording.open(path), played, beginning=PlaybackStart(running=False)):
         again = make_window(played)
         assert lead(again, lesson, qtbot) == (reached, seen)
 

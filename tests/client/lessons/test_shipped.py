@@ -11,7 +11,7 @@ import pytest
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from gcspy_replay.samples import lesson_recording
 from numpy.typing import NDArray
 from pytestqt.qtbot import QtBot
@@ -329,7 +329,7 @@ def test_a_recorded_lesson_that_plays_already_is_led_from_its_beginning_to_its_e
     path = lesson_recording("counting")
     assert path is not None
     played = f"unix:{socket_directory}/played.sock"
-    with serve_recording(Recording.open(path), played, beginning=Beginning(number=60)):
+    with serve_recording(Recording.open(path), played, beginning=PlaybackStart(number=60)):
         window = make_window(played)
         progress = window.lessons.progress
         qtbot.waitUntil(lambda: progress.lesson is not None, timeout=PATIENCE_MILLIS)

@@ -27,7 +27,7 @@ from gcspy_drivers.semispace.collector import SemispaceHeap
 from gcspy_drivers.semispace.driver import SemispaceDriver, make_server
 from gcspy_drivers.simulator.driver import SimulationOptions, SimulatorSession
 from gcspy_drivers.traced import TracedSession
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 
 from gcspy_server.api import AttachOptions, Server, ServerDescription, load_driver
@@ -169,7 +169,7 @@ class _Simulation(Case):
 class _Trace(Case):
     def __init__(self) -> None:
         self._trace = open_trace(path_of("list"))
-        self._heap = Heap(self._trace)
+        self._heap = RebuiltHeap(self._trace)
         self.session = TracedSession(self._heap)
         self.server = self.session.server
 

@@ -18,7 +18,7 @@ import pytest
 from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cpython.cooperation.stub_events import GC_END, GC_START
 from gcspy_drivers.cpython.driver import CLOCK
-from gcspy_drivers.cpython.target import Heap
+from gcspy_drivers.cpython.target import PymallocHeap
 from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy.connection.link import connect
@@ -154,7 +154,7 @@ def test_no_thread_of_eight_runs_while_it_is_held_and_all_do_afterwards(
     assert moved.count(True) == 0, f"at {moved.count(True)} of {len(moved)} looks something had run"
 
 
-def columns(heap: Heap) -> list[npt.NDArray[np.generic]]:
+def columns(heap: PymallocHeap) -> list[npt.NDArray[np.generic]]:
     pools = heap.reading.pools
     found = [getattr(pools, field.name) for field in dataclasses.fields(pools)]
     return [one for one in found if isinstance(one, np.ndarray)]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_drivers.cpython.objects.large import KINDS, NOT_TRACKED, Kind, LargeBlocks
+from gcspy_drivers.cpython.objects.large import KINDS, NOT_TRACKED, BlockRole, LargeBlocks
 from gcspy_drivers.cpython.target import ObjectReading, Target
 
 from gcspy_server.api import AttachOptions, ExtentNames, Query, Server, StringNames
@@ -94,9 +94,9 @@ def read_large(target: Target) -> ObjectReading:
     return target.objects(target.heaps(interpreters), interpreters, large=True)
 
 
-def rows_of(blocks: LargeBlocks, address: int) -> list[tuple[Kind, int]]:
+def rows_of(blocks: LargeBlocks, address: int) -> list[tuple[BlockRole, int]]:
     return [
-        (Kind(int(blocks.kind[row])), int(blocks.size[row]))
+        (BlockRole(int(blocks.kind[row])), int(blocks.size[row]))
         for row in np.flatnonzero(blocks.owner == np.uint64(address)).tolist()
     ]
 
@@ -115,34 +115,34 @@ def test_bytes_of_each_object_equal_what_the_target_says(
     assert blocks is not None
     assert (blocks.torn, blocks.elsewhere) == (0, 0)
     most = 488 if setting else 512
-    seen: Counter[Kind] = Counter()
+    seen: Counter[BlockRole] = Counter()
     for address, size, own, name in told[:-2]:
         rows = rows_of(blocks, address)
         seen.update(kind for kind, _ in rows)
         kinds = {kind for kind, _ in rows}
         left = size - sum(count for _, count in rows)
-        if Kind.OBJECT not in kinds:
+        if BlockRole.OBJECT not in kinds:
             assert own <= most, (name, size, rows)
             left -= own
         if name in {"Ordered", "OrderedDict"}:
-            assert kinds == {Kind.DICT_TABLE, Kind.ORDER_TABLE}
+            assert kinds == {BlockRole.DICT_TABLE, BlockRole.ORDER_TABLE}
             left %= 32  # a node for each key, which is in a pool
-        if kinds - {Kind.OBJECT, Kind.SHARED_TABLE}:
+        if kinds - {BlockRole.OBJECT, BlockRole.SHARED_TABLE}:
             assert left == 0, (name, size, rows)
         assert 0 <= left <= most, (name, size, rows)
     for name, kind, (_, count, total, _) in zip(
-        ("list", "set"), (Kind.ITEMS, Kind.SET_TABLE), told[-2:], strict=True
+        ("list", "set"), (BlockRole.ITEMS, BlockRole.SET_TABLE), told[-2:], strict=True
     ):
         mine = (blocks.kind == kind) & (blocks.type == found.types.names.index(name))
         assert (int(mine.sum()), int(blocks.size[mine].sum())) == (count, total)
     wanted = {
-        Kind.OBJECT,
-        Kind.ITEMS,
-        Kind.DICT_TABLE,
-        Kind.SET_TABLE,
-        Kind.BUFFER,
-        Kind.DEQUE_BLOCK,
-        Kind.TEXT,
+        BlockRole.OBJECT,
+        BlockRole.ITEMS,
+        BlockRole.DICT_TABLE,
+        BlockRole.SET_TABLE,
+        BlockRole.BUFFER,
+        BlockRole.DEQUE_BLOCK,
+        BlockRole.TEXT,
     }
     assert wanted <= set(seen)
 
@@ -183,7 +183,7 @@ def test_what_nobody_tracks_is_found_where_references_lead_to(python: str, start
     assert without is not None
     for address, size, _, name in told:
         assert rows_of(without, address) == []
-        assert rows_of(blocks, address) == [(Kind.OBJECT, size)], name
+        assert rows_of(blocks, address) == [(BlockRole.OBJECT, size)], name
         (row,) = np.flatnonzero(blocks.owner == np.uint64(address))
         assert found.types.names[blocks.type[row]] == name
         assert blocks.of_list[row] == NOT_TRACKED
@@ -238,7 +238,7 @@ def test_the_space_tells_each_block_with_its_kind_type_and_generation(
     watched.append(one := Watched(child, tiles=65536))
     names = one.space.names
     assert isinstance(names, ExtentNames)
-    size, kind, generation = one.column("Bytes"), one.column("Kind"), one.column("Generation")
+    size, kind, generation = one.column("Bytes"), one.column("BlockRole"), one.column("Generation")
     assert np.array_equal(names.sizes[size > 0].astype(np.int64), size[size > 0])
     assert (np.diff(names.bases.astype(np.int64)) > 0).all()
     room = int(np.flatnonzero(size == 3_000_001)[0])

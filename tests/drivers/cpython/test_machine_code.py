@@ -16,7 +16,7 @@ from gcspy_drivers.cpython.collector.generations import LISTS
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.objects.lists import Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
-from gcspy_drivers.cpython.objects.scan import Nodes, Objects
+from gcspy_drivers.cpython.objects.scan import Nodes, ScannedObjects
 from gcspy_drivers.cpython.objects.ways import UNKNOWN, LoopWays, NumpyWays
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import ObjectReading, Target
@@ -71,7 +71,7 @@ LARGE = (
 COLUMNS = ("address", "following", "before", "pool", "type", "block_bytes")
 
 
-def assert_objects_same(one: Objects, other: Objects) -> None:
+def assert_objects_same(one: ScannedObjects, other: ScannedObjects) -> None:
     assert_same(one, other, SUMS)
     assert_same(one.nodes, other.nodes, COLUMNS)
 

@@ -14,7 +14,7 @@ from gcspy_drivers.cpython import target as target_module
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.cooperation import bootstrap as begin
 from gcspy_drivers.cpython.cooperation import stub
-from gcspy_drivers.cpython.layouts import Layout
+from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
@@ -101,7 +101,7 @@ def test_one_that_never_is_there_whole_is_given_up(
     child.read_line()
     tries: list[Addr] = []
 
-    def nobody_yet(memory: Memory, layout: Layout, runtime: Addr) -> tuple[Interpreter, ...]:
+    def nobody_yet(memory: Memory, layout: VersionLayout, runtime: Addr) -> tuple[Interpreter, ...]:
         tries.append(runtime)
         return ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from gcspy_drivers.hotspot.heaps.cards import CardKind, Cards
+from gcspy_drivers.hotspot.heaps.cards import CardKind, JvmCardTable
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 from hypothesis import given
@@ -29,7 +29,7 @@ def test_rare_cards_are_those_that_a_look_at_each_finds(
     kinds[[_CLEAN, _DIRTY, _YOUNG]] = CardKind.CLEAN, CardKind.DIRTY, CardKind.YOUNG
     table = np.array([*values, *[_CLEAN] * 260], dtype=np.uint8)
     with Process(os.getpid()) as process:
-        cards = Cards(Memory(process), table.ctypes.data, _SHIFT, kinds)
+        cards = JvmCardTable(Memory(process), table.ctypes.data, _SHIFT, kinds)
         for end in (
             first + 230,
             first + count,
@@ -43,5 +43,5 @@ def test_rare_cards_are_those_that_a_look_at_each_finds(
 
 def test_cards_that_cannot_be_read_are_not_made_up() -> None:
     with Process(os.getpid()) as process:
-        cards = Cards(Memory(process), 8, _SHIFT, np.zeros(256, dtype=np.uint8))
+        cards = JvmCardTable(Memory(process), 8, _SHIFT, np.zeros(256, dtype=np.uint8))
         assert cards.read(0, 1 << 20) is None

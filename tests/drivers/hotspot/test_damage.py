@@ -12,7 +12,7 @@ import pytest
 from gcspy_drivers.hotspot.heaps.generational import GenerationalReader, PartKind
 from gcspy_drivers.hotspot.heaps.generational_space import GenerationalSpace
 from gcspy_drivers.hotspot.vm.counters import find_counters
-from gcspy_drivers.hotspot.vm.tables import Field, Tables, VMType, read_texts
+from gcspy_drivers.hotspot.vm.tables import VmField, VmTables, VMType, read_texts
 from gcspy_drivers.kit.tiling import UniformTiling
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
@@ -55,9 +55,9 @@ def memory() -> Iterator[Memory]:
         yield Memory(process)
 
 
-def _tables() -> Tables:
-    fields = {key: Field(*key, "", False, offset, Addr(0)) for key, offset in _OFFSETS.items()}
-    return Tables(fields, {"SerialHeap": VMType("CollectedHeap", 64)}, {})
+def _tables() -> VmTables:
+    fields = {key: VmField(*key, "", False, offset, Addr(0)) for key, offset in _OFFSETS.items()}
+    return VmTables(fields, {"SerialHeap": VMType("CollectedHeap", 64)}, {})
 
 
 def _heap() -> npt.NDArray[np.uint64]:
@@ -144,13 +144,13 @@ def _found_in(data: bytes) -> dict[str, int | None]:
     pointers = np.array([buffer.ctypes.data, buffer.ctypes.data + len(buffer)], dtype=np.uint64)
     names = ("_start", "_end")
     fields = {
-        ("PerfMemory", name): Field(
+        ("PerfMemory", name): VmField(
             "PerfMemory", name, "char*", True, 0, Addr(pointers.ctypes.data + 8 * place)
         )
         for place, name in enumerate(names)
     }
     with Process(os.getpid()) as process:
-        counters = find_counters(Memory(process), Tables(fields, {}, {}))
+        counters = find_counters(Memory(process), VmTables(fields, {}, {}))
         for name in counters.names("", ""):
             counters.text(name)
         return {name: counters.number(name) for name in counters.names("", "")}

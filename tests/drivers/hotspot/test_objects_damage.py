@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.objects import arrays, kernels, machine_code
-from gcspy_drivers.hotspot.objects.form import Header, ObjectForm
+from gcspy_drivers.hotspot.objects.form import ObjectForm, ObjectHeader
 from gcspy_drivers.hotspot.objects.heap_objects import AGES, REFERENCE, SUM
-from gcspy_drivers.hotspot.objects.heap_walk import PLACE, STATE, Stop
-from gcspy_drivers.hotspot.vm.klasses import CLASS, Klasses, Shape, Trait, slot_of
-from gcspy_drivers.hotspot.vm.tables import Field, Tables, VMType
+from gcspy_drivers.hotspot.objects.heap_walk import PLACE, STATE, WalkStop
+from gcspy_drivers.hotspot.vm.klasses import CLASS, ClassShape, Klasses, Trait, slot_of
+from gcspy_drivers.hotspot.vm.tables import VmField, VmTables, VMType
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
@@ -33,14 +33,14 @@ _WORDS = 600
 _TILE_SHIFT = 9
 _KINDS = {
     # word in a header: shape, bytes, log of an element, traits, first map, maps
-    0x100: (Shape.INSTANCE, 16, 0, 0, 0, 0),
-    0x208: (Shape.INSTANCE, 40, 0, 0, 0, 1),
-    0x310: (Shape.ARRAY, 16, 0, 0, 0, 0),
-    0x418: (Shape.ARRAY, 16, 2, Trait.REFERENCES, 0, 0),
-    0x520: (Shape.MIRROR, 48, 0, 0, 1, 1),
-    0x628: (Shape.CHUNK, 32, 0, 0, 0, 0),
-    0x730: (Shape.ARRAY, 16, 2, Trait.FILLER, 0, 0),
-    0x838: (Shape.REFUSED, 0, 0, 0, 0, 0),
+    0x100: (ClassShape.INSTANCE, 16, 0, 0, 0, 0),
+    0x208: (ClassShape.INSTANCE, 40, 0, 0, 0, 1),
+    0x310: (ClassShape.ARRAY, 16, 0, 0, 0, 0),
+    0x418: (ClassShape.ARRAY, 16, 2, Trait.REFERENCES, 0, 0),
+    0x520: (ClassShape.MIRROR, 48, 0, 0, 1, 1),
+    0x628: (ClassShape.CHUNK, 32, 0, 0, 0, 0),
+    0x730: (ClassShape.ARRAY, 16, 2, Trait.FILLER, 0, 0),
+    0x838: (ClassShape.REFUSED, 0, 0, 0, 0, 0),
 }
 
 
@@ -80,13 +80,17 @@ class Case:
                 self.marks, tally, touched, sums, entries, ages, references, self.generations,
             )  # fmt: skip
             stops.append(
-                (why, int(state[STATE.AT]), int(state[STATE.WORD]) if why == Stop.UNKNOWN else 0)
+                (
+                    why,
+                    int(state[STATE.AT]),
+                    int(state[STATE.WORD]) if why == WalkStop.UNKNOWN else 0,
+                )
             )
-            if why == Stop.DONE:
+            if why == WalkStop.DONE:
                 break
-            assert why != Stop.ROOM
+            assert why != WalkStop.ROOM
             state[STATE.AT] += 1
-        assert stops[-1][0] == Stop.DONE
+        assert stops[-1][0] == WalkStop.DONE
         assert not tally.any()
         counted: dict[tuple[int, int], tuple[int, int]] = {}
         for tile, number, count, size in entries[: state[STATE.FILLED]].tolist():
@@ -105,7 +109,7 @@ def case() -> Case:
         keys[at], numbers[at] = word, number
     classes = np.array([list(map(int, row)) for row in _KINDS.values()], dtype=np.int64)
     form = ObjectForm(
-        header=Header.NARROW, class_base=0, class_shift=0, length_offset=12, alignment=8, oop_bytes=4, oop_base=0, oop_shift=0,
+        header=ObjectHeader.NARROW, class_base=0, class_shift=0, length_offset=12, alignment=8, oop_bytes=4, oop_base=0, oop_shift=0,
         mirror_size=16, mirror_statics=20, age_shift=3, age_mask=15,
     ).numbers(12)  # fmt: skip
     words = np.zeros(_WORDS, dtype=np.int64)
@@ -117,15 +121,15 @@ def case() -> Case:
             continue
         word = list(_KINDS)[turn % 7]
         shape, size, log, *_ = _KINDS[word]
-        length = turn % 11 if shape is Shape.ARRAY else 3 if shape is Shape.CHUNK else 0
+        length = turn % 11 if shape is ClassShape.ARRAY else 3 if shape is ClassShape.CHUNK else 0
         words[at] = 1 | (turn % 16) << 3 if turn % 5 else 2
         words[at + 1] = word | length << 32
-        if shape is Shape.ARRAY:
+        if shape is ClassShape.ARRAY:
             size += length << log
-        elif shape is Shape.MIRROR:
+        elif shape is ClassShape.MIRROR:
             words[at + 2] = 8 | 2 << 32  # 8 words, 2 references among its statics
             size = 64
-        elif shape is Shape.CHUNK:
+        elif shape is ClassShape.CHUNK:
             size += 8 * 4
         step = -(-size // 8)
         if at < gap[0] < at + step:
@@ -178,7 +182,7 @@ def test_a_heap_in_order_is_walked_to_its_end(compiled: Walk) -> None:
     found = whole.walk(arrays.walk)
     assert found == whole.walk(as_written) == whole.walk(compiled)
     stops, counted, sums, ages, references = found
-    assert stops == [(Stop.DONE, _WORDS, 0)]
+    assert stops == [(WalkStop.DONE, _WORDS, 0)]
     assert isinstance(counted, dict)
     assert {number for _, number in counted} == set(range(6)), (
         "all but fillers, and what is refused"
@@ -222,11 +226,11 @@ def test_a_class_that_is_new_costs_a_small_block_and_not_a_large_one(
             large.gaps[:0], large.marks, sums[:0], sums[:0, 0], sums, entries, np.zeros((AGES, 2), dtype=np.int64),
             np.zeros((1, len(REFERENCE)), dtype=np.int64), large.generations,
         )  # fmt: skip
-        if why != Stop.UNKNOWN:
+        if why != WalkStop.UNKNOWN:
             break
         unknown += 1
         state[STATE.AT] += 2
-    assert (why, unknown) == (Stop.DONE, objects)
+    assert (why, unknown) == (WalkStop.DONE, objects)
     assert sums[0, SUM.OBJECTS] == objects * (repeat - 1)
     assert looked_at < 4 * len(large.words), f"{len(large.words)} words, {unknown} new classes"
 
@@ -297,15 +301,15 @@ _AT = {
 _KLASS_BYTES, _INSTANCE_BYTES = 120, 144
 
 
-def klass_tables() -> Tables:
+def klass_tables() -> VmTables:
     fields = {
-        ("Klass", name): Field("Klass", name, "", False, at, Addr(0)) for name, at in _AT.items()
+        ("Klass", name): VmField("Klass", name, "", False, at, Addr(0)) for name, at in _AT.items()
     }
     for name, at in (("_itable_len", 120), ("_nonstatic_oop_map_size", 124)):
-        fields["InstanceKlass", name] = Field("InstanceKlass", name, "", False, at, Addr(0))
+        fields["InstanceKlass", name] = VmField("InstanceKlass", name, "", False, at, Addr(0))
     for name, at in (("_length", 4), ("_body", 6)):
-        fields["Symbol", name] = Field("Symbol", name, "", False, at, Addr(0))
-    return Tables(
+        fields["Symbol", name] = VmField("Symbol", name, "", False, at, Addr(0))
+    return VmTables(
         fields,
         {"Klass": VMType("", _KLASS_BYTES), "InstanceKlass": VMType("Klass", _INSTANCE_BYTES)},
         {},
@@ -337,7 +341,7 @@ def klass_at(room: ctypes.Array[ctypes.c_char], name: bytes = b"java/util/Some$T
 
 
 PLAIN = ObjectForm(
-    header=Header.PLAIN, class_base=0, class_shift=0, length_offset=16, alignment=8, oop_bytes=8, oop_base=0, oop_shift=0,
+    header=ObjectHeader.PLAIN, class_base=0, class_shift=0, length_offset=16, alignment=8, oop_bytes=8, oop_base=0, oop_shift=0,
     mirror_size=96, mirror_statics=100, age_shift=3, age_mask=15,
 )  # fmt: skip
 
@@ -347,7 +351,7 @@ def test_a_class_says_its_name_size_and_references(memory: Memory) -> None:
     found = Klasses(memory, klass_tables(), PLAIN)
     number = found.add(klass_at(room))
     assert found.names[number] == "java.util.Some$Thing"
-    assert found.classes[number, CLASS.SHAPE] == Shape.INSTANCE
+    assert found.classes[number, CLASS.SHAPE] == ClassShape.INSTANCE
     assert found.classes[number, CLASS.BYTES] == 40
     assert found.maps[found.classes[number, CLASS.FIRST_MAP]].tolist() == [16, 3]
     assert found.check()
@@ -369,18 +373,18 @@ def test_a_damaged_class_is_refused_or_says_what_can_be(
     found = Klasses(memory, klass_tables(), PLAIN)
     number = found.add(address)
     row = found.classes[number]
-    if row[CLASS.SHAPE] == Shape.INSTANCE:
+    if row[CLASS.SHAPE] == ClassShape.INSTANCE:
         assert 16 <= row[CLASS.BYTES] <= 1 << 24
         for offset, count in found.maps[
             row[CLASS.FIRST_MAP] : row[CLASS.FIRST_MAP] + max(0, row[CLASS.MAPS])
         ].tolist():
             assert offset >= 8
             assert offset + 8 * count <= row[CLASS.BYTES]
-    elif row[CLASS.SHAPE] == Shape.ARRAY:
+    elif row[CLASS.SHAPE] == ClassShape.ARRAY:
         assert 0 < row[CLASS.BYTES] <= 32
     else:
-        assert row[CLASS.SHAPE] == Shape.REFUSED
+        assert row[CLASS.SHAPE] == ClassShape.REFUSED
     found.add(8)
     found.add(address + 1)
-    assert found.classes[len(found) - 1, CLASS.SHAPE] == Shape.REFUSED
+    assert found.classes[len(found) - 1, CLASS.SHAPE] == ClassShape.REFUSED
     found.check()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gcspy_drivers.simulator import heap, loops
 from gcspy_drivers.simulator.heap import Heap, bump, make_object
-from gcspy_drivers.simulator.loops import Loop, Words, as_machine_code, as_written, loop
+from gcspy_drivers.simulator.loops import SimulatorLoop, Words, as_machine_code, as_written, loop
 from gcspy_drivers.simulator.policies import freelist
 from gcspy_protocol.errors import LocalProtocolError
 
@@ -72,13 +72,13 @@ def double(words: Words, at: int) -> int:
 
 
 def test_a_loop_says_what_numba_is_told_and_what_it_is_made_of() -> None:
-    first: Loop[[Words, int], int] = loop(double)
+    first: SimulatorLoop[[Words, int], int] = loop(double)
     assert first.signature == "int64(int64[::1], int64)"
     assert first(np.array([3, 4], dtype=np.int64), 1) == 8
     assert set(bump.used) == {"make_object", "free_cell"}
     assert bump.fingerprint != make_object.fingerprint
     # What is kept of a loop is not taken for what it was when one that it calls has changed.
-    before, changed = bump.fingerprint, Loop(double)
+    before, changed = bump.fingerprint, SimulatorLoop(double)
     inner = vars(heap)
     kept, inner["free_cell"] = inner["free_cell"], changed
     try:

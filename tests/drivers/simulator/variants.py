@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.plan import FULL, Collection, Listener, OutOfHeap, Plan
+from gcspy_drivers.simulator.plan import FULL, Collection, CollectionListener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import PLANS, make_plan
 from gcspy_drivers.simulator.verify import verify
 
@@ -51,7 +51,7 @@ HEAP_BYTES = 32 << 10
 ROOTS = 24
 
 
-class Watch(Listener):
+class Watch(CollectionListener):
     """Verifies at the end of each collection, and walks the heap at each step of one."""
 
     def __init__(self, mutator: Mutator) -> None:

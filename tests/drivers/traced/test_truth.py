@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.traced import TracedOptions, TracedSession, TraceQueryService
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 
 from gcspy_server.api import Event, ExtentNames
@@ -96,7 +96,7 @@ class Went:
 def went(request: pytest.FixtureRequest) -> Iterator[Went]:
     """Each sample, in large tiles."""
     with open_trace(SAMPLES / f"{request.param}.tar.xz") as trace:
-        heap = Heap(trace)
+        heap = RebuiltHeap(trace)
         session = TracedSession(heap, TracedOptions(tile_bytes=30_000, clock_bytes=1 << 20))
         made = Went(session, [], [], [])
 

@@ -11,7 +11,7 @@ from gcspy_drivers.traced.kinds import KINDS_OF_ALL, TYPES
 from gcspy_objects.analysis.gather import gather
 from gcspy_objects.analysis.kinds import collections
 from gcspy_objects.analysis.survival import survival
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.errors import CommandError, GCspyError
 
@@ -20,15 +20,15 @@ from tests.objects.samples import path_of
 
 
 @pytest.fixture(scope="module")
-def heap() -> Iterator[Heap]:
+def heap() -> Iterator[RebuiltHeap]:
     with open_trace(path_of("promote")) as trace:
-        made = Heap(trace)
+        made = RebuiltHeap(trace)
         yield made
         made.close()
 
 
 @pytest.fixture
-def query_service(heap: Heap) -> Iterator[TraceQueryService]:
+def query_service(heap: RebuiltHeap) -> Iterator[TraceQueryService]:
     session = TracedSession(heap, TracedOptions())
     session.run()
     made = TraceQueryService(session)
@@ -45,7 +45,7 @@ def ask(
 
 
 def test_each_space_tells_of_the_whole_trace_and_what_is_in_its_tiles_first(
-    query_service: TraceQueryService, heap: Heap
+    query_service: TraceQueryService, heap: RebuiltHeap
 ) -> None:
     session = TracedSession(heap, TracedOptions())
     for space in session.server.spaces:
@@ -54,7 +54,7 @@ def test_each_space_tells_of_the_whole_trace_and_what_is_in_its_tiles_first(
 
 
 def test_what_is_told_of_all_objects_is_what_the_analyses_find(
-    query_service: TraceQueryService, heap: Heap
+    query_service: TraceQueryService, heap: RebuiltHeap
 ) -> None:
     with gather(heap) as store:
         assert list(ask(query_service, "collections").rows) == list(collections(store).rows)

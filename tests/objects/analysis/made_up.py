@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 import numpy as np
-from gcspy_objects.analysis.store import LIFE_COLUMNS, Collections, LifeStore, Lives, Names
+from gcspy_objects.analysis.store import LIFE_COLUMNS, CollectionTable, LifeStore, Lives, Names
 
 TYPES = ("(unknown)", "Node", "byte[]", "Tree$Leaf")
 SITES = ("(unknown)", "List.add() @ 3", "Main.main() @ 7", "List.add() @ 3")
@@ -63,7 +63,7 @@ class MadeUp:
         for first in range(0, len(self.lives), batch):
             store.add(columns_of(self.lives[first : first + batch]))
         kinds = ["full" if full else "minor" for full in self.full]
-        collections = Collections(
+        collections = CollectionTable(
             np.array(self.full, bool),
             kinds,
             ["made up"] * self.last,

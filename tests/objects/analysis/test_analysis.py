@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from gcspy_objects.analysis.findings import Findings
+from gcspy_objects.analysis.findings import QueryResult
 from gcspy_objects.analysis.kinds import (
     GroupBy,
     ObjectFilter,
@@ -18,8 +18,8 @@ from gcspy_objects.analysis.kinds import (
     totals,
 )
 from gcspy_objects.analysis.lifetimes import distribution, spans
-from gcspy_objects.analysis.store import Collections, LifeStore, Names
-from gcspy_objects.analysis.survival import Clock, survival
+from gcspy_objects.analysis.store import CollectionTable, LifeStore, Names
+from gcspy_objects.analysis.survival import AgeClock, survival
 from gcspy_protocol.errors import GCspyError
 
 from tests.objects.analysis.made_up import SITES, TYPES, Life, MadeUp, columns_of, made_up
@@ -42,11 +42,11 @@ def counted(lives: list[Life]) -> tuple[int, int]:
     return len(lives), sum(life.size for life in lives)
 
 
-def rows_of(findings: Findings, *names: str) -> list[tuple[object, ...]]:
+def rows_of(findings: QueryResult, *names: str) -> list[tuple[object, ...]]:
     return list(zip(*(findings.column(name) for name in names), strict=True))
 
 
-def numbers(findings: Findings, name: str) -> list[float]:
+def numbers(findings: QueryResult, name: str) -> list[float]:
     return [float(str(cell)) for cell in findings.column(name)]
 
 
@@ -237,7 +237,7 @@ def test_the_share_still_there_is_the_product_limit_estimate_of_each_generation(
             if life.born_old or life.promoted_in
         ],
     }
-    found = survival(store, Clock.COLLECTIONS)
+    found = survival(store, AgeClock.COLLECTIONS)
     assert {row[0] for row in rows_of(found, "generation")} == set(ends)
     for generation, age, of_bytes, of_objects in rows_of(
         found, "generation", "age", "held_bytes_share", "held_objects_share"
@@ -286,7 +286,7 @@ def test_ages_are_counted_once_each_and_add_up_to_all_objects(
     program: MadeUp, store: LifeStore
 ) -> None:
     own = program.own()
-    by_collections = distribution(store, Clock.COLLECTIONS)
+    by_collections = distribution(store, AgeClock.COLLECTIONS)
     for age, died, left in rows_of(by_collections, "age", "died_objects", "left_objects"):
         assert died == len(
             [life for life in own if life.died_in and life.died_in - 1 - life.born_after == age]
@@ -359,7 +359,7 @@ def test_a_trace_without_objects_or_collections_is_answered_with_empty_tables() 
             in_collection(store, GroupBy.TYPE, 1)
     with MadeUp([Life(1, 1, 16, 0, 0)], [], [], 16).store() as store:
         assert rows_of(
-            survival(store, Clock.COLLECTIONS), "generation", "age", "held_bytes_share"
+            survival(store, AgeClock.COLLECTIONS), "generation", "age", "held_bytes_share"
         ) == [("all", 0, 1), ("young", 0, 1)]
 
 
@@ -401,7 +401,7 @@ def test_more_lives_than_the_engine_has_memory_for_are_counted_all_the_same(tmp_
             store.add(lives)
         sites = [f"Site.number{site}()" for site in range(100_000)]
         store.finish(
-            Collections(np.empty(0, bool), (), (), np.empty(0, np.int64), batches * count * 16),
+            CollectionTable(np.empty(0, bool), (), (), np.empty(0, np.int64), batches * count * 16),
             Names(TYPES, sites, sites),
         )
         # Lives alone are half as much again as the memory that the engine may use.

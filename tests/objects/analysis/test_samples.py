@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-from gcspy_objects.analysis.findings import Findings
+from gcspy_objects.analysis.findings import QueryResult
 from gcspy_objects.analysis.gather import gather
 from gcspy_objects.analysis.kinds import GroupBy, ObjectFilter, collections, in_collection, totals
 from gcspy_objects.analysis.lifetimes import distribution
 from gcspy_objects.analysis.store import LifeStore
-from gcspy_objects.analysis.survival import Clock, survival
-from gcspy_objects.heap import Heap
+from gcspy_objects.analysis.survival import AgeClock, survival
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.hotspot_log import LoggedCollection, LoggedSpace, read_log
 from gcspy_objects.trace import open_trace
 
@@ -42,17 +42,17 @@ def used(spaces: list[LoggedSpace], *, old: bool) -> int:
 
 @pytest.fixture(scope="module", params=NAMES)
 def sample(request: pytest.FixtureRequest) -> Iterator[Sample]:
-    with open_trace(path_of(request.param)) as trace, gather(Heap(trace)) as store:
+    with open_trace(path_of(request.param)) as trace, gather(RebuiltHeap(trace)) as store:
         internal = dict(zip(trace.types.internal, trace.types.names, strict=True))
         truth = [line.split() for line in text_of(request.param, "truth.txt") if line[0] != "#"]
         yield Sample(store, internal, truth, read_log(text_of(request.param, "gc.log")))
 
 
-def numbers(findings: Findings, name: str) -> list[int]:
+def numbers(findings: QueryResult, name: str) -> list[int]:
     return [int(str(cell)) for cell in findings.column(name)]
 
 
-def by_type(findings: Findings, *names: str) -> dict[str, tuple[int, ...]]:
+def by_type(findings: QueryResult, *names: str) -> dict[str, tuple[int, ...]]:
     columns = [numbers(findings, name) for name in names]
     return dict(
         zip(map(str, findings.column("type_name")), zip(*columns, strict=True), strict=True)
@@ -101,9 +101,9 @@ def test_what_died_and_what_is_left_is_what_was_allocated(sample: Sample) -> Non
         assert sum(numbers(events, "promoted_bytes")) == sum(numbers(found, "promoted_bytes"))
 
 
-@pytest.mark.parametrize("clock", Clock)
+@pytest.mark.parametrize("clock", AgeClock)
 def test_what_is_held_of_a_type_at_the_greatest_age_is_what_did_not_die(
-    sample: Sample, clock: Clock
+    sample: Sample, clock: AgeClock
 ) -> None:
     kinds = totals(sample.store, GroupBy.TYPE, top=3)
     for kind, died in zip(kinds.column("type_name"), numbers(kinds, "died_objects"), strict=True):

@@ -12,10 +12,10 @@ from gcspy_objects.anttracks.decoding.tables import (
     FIXED_WORDS,
     SPARE_BITS,
     Columns,
-    Tables,
+    SymbolTables,
     columns_for,
 )
-from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.anttracks.layout import EventId
 
 from benchmarks.targets.anttracks_writer import (
     CLASS_TYPE,
@@ -72,10 +72,12 @@ def thread(address: int, name: str, kind: int = 3) -> bytes:
     words = [
         int.from_bytes(text[at : at + 4].ljust(4, b"\0"), "big") for at in range(0, len(text), 4)
     ]
-    return head(Event.THREAD_ALIVE, kind << 8) + long(address) + b"".join(map(word, words))
+    return head(EventId.THREAD_ALIVE, kind << 8) + long(address) + b"".join(map(word, words))
 
 
-def gc(event: Event, number: int, *, kind: int = 0, cause: int = 14, failed: bool = False) -> bytes:
+def gc(
+    event: EventId, number: int, *, kind: int = 0, cause: int = 14, failed: bool = False
+) -> bytes:
     return (
         head(event, kind << 16 | cause << 8 | failed)
         + word(number)
@@ -84,70 +86,70 @@ def gc(event: Event, number: int, *, kind: int = 0, cause: int = 14, failed: boo
     )
 
 
-def pointing(event: Event, kinds: list[int], rest: int = 0) -> bytes:
+def pointing(event: EventId, kinds: list[int], rest: int = 0) -> bytes:
     return head(event, rest | sum(kind << (22 - 2 * place) for place, kind in enumerate(kinds)))
 
 
 EVENTS: list[bytes] = [
     thread(MAIN, "main"),
     thread(WORKER, "a name that is much longer than forty-eight bytes are", 1),
-    head(Event.THREAD_DEATH) + long(WORKER),
-    head(Event.SPACE_CREATE) + word(1) + long(BASE) + long(1 << 20),
-    head(Event.SPACE_ALLOC, 2 << 18 | 1 << 10) + word(1),
-    head(Event.SPACE_RELEASE) + word(1),
-    head(Event.SPACE_REDEFINE) + word(1) + long(BASE) + long(2 << 20),
-    head(Event.SPACE_DESTROY) + word(4) + long(3),
-    head(Event.MARK) + long(77),
-    head(Event.TLAB_ALLOC) + long(4096) + long(BASE),
-    head(Event.PLAB_ALLOC) + long(8192) + long(BASE + 65536),
-    alloc(Event.ALLOC_SLOW, INTERNAL, address=BASE, type_id=OBJECT),
-    alloc(Event.ALLOC_SLOW, INTERNAL, address=BASE, length=300, type_id=INTS),
-    alloc(Event.ALLOC_SLOW, INTERNAL, address=BASE, type_id=CLASS, size=104),
-    alloc(Event.ALLOC_SLOW, COLLECTOR, address=BASE, length=9, type_id=INTS),
-    alloc(Event.ALLOC_SLOW, CLONE, address=BASE, length=255, type_id=LINES),
+    head(EventId.THREAD_DEATH) + long(WORKER),
+    head(EventId.SPACE_CREATE) + word(1) + long(BASE) + long(1 << 20),
+    head(EventId.SPACE_ALLOC, 2 << 18 | 1 << 10) + word(1),
+    head(EventId.SPACE_RELEASE) + word(1),
+    head(EventId.SPACE_REDEFINE) + word(1) + long(BASE) + long(2 << 20),
+    head(EventId.SPACE_DESTROY) + word(4) + long(3),
+    head(EventId.MARK) + long(77),
+    head(EventId.TLAB_ALLOC) + long(4096) + long(BASE),
+    head(EventId.PLAB_ALLOC) + long(8192) + long(BASE + 65536),
+    alloc(EventId.ALLOC_SLOW, INTERNAL, address=BASE, type_id=OBJECT),
+    alloc(EventId.ALLOC_SLOW, INTERNAL, address=BASE, length=300, type_id=INTS),
+    alloc(EventId.ALLOC_SLOW, INTERNAL, address=BASE, type_id=CLASS, size=104),
+    alloc(EventId.ALLOC_SLOW, COLLECTOR, address=BASE, length=9, type_id=INTS),
+    alloc(EventId.ALLOC_SLOW, CLONE, address=BASE, length=255, type_id=LINES),
     *(
         alloc(event, site, address=BASE + 64, length=length)
-        for event in map(Event, (16, 20, 25, 18, 22, 27))
+        for event in map(EventId, (16, 20, 25, 18, 22, 27))
         for site, length in ((NEW_POINT, 0), (NEW_BIG, 0), (NEW_INTS, 254), (NEW_LINES, 255))
     ),
     *(
         alloc(event, NEW_LINES, address=BASE + 64, length=length, type_id=INTS)
-        for event in map(Event, (17, 21, 26))
+        for event in map(EventId, (17, 21, 26))
         for length in (3, 70_000)
     ),
     *(
         alloc(event, site, length=length)
-        for event in map(Event, (19, 23, 28))
+        for event in map(EventId, (19, 23, 28))
         for site, length in ((NEW_POINT, 0), (NEW_BIG, 0), (NEW_INTS, 0), (NEW_INTS, 256))
     ),
-    alloc(Event.C2_ALLOC_FAST_DEVIANT, NEW_LINES, length=5, type_id=INTS),
-    head(Event.NOP),
-    gc(Event.GC_START, 3),
-    head(Event.GC_INFO, 1) + word(3),
-    head(Event.GC_FAILED, 1),
-    head(Event.GC_MOVE_SLOW) + long(BASE) + long(BASE + 4096),
-    head(Event.GC_MOVE_FAST_WIDE, 1 << 24) + long(BASE + 8),
-    head(Event.GC_MOVE_FAST, 2 << 24) + word(5 << 22),
-    head(Event.GC_MOVE_FAST_NARROW, 1 << 24 | 12 << 2),
-    head(Event.GC_MOVE_REGION, 1000) + long(BASE) + long(BASE),
-    head(Event.GC_KEEP_ALIVE) + long(BASE),
-    gc(Event.GC_END, 3, failed=True),
-    head(Event.SYNC_OBJ, NEW_POINT << 8) + word(POINT) + long(BASE) + long(BASE + 8),
-    head(Event.SYNC_OBJ, NEW_INTS << 8) + word(INTS) + long(BASE) + long(BASE + 8) + word(3),
-    head(Event.SYNC_OBJ_NARROW, NEW_BIG) + word(POINT) + long(BASE),
-    head(Event.SYNC_OBJ_NARROW, INTERNAL << 8) + word(CLASS) + long(BASE) + word(112),
-    pointing(Event.GC_MOVE_SLOW_PTR, [1, 2, 1, 3])
+    alloc(EventId.C2_ALLOC_FAST_DEVIANT, NEW_LINES, length=5, type_id=INTS),
+    head(EventId.NOP),
+    gc(EventId.GC_START, 3),
+    head(EventId.GC_INFO, 1) + word(3),
+    head(EventId.GC_FAILED, 1),
+    head(EventId.GC_MOVE_SLOW) + long(BASE) + long(BASE + 4096),
+    head(EventId.GC_MOVE_FAST_WIDE, 1 << 24) + long(BASE + 8),
+    head(EventId.GC_MOVE_FAST, 2 << 24) + word(5 << 22),
+    head(EventId.GC_MOVE_FAST_NARROW, 1 << 24 | 12 << 2),
+    head(EventId.GC_MOVE_REGION, 1000) + long(BASE) + long(BASE),
+    head(EventId.GC_KEEP_ALIVE) + long(BASE),
+    gc(EventId.GC_END, 3, failed=True),
+    head(EventId.SYNC_OBJ, NEW_POINT << 8) + word(POINT) + long(BASE) + long(BASE + 8),
+    head(EventId.SYNC_OBJ, NEW_INTS << 8) + word(INTS) + long(BASE) + long(BASE + 8) + word(3),
+    head(EventId.SYNC_OBJ_NARROW, NEW_BIG) + word(POINT) + long(BASE),
+    head(EventId.SYNC_OBJ_NARROW, INTERNAL << 8) + word(CLASS) + long(BASE) + word(112),
+    pointing(EventId.GC_MOVE_SLOW_PTR, [1, 2, 1, 3])
     + long(BASE)
     + long(BASE + 4096)
     + word(2**32 - 5)
     + long(BASE + 800)
     + word(4),
-    pointing(Event.GC_MOVE_FAST_WIDE_PTR, [], 2 << 24) + long(BASE),
-    pointing(Event.GC_MOVE_FAST_PTR, [3] * 12, 1 << 24) + word(8),
-    pointing(Event.GC_KEEP_ALIVE_PTR, [1, 1]) + long(BASE) + word(1) + word(2),
+    pointing(EventId.GC_MOVE_FAST_WIDE_PTR, [], 2 << 24) + long(BASE),
+    pointing(EventId.GC_MOVE_FAST_PTR, [3] * 12, 1 << 24) + word(8),
+    pointing(EventId.GC_KEEP_ALIVE_PTR, [1, 1]) + long(BASE) + word(1) + word(2),
     *(
         pointing(event, [2, 3]) + long(BASE) + long(BASE + 16)
-        for event in map(Event, (43, 44, 45, 46))
+        for event in map(EventId, (43, 44, 45, 46))
     ),
 ]
 """One of each kind of event, at least, in each of its shapes."""
@@ -165,7 +167,7 @@ def trace(anchors: bool = False) -> TraceWriter:
 
 
 def as_written(
-    chunk: Chunk, owners: np.ndarray[Any, Any], base: int, anchor: int, tables: Tables
+    chunk: Chunk, owners: np.ndarray[Any, Any], base: int, anchor: int, tables: SymbolTables
 ) -> Decoded:
     """Decode with the loop that numba compiles, as it is written: on whole numbers of Python."""
     columns = columns_for(len(chunk.words))
@@ -187,7 +189,7 @@ def as_written(
 
 
 def in_numpy(
-    chunk: Chunk, owners: np.ndarray[Any, Any], base: int, anchor: int, tables: Tables
+    chunk: Chunk, owners: np.ndarray[Any, Any], base: int, anchor: int, tables: SymbolTables
 ) -> Decoded:
     """Decode with numpy."""
     columns, base, problem, at, buffer = vectors.decode(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gcspy_objects.anttracks.layout import DATA_OFFSET
 from gcspy_objects.anttracks.reader import AntTracksTrace
-from gcspy_objects.records import Kind, RecordBatch
+from gcspy_objects.records import RecordBatch, RecordKind
 from gcspy_protocol.errors import TraceError
 
 from benchmarks.targets.anttracks_writer import long, word, write_run
@@ -31,12 +31,17 @@ def sound(batch: RecordBatch, opened: AntTracksTrace) -> None:
         )
         == 1
     )
-    assert np.isin(batch.kind, list(Kind)).all()
+    assert np.isin(batch.kind, list(RecordKind)).all()
     assert np.all(
         batch.type[
             np.isin(
                 batch.kind,
-                [Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP],
+                [
+                    RecordKind.ALLOCATE,
+                    RecordKind.ALLOCATE_NEXT,
+                    RecordKind.SNAPSHOT_MOVE,
+                    RecordKind.SNAPSHOT_KEEP,
+                ],
             )
         ]
         < len(opened.types)

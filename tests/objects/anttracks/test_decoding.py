@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from gcspy_objects.anttracks import buffers, decoding
 from gcspy_objects.anttracks.buffers import Chunk
-from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, Tables, tables_of
-from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, SymbolTables, tables_of
+from gcspy_objects.anttracks.layout import EventId
 from gcspy_objects.anttracks.reader import AntTracksTrace
 from gcspy_objects.anttracks.symbols import read_symbols
 from gcspy_objects.names import MAX_NAMES, Thread, ThreadKind, Threads
 from gcspy_objects.records import (
     CollectionKind,
-    Flag,
-    Kind,
-    Place,
     PointerKind,
+    ReadPosition,
     RecordBatch,
+    RecordFlag,
+    RecordKind,
     SpaceKind,
 )
 from gcspy_protocol.errors import TraceError
@@ -55,7 +55,7 @@ from tests.objects.anttracks.made import (
 )
 from tests.objects.anttracks.samples import SAMPLES, sample
 
-TABLES: Tables = tables_of(read_symbols(symbols().data(), "symbols"))
+TABLES: SymbolTables = tables_of(read_symbols(symbols().data(), "symbols"))
 
 
 def chunk_of(*payloads: bytes) -> Chunk:
@@ -90,7 +90,7 @@ def read(folder: Path, *events: bytes, flags: int = 0) -> RecordBatch:
 
 def test_every_event_of_the_format_is_in_the_list_that_is_tried() -> None:
     tried = {int.from_bytes(one[:4], "little") >> 26 for one in EVENTS}
-    assert tried == set(Event) == set(np.flatnonzero(FIXED_WORDS).tolist())
+    assert tried == set(EventId) == set(np.flatnonzero(FIXED_WORDS).tolist())
 
 
 @pytest.mark.parametrize("anchors", [False, True])
@@ -106,15 +106,19 @@ def test_each_event_is_one_record_by_both_ways(anchors: bool) -> None:
 def test_what_an_allocation_says(tmp_path: Path) -> None:
     batch = read(
         tmp_path,
-        alloc(Event.IR_ALLOC_SLOW, NEW_POINT, address=BASE),
-        alloc(Event.C1_ALLOC_FAST, NEW_INTS, length=1000),
-        alloc(Event.C2_ALLOC_FAST, NEW_BIG),
+        alloc(EventId.IR_ALLOC_SLOW, NEW_POINT, address=BASE),
+        alloc(EventId.C1_ALLOC_FAST, NEW_INTS, length=1000),
+        alloc(EventId.C2_ALLOC_FAST, NEW_BIG),
     )
-    assert batch.kind.tolist() == [Kind.ALLOCATE, Kind.ALLOCATE_NEXT, Kind.ALLOCATE_NEXT]
+    assert batch.kind.tolist() == [
+        RecordKind.ALLOCATE,
+        RecordKind.ALLOCATE_NEXT,
+        RecordKind.ALLOCATE_NEXT,
+    ]
     assert batch.size.tolist() == [24, 4016, 24]
     assert batch.length.tolist() == [0, 1000, 0]
     assert batch.address.tolist() == [BASE, 0, 0]
-    assert batch.flags.tolist() == [Flag.INTERPRETED, 0, 0]
+    assert batch.flags.tolist() == [RecordFlag.INTERPRETED, 0, 0]
     assert batch.type.tolist() == [POINT, INTS, POINT]
     assert len(set(batch.site.tolist())) == 3
 
@@ -122,38 +126,38 @@ def test_what_an_allocation_says(tmp_path: Path) -> None:
 def test_the_size_of_a_class_is_its_own_and_a_filler_is_marked(tmp_path: Path) -> None:
     batch = read(
         tmp_path,
-        alloc(Event.ALLOC_SLOW, 1, address=BASE, type_id=3, size=104),
-        alloc(Event.ALLOC_SLOW, 1, address=BASE, length=2, type_id=INTS),
-        alloc(Event.ALLOC_SLOW, 2, address=BASE, length=2, type_id=INTS),
+        alloc(EventId.ALLOC_SLOW, 1, address=BASE, type_id=3, size=104),
+        alloc(EventId.ALLOC_SLOW, 1, address=BASE, length=2, type_id=INTS),
+        alloc(EventId.ALLOC_SLOW, 2, address=BASE, length=2, type_id=INTS),
     )
     assert batch.size.tolist() == [104, 24, 24]
     assert batch.flags.tolist() == [
-        Flag.VM,
-        Flag.VM | Flag.FILLER,
-        Flag.VM | Flag.FILLER | Flag.BY_COLLECTOR,
+        RecordFlag.VM,
+        RecordFlag.VM | RecordFlag.FILLER,
+        RecordFlag.VM | RecordFlag.FILLER | RecordFlag.BY_COLLECTOR,
     ]
 
 
 def test_what_a_collection_says(tmp_path: Path) -> None:
-    narrow = head(Event.GC_MOVE_FAST_NARROW, 2 << 24 | 3 << 2)
+    narrow = head(EventId.GC_MOVE_FAST_NARROW, 2 << 24 | 3 << 2)
     batch = read(
         tmp_path,
-        gc(Event.GC_START, 9, kind=1),
+        gc(EventId.GC_START, 9, kind=1),
         narrow,
-        head(Event.GC_MOVE_REGION, 70) + long(BASE) + long(BASE - 64),
-        gc(Event.GC_END, 9, kind=1, failed=True),
+        head(EventId.GC_MOVE_REGION, 70) + long(BASE) + long(BASE - 64),
+        gc(EventId.GC_END, 9, kind=1, failed=True),
     )
     assert batch.kind.tolist() == [
-        Kind.COLLECTION_START,
-        Kind.MOVE_NEXT,
-        Kind.MOVE_RUN,
-        Kind.COLLECTION_END,
+        RecordKind.COLLECTION_START,
+        RecordKind.MOVE_NEXT,
+        RecordKind.MOVE_RUN,
+        RecordKind.COLLECTION_END,
     ]
     assert batch.length.tolist() == [9, 0, 70, 9]
     assert batch.detail.tolist() == [CollectionKind.FULL, SpaceKind.OLD, 0, CollectionKind.FULL]
     assert batch.address.tolist() == [BASE, BASE + 24, BASE, BASE]
     assert batch.size[0] == 1009
-    assert batch.flags.tolist() == [0, 0, 0, Flag.FAILED]
+    assert batch.flags.tolist() == [0, 0, 0, RecordFlag.FAILED]
     assert batch.after.base == BASE
 
 
@@ -162,7 +166,7 @@ def test_pointers_lead_from_the_object_until_there_is_an_address_and_then_from_t
 ) -> None:
     kinds = [1, 1, 3, 2, 3, 1]
     first = head(
-        Event.GC_MOVE_SLOW_PTR, sum(kind << (22 - 2 * at) for at, kind in enumerate(kinds))
+        EventId.GC_MOVE_SLOW_PTR, sum(kind << (22 - 2 * at) for at, kind in enumerate(kinds))
     )
     event = (
         first
@@ -189,7 +193,7 @@ def test_pointers_lead_from_the_object_until_there_is_an_address_and_then_from_t
 def test_threads_have_rows_and_names(tmp_path: Path) -> None:
     made = TraceWriter()
     made.buffer(7, thread(MAIN, "main"), thread(8, "worker", 1))
-    made.buffer(MAIN, head(Event.THREAD_DEATH) + long(8), thread(8, "another", 1))
+    made.buffer(MAIN, head(EventId.THREAD_DEATH) + long(8), thread(8, "another", 1))
     with AntTracksTrace(write_run(tmp_path, symbols(), made)) as opened:
         (batch,) = opened.batches()
         assert batch.thread.tolist() == [0, 0, 1, 1]
@@ -205,32 +209,32 @@ def test_threads_have_rows_and_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", range(48))
 def test_a_name_ends_with_the_first_word_that_has_a_nul(length: int) -> None:
     for letter in ("x", "\x01"):
-        found = both(chunk_of(thread(MAIN, letter * length), head(Event.NOP)))
+        found = both(chunk_of(thread(MAIN, letter * length), head(EventId.NOP)))
         assert not found.problem
-        assert found.columns.kind.tolist() == [Kind.THREAD_BEGIN, Kind.BARRIER]
+        assert found.columns.kind.tolist() == [RecordKind.THREAD_BEGIN, RecordKind.BARRIER]
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        alloc(Event.C2_ALLOC_FAST, NEW_POINT, length=3),
-        head(Event.C1_ALLOC_FAST, NEW_INTS << 8 | 1 << 24),
-        head(Event.NOP, 1 << 9),
-        head(Event.GC_MOVE_FAST_NARROW, 1 << 24 | 1),
-        head(Event.GC_MOVE_SLOW, 1) + long(BASE) + long(BASE + 8),
+        alloc(EventId.C2_ALLOC_FAST, NEW_POINT, length=3),
+        head(EventId.C1_ALLOC_FAST, NEW_INTS << 8 | 1 << 24),
+        head(EventId.NOP, 1 << 9),
+        head(EventId.GC_MOVE_FAST_NARROW, 1 << 24 | 1),
+        head(EventId.GC_MOVE_SLOW, 1) + long(BASE) + long(BASE + 8),
     ],
 )
 def test_bits_that_are_always_0_are_marked_where_they_are_not(event: bytes) -> None:
-    found = both(chunk_of(head(Event.NOP) + event))
+    found = both(chunk_of(head(EventId.NOP) + event))
     assert found.columns.flags.tolist()[0] == 0
-    assert found.columns.flags[1] & Flag.ODD
+    assert found.columns.flags[1] & RecordFlag.ODD
 
 
 # Both ways alike.
 
 events = st.sampled_from(EVENTS)
 strange = st.builds(
-    lambda event, rest: head(Event(0), event << 26 | rest),
+    lambda event, rest: head(EventId(0), event << 26 | rest),
     st.integers(0, 63),
     st.integers(0, 2**26 - 1),
 )
@@ -289,25 +293,25 @@ def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(tmp_path: Pa
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        (head(Event(0), 38 << 26), "expected the id of an event"),
-        (head(Event.GC_MOVE_SLOW) + long(BASE), "longer than what is left of its buffer"),
-        (alloc(Event.IR_ALLOC_FAST, 99), "expected an allocation site"),
-        (alloc(Event.IR_ALLOC_FAST, 0x80FFFF), "expected an allocation site"),
-        (alloc(Event.IR_ALLOC_FAST, 5), "expected a type"),
-        (alloc(Event.ALLOC_SLOW, 1, address=BASE, type_id=77), "expected a type"),
-        (head(Event.GC_KEEP_ALIVE) + long(1 << 62), "below 2**62"),
-        (alloc(Event.IR_ALLOC_FAST, NEW_INTS, length=2**31), "below 2**31"),
+        (head(EventId(0), 38 << 26), "expected the id of an event"),
+        (head(EventId.GC_MOVE_SLOW) + long(BASE), "longer than what is left of its buffer"),
+        (alloc(EventId.IR_ALLOC_FAST, 99), "expected an allocation site"),
+        (alloc(EventId.IR_ALLOC_FAST, 0x80FFFF), "expected an allocation site"),
+        (alloc(EventId.IR_ALLOC_FAST, 5), "expected a type"),
+        (alloc(EventId.ALLOC_SLOW, 1, address=BASE, type_id=77), "expected a type"),
+        (head(EventId.GC_KEEP_ALIVE) + long(1 << 62), "below 2**62"),
+        (alloc(EventId.IR_ALLOC_FAST, NEW_INTS, length=2**31), "below 2**31"),
         (thread(MAIN, "x" * 47)[:-8], "longer than what is left"),
     ],
 )
 def test_the_first_bad_event_is_named_and_those_before_it_are_there(
     tmp_path: Path, wrong: bytes, expected: str
 ) -> None:
-    both(chunk_of(head(Event.NOP) + wrong))
+    both(chunk_of(head(EventId.NOP) + wrong))
     made = TraceWriter()
-    made.buffer(MAIN, head(Event.NOP), head(Event.NOP))
-    made.buffer(MAIN, head(Event.NOP), wrong)
-    made.buffer(MAIN, head(Event.NOP))
+    made.buffer(MAIN, head(EventId.NOP), head(EventId.NOP))
+    made.buffer(MAIN, head(EventId.NOP), wrong)
+    made.buffer(MAIN, head(EventId.NOP))
     with AntTracksTrace(write_run(tmp_path, symbols(), made)) as opened:
         found = opened.batches()
         assert len(next(found)) == 3
@@ -345,7 +349,7 @@ def test_reading_goes_on_from_any_batch(tmp_path: Path) -> None:
             np.testing.assert_array_equal(again[0].address, batch.address)
         assert list(opened.batches(whole[-1].after)) == []
         assert opened.position_bytes(whole[-1].after) == opened.size_bytes
-        assert whole[0].place == Place(0, 184, 0, 0, 0)
+        assert whole[0].place == ReadPosition(0, 184, 0, 0, 0)
 
 
 def test_rows_of_threads_are_those_of_all_buffers() -> None:

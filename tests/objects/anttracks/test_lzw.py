@@ -17,12 +17,12 @@ from benchmarks.targets.anttracks_writer import pack
 ROOM = 1 << 16
 
 
-def unpack(packed: bytes, room: int = ROOM) -> bytes | lzw.Damage:
+def unpack(packed: bytes, room: int = ROOM) -> bytes | lzw.LzwDamage:
     """The loop that numba compiles, as it is written."""
     out, codes = np.empty(room, np.uint8), len(packed) + 1
     numbers: Any = list(packed)  # whole numbers of Python: as written, no array is needed
     written = lzw.unpack(numbers, out, np.empty(codes, np.int64), np.empty(codes, np.int64))
-    return out[:written].tobytes() if written >= 0 else lzw.Damage(written)
+    return out[:written].tobytes() if written >= 0 else lzw.LzwDamage(written)
 
 
 def test_a_text_by_hand() -> None:
@@ -56,25 +56,25 @@ def test_whatever_bytes_there_are_both_ways_say_the_same(packed: bytes) -> None:
 def test_what_is_cut_short_is_noticed(plain: bytes, data: st.DataObject) -> None:
     packed = pack(plain)
     cut = data.draw(st.integers(0, len(packed) - 1))
-    assert lzw.unpack_plainly(packed[:cut], ROOM) is lzw.Damage.NO_END
+    assert lzw.unpack_plainly(packed[:cut], ROOM) is lzw.LzwDamage.NO_END
 
 
 @pytest.mark.parametrize("way", [unpack, lzw.unpack_plainly])
 def test_what_unpacks_to_too_much_is_refused_before_it_is_there(
     way: Callable[[bytes, int], object],
 ) -> None:
-    assert way(pack(bytes(2 * ROOM)), ROOM) is lzw.Damage.TOO_LONG
+    assert way(pack(bytes(2 * ROOM)), ROOM) is lzw.LzwDamage.TOO_LONG
 
 
 def test_bytes_after_the_end_are_noticed() -> None:
-    assert lzw.unpack_plainly(pack(b"ab") + b"\0", ROOM) is lzw.Damage.TRAILING
+    assert lzw.unpack_plainly(pack(b"ab") + b"\0", ROOM) is lzw.LzwDamage.TRAILING
 
 
 def test_a_code_of_no_entry_is_noticed() -> None:
     bits = f"{97:08b}{255:08b}{300:09b}"
     assert (
         lzw.unpack_plainly(int(bits.ljust(32, "0"), 2).to_bytes(4, "big"), ROOM)
-        is lzw.Damage.NO_ENTRY
+        is lzw.LzwDamage.NO_ENTRY
     )
 
 
@@ -88,9 +88,9 @@ def test_a_buffer_unpacks_to_no_more_than_the_most_regular_one_of_the_vm(
         assert buffers._unpack(pack(regular)) == regular
     bomb = pack(bytes(2 << 20))
     assert len(bomb) < 3000
-    assert buffers._unpack(bomb) is lzw.Damage.TOO_LONG
+    assert buffers._unpack(bomb) is lzw.LzwDamage.TOO_LONG
 
 
 def test_a_code_that_stands_for_nothing_yet_is_damage() -> None:
     """Codes become 9 bits long, and the first of these is 256: there is no entry before the first code."""
-    assert lzw.unpack_plainly(bytes([0xFF, 0x80, 0, 0]), ROOM) is lzw.Damage.NO_ENTRY
+    assert lzw.unpack_plainly(bytes([0xFF, 0x80, 0, 0]), ROOM) is lzw.LzwDamage.NO_ENTRY

@@ -8,17 +8,24 @@ from collections import Counter
 import numpy as np
 import pytest
 from gcspy_objects.anttracks.buffers import read_chunk
-from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.anttracks.layout import EventId
 from gcspy_objects.anttracks.reader import AntTracksTrace
-from gcspy_objects.heap import Heap
-from gcspy_objects.records import COLUMNS, CollectionKind, Flag, Kind, PointerKind, RecordBatch
+from gcspy_objects.heap import RebuiltHeap
+from gcspy_objects.records import (
+    COLUMNS,
+    CollectionKind,
+    PointerKind,
+    RecordBatch,
+    RecordFlag,
+    RecordKind,
+)
 from gcspy_objects.trace import open_trace
 
 from tests.objects.anttracks.samples import FOLDER, SAMPLES, sample
 
 COUNT = re.compile(r"^  ([A-Z]\w+) +n= *(\d+) bytes= *(\d+)", re.MULTILINE)
 BUFFERS = re.compile(r"buffers \(sync,compressed\): \{(.*?)\}")
-OBJECTS = (Kind.ALLOCATE, Kind.ALLOCATE_NEXT)
+OBJECTS = (RecordKind.ALLOCATE, RecordKind.ALLOCATE_NEXT)
 
 # The independent decoder abbreviates some of the VM's names.
 NAMES = {"GC_CROSSGEN_PTR": "GC_CROSSGENERATIONAL_PTR"}
@@ -33,7 +40,7 @@ def allocations(batches: list[RecordBatch]) -> tuple[np.ndarray, ...]:
     """Type, site, length of all that the program allocated."""
     columns = []
     for batch in batches:
-        rows = np.isin(batch.kind, OBJECTS) & (batch.flags & Flag.FILLER == 0)
+        rows = np.isin(batch.kind, OBJECTS) & (batch.flags & RecordFlag.FILLER == 0)
         columns.append((batch.type[rows], batch.site[rows], batch.length[rows]))
     return tuple(np.concatenate(one) for one in zip(*columns, strict=True))
 
@@ -56,7 +63,7 @@ def test_events_are_those_that_another_decoder_counted(name: str) -> None:
             ]
             modes.update(zip(batch.buffer_mode.tolist(), packed, strict=True))
         end = batch.after
-    assert {Event(number).name: count for number, count in counts.items()} == {
+    assert {EventId(number).name: count for number, count in counts.items()} == {
         NAMES.get(event, event): int(n) for event, n, _ in COUNT.findall(told)
     }
     assert payload == sum(int(size) for _, _, size in COUNT.findall(told))
@@ -108,8 +115,10 @@ def test_fillers_are_those_that_another_decoder_counted(name: str) -> None:
     _, batches = read(name)
     allocated = [batch.flags[np.isin(batch.kind, OBJECTS)] for batch in batches]
     assert sum(map(len, allocated)) == int(told[1])
-    assert sum(int((flags & Flag.FILLER != 0).sum()) for flags in allocated) == int(told[2])
-    assert not any((batch.flags & Flag.ODD).any() for batch in batches), "bits that are always 0"
+    assert sum(int((flags & RecordFlag.FILLER != 0).sum()) for flags in allocated) == int(told[2])
+    assert not any((batch.flags & RecordFlag.ODD).any() for batch in batches), (
+        "bits that are always 0"
+    )
 
 
 def test_names_are_as_a_programmer_writes_them() -> None:
@@ -163,7 +172,10 @@ def test_batches_of_any_size_say_the_same() -> None:
 def test_each_pointer_leads_to_an_object() -> None:
     """In a full collection to where one is after it, in a minor one to where one was before it."""
     looked_at = 0
-    with AntTracksTrace(sample("pointers"), chunk_bytes=1 << 24) as opened, Heap(opened) as heap:
+    with (
+        AntTracksTrace(sample("pointers"), chunk_bytes=1 << 24) as opened,
+        RebuiltHeap(opened) as heap,
+    ):
         (batch,) = opened.batches()
         assert opened.has_pointers
         for step in heap.steps():
@@ -180,7 +192,7 @@ def test_each_pointer_leads_to_an_object() -> None:
             start = np.where(
                 (before[row] == address)
                 & (step.to[row] >= 0)
-                & (batch.kind[record[mine]] != Kind.POINTERS),
+                & (batch.kind[record[mine]] != RecordKind.POINTERS),
                 step.to[row],
                 address,
             )

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gcspy_objects.anttracks.layout import Event
+from gcspy_objects.anttracks.layout import EventId
 from gcspy_objects.anttracks.reader import AntTracksTrace
 from gcspy_objects.hotspot_log import find_log
-from gcspy_objects.records import CollectionKind, Kind
+from gcspy_objects.records import CollectionKind, RecordKind
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.errors import TraceError
 
@@ -75,16 +75,16 @@ def test_an_archive_leaves_no_file_behind_and_closes_its_own(
 def test_a_rotated_trace_is_one(tmp_path: Path) -> None:
     """The files go on where the one before ended; each later one begins with a collection that names every live object."""
     first = TraceWriter(0)
-    first.buffer(MAIN, head(Event.NOP), alloc(Event.IR_ALLOC_SLOW, NEW_POINT, address=BASE))
+    first.buffer(MAIN, head(EventId.NOP), alloc(EventId.IR_ALLOC_SLOW, NEW_POINT, address=BASE))
     second = TraceWriter(1)
     second.buffer(
         MAIN,
-        gc(Event.GC_START, 2, kind=3),
-        head(Event.SYNC_OBJ_NARROW, NEW_POINT << 8) + word(POINT) + long(BASE),
+        gc(EventId.GC_START, 2, kind=3),
+        head(EventId.SYNC_OBJ_NARROW, NEW_POINT << 8) + word(POINT) + long(BASE),
         mode=2,
     )
     third = TraceWriter(2)
-    third.buffer(MAIN, gc(Event.GC_START, 3, kind=2), gc(Event.GC_END, 3, kind=1), mode=2)
+    third.buffer(MAIN, gc(EventId.GC_START, 3, kind=2), gc(EventId.GC_END, 3, kind=1), mode=2)
     folder = write_run(tmp_path, symbols(), second, third, first)
     with AntTracksTrace(folder) as opened:
         found = list(opened.batches())
@@ -92,7 +92,7 @@ def test_a_rotated_trace_is_one(tmp_path: Path) -> None:
         assert [batch.place.event for batch in found] == [0, 2, 4]
         assert [batch.place.buffer for batch in found] == [0, 1, 2]
         assert [batch.file for batch in found] == ["trace_0", "trace_1", "trace_2"]
-        assert found[1].kind.tolist() == [Kind.COLLECTION_START, Kind.SNAPSHOT_KEEP]
+        assert found[1].kind.tolist() == [RecordKind.COLLECTION_START, RecordKind.SNAPSHOT_KEEP]
         assert found[1].detail[0] == CollectionKind.MINOR_SNAPSHOT
         assert (int(found[1].size[1]), int(found[1].to[1])) == (24, BASE)
         again = list(opened.batches(found[1].place))

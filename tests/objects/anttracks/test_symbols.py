@@ -7,7 +7,7 @@ import pytest
 from gcspy_objects.anttracks.descriptors import histogram_name, method_name, type_name
 from gcspy_objects.anttracks.layout import PREFIX_BYTES
 from gcspy_objects.anttracks.symbols import Symbols, read_symbols
-from gcspy_objects.names import Field, Frame, TypeKind
+from gcspy_objects.names import CallFrame, TypeField, TypeKind
 from gcspy_protocol.errors import TraceError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,8 +54,8 @@ def test_types_have_names_and_sizes() -> None:
 def test_fields_are_read_when_they_are_asked_for() -> None:
     types = made().types
     assert list(types.fields[POINT]) == [
-        Field("x", "int", 2, 0),
-        Field("tags", "java.lang.String[]", 0x12, 0),
+        TypeField("x", "int", 2, 0),
+        TypeField("tags", "java.lang.String[]", 0x12, 0),
     ]
     assert sorted(types.fields) == [2, 3, 4]
 
@@ -64,9 +64,9 @@ def test_sites_have_frames() -> None:
     found = made()
     row = int(found.small_sites[NEW_POINT])
     assert found.sites.frames(row) == [
-        Frame("app.Main.make(int, app.Point[])", 7),
-        Frame("the last 2 frames", 40, folded=True),
-        Frame("app.Main.main(java.lang.String[])", -1),
+        CallFrame("app.Main.make(int, app.Point[])", 7),
+        CallFrame("the last 2 frames", 40, folded=True),
+        CallFrame("app.Main.main(java.lang.String[])", -1),
     ]
     assert found.sites.name(row) == "app.Main.make(int, app.Point[]) @ 7"
     assert str(found.sites.frames(row)[1]) == "(the last 2 frames, 40 times)"

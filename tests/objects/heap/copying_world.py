@@ -13,7 +13,14 @@ from typing import Self
 
 import numpy as np
 from gcspy_objects.names import Causes, Flaw, Sites, Threads, Types
-from gcspy_objects.records import CollectionKind, Flag, Kind, Place, RecordBatch, SpaceKind
+from gcspy_objects.records import (
+    CollectionKind,
+    ReadPosition,
+    RecordBatch,
+    RecordFlag,
+    RecordKind,
+    SpaceKind,
+)
 
 OLD, EDEN, LEFT, RIGHT = 0, 1, 2, 3
 VM, COLLECTORS, MUTATORS = 0, (1, 2), (3, 4, 5)
@@ -82,8 +89,10 @@ class World:
 
     def _run(self) -> None:
         for index, (start, end) in self.bounds.items():
-            self.rows.append(row(Kind.SPACE_DEFINE, length=index, address=start, size=end - start))
-            self.rows.append(row(Kind.SPACE_KIND, length=index, detail=KINDS[index]))
+            self.rows.append(
+                row(RecordKind.SPACE_DEFINE, length=index, address=start, size=end - start)
+            )
+            self.rows.append(row(RecordKind.SPACE_KIND, length=index, detail=KINDS[index]))
         number = 0
         while number < self.collections:
             self._mutate()
@@ -108,13 +117,13 @@ class World:
                 told[VM].append(
                     (
                         row(
-                            Kind.ALLOCATE,
+                            RecordKind.ALLOCATE,
                             thread=VM,
                             address=cursor,
                             size=end - cursor,
                             type=1,
                             length=(end - cursor - 16) // 4,
-                            flags=Flag.FILLER | Flag.VM,
+                            flags=RecordFlag.FILLER | RecordFlag.VM,
                         ),
                         cursor,
                     )
@@ -127,8 +136,8 @@ class World:
             one, address = queues[thread].pop(0)
             if not queues[thread]:
                 del queues[thread]
-            if one["kind"] != Kind.BUFFER:
-                filler = bool(one["flags"] & Flag.FILLER)
+            if one["kind"] != RecordKind.BUFFER:
+                filler = bool(one["flags"] & RecordFlag.FILLER)
                 self.heap[address] = Thing(
                     len(self.rows), one["size"], one["type"], thread, one["length"], filler
                 )
@@ -150,19 +159,19 @@ class World:
             place = self._take(OLD if self.random.random() < 0.3 else EDEN, size)
             if place is None:
                 return False
-            told[thread].append((row(Kind.ALLOCATE, address=place, **plain), place))
+            told[thread].append((row(RecordKind.ALLOCATE, address=place, **plain), place))
             return True
         cursor, end = buffers.get(thread, [0, 0])
         if cursor + size > end:
             if end > cursor:
                 tail = row(
-                    Kind.ALLOCATE,
+                    RecordKind.ALLOCATE,
                     thread=thread,
                     address=cursor,
                     size=end - cursor,
                     type=1,
                     length=(end - cursor - 16) // 4,
-                    flags=Flag.FILLER | Flag.VM,
+                    flags=RecordFlag.FILLER | RecordFlag.VM,
                 )
                 told[thread].append((tail, cursor))
             buffers.pop(thread, None)
@@ -171,12 +180,12 @@ class World:
             if place is None:
                 return False
             told[thread].append(
-                (row(Kind.BUFFER, thread=thread, address=place, size=length), place)
+                (row(RecordKind.BUFFER, thread=thread, address=place, size=length), place)
             )
             cursor, end = place, place + length
         buffers[thread] = [cursor + size, end]
         explicit = self.random.random() < 0.1
-        kind, address = (Kind.ALLOCATE, cursor) if explicit else (Kind.ALLOCATE_NEXT, 0)
+        kind, address = (RecordKind.ALLOCATE, cursor) if explicit else (RecordKind.ALLOCATE_NEXT, 0)
         told[thread].append((row(kind, address=address, **plain), cursor))
         return True
 
@@ -198,7 +207,7 @@ class World:
     def _begin(self, kind: CollectionKind, number: int) -> None:
         self.phases.append((len(self.rows), dict(self.heap), True))
         self.rows.append(
-            row(Kind.COLLECTION_START, length=number, detail=kind, type=7, size=number * 10)
+            row(RecordKind.COLLECTION_START, length=number, detail=kind, type=7, size=number * 10)
         )
 
     def _end(self, kind: CollectionKind, number: int, heap: Heap, flags: int = 0) -> None:
@@ -209,7 +218,7 @@ class World:
                 self.deaths[one.birth] = number
         self.rows.append(
             row(
-                Kind.COLLECTION_END,
+                RecordKind.COLLECTION_END,
                 length=number,
                 detail=kind,
                 type=7,
@@ -225,14 +234,14 @@ class World:
         source, target = self.survivors
         self._begin(CollectionKind.MINOR_SNAPSHOT if snapshot else CollectionKind.MINOR, number)
         for index in (EDEN, source):
-            self.rows.append(row(Kind.COLLECTS, length=index, size=number))
-        self.rows.append(row(Kind.BARRIER))
+            self.rows.append(row(RecordKind.COLLECTS, length=index, size=number))
+        self.rows.append(row(RecordKind.BARRIER))
         new = {address: self.heap[address] for address in self._within(OLD, target)}
         if snapshot:
             for address, one in new.items():
                 self.rows.append(
                     row(
-                        Kind.SNAPSHOT_KEEP,
+                        RecordKind.SNAPSHOT_KEEP,
                         thread=VM,
                         address=address,
                         to=address,
@@ -263,9 +272,9 @@ class World:
         for (thread, _), (cursor, end) in buffers.items():
             self._fill(new, thread, cursor, end)
         if failing:
-            self.rows.append(row(Kind.BARRIER))
+            self.rows.append(row(RecordKind.BARRIER))
             for index in (EDEN, source):
-                self.rows.append(row(Kind.FAILED, length=index))
+                self.rows.append(row(RecordKind.FAILED, length=index))
             new.update(
                 {
                     address: replace(self.heap[address], remnant=address in moved)
@@ -275,7 +284,7 @@ class World:
         else:
             self.top[EDEN], self.top[source] = self.bounds[EDEN][0], self.bounds[source][0]
             self.survivors = (target, source)
-        self._end(CollectionKind.MINOR, number, new, Flag.FAILED if failing else 0)
+        self._end(CollectionKind.MINOR, number, new, RecordFlag.FAILED if failing else 0)
         return failing
 
     def _copy(
@@ -296,7 +305,7 @@ class World:
             assert to is not None, "the made spaces are too small"
             self.rows.append(
                 row(
-                    Kind.SNAPSHOT_MOVE if snapshot else Kind.MOVE,
+                    RecordKind.SNAPSHOT_MOVE if snapshot else RecordKind.MOVE,
                     thread=thread,
                     address=address,
                     to=to,
@@ -309,17 +318,17 @@ class World:
             self._fill(new, thread, cursor, end)
             place = self._take(space, 400)
             assert place is not None, "the made spaces are too small"
-            self.rows.append(row(Kind.GC_BUFFER, thread=thread, address=place, size=400))
+            self.rows.append(row(RecordKind.GC_BUFFER, thread=thread, address=place, size=400))
             cursor, end = place, place + 400
         buffers[thread, space] = [cursor + one.size, end]
         if snapshot:
             self.rows.append(
-                row(Kind.SNAPSHOT_MOVE, thread=thread, address=address, to=cursor, **told)
+                row(RecordKind.SNAPSHOT_MOVE, thread=thread, address=address, to=cursor, **told)
             )
         else:
             self.rows.append(
                 row(
-                    Kind.MOVE_NEXT,
+                    RecordKind.MOVE_NEXT,
                     thread=thread,
                     address=address,
                     detail=SpaceKind.OLD if space == OLD else SpaceKind.SURVIVOR,
@@ -332,10 +341,10 @@ class World:
             new[cursor] = Thing(
                 len(self.rows), end - cursor, 1, thread, (end - cursor - 16) // 4, filler=True
             )
-            flags = Flag.FILLER | Flag.VM | Flag.BY_COLLECTOR
+            flags = RecordFlag.FILLER | RecordFlag.VM | RecordFlag.BY_COLLECTOR
             self.rows.append(
                 row(
-                    Kind.ALLOCATE,
+                    RecordKind.ALLOCATE,
                     thread=thread,
                     address=cursor,
                     size=end - cursor,
@@ -348,7 +357,7 @@ class World:
     def _collect_all(self, number: int) -> None:
         """Slide what lives to the bottom of the old space, neighbours together."""
         self._begin(CollectionKind.FULL, number)
-        self.rows.append(row(Kind.BARRIER))
+        self.rows.append(row(RecordKind.BARRIER))
         places = self._within(OLD, EDEN, LEFT, RIGHT)
         objects = [
             one for one in places if not self.heap[one].filler and not self.heap[one].remnant
@@ -378,7 +387,7 @@ class World:
             if index - begin == 1 and self.random.random() < 0.5:
                 told.append(
                     row(
-                        Kind.KEEP if first_to == start else Kind.MOVE,
+                        RecordKind.KEEP if first_to == start else RecordKind.MOVE,
                         thread=thread,
                         address=start,
                         to=first_to if first_to != start else 0,
@@ -387,7 +396,7 @@ class World:
             else:
                 told.append(
                     row(
-                        Kind.MOVE_RUN,
+                        RecordKind.MOVE_RUN,
                         thread=thread,
                         address=start,
                         to=first_to,
@@ -412,15 +421,15 @@ class World:
         heap = dict(heap)
         for number in range(start, start if collecting else event):
             one = self.rows[number]
-            if one["kind"] in (Kind.ALLOCATE, Kind.ALLOCATE_NEXT):
-                filler = bool(one["flags"] & Flag.FILLER)
+            if one["kind"] in (RecordKind.ALLOCATE, RecordKind.ALLOCATE_NEXT):
+                filler = bool(one["flags"] & RecordFlag.FILLER)
                 heap[one["_address"]] = Thing(
                     number, one["size"], one["type"], one["thread"], one["length"], filler
                 )
         return heap
 
 
-def row(kind: Kind, **columns: int) -> Row:
+def row(kind: RecordKind, **columns: int) -> Row:
     """Return one record."""
     return {
         "kind": kind,
@@ -464,7 +473,7 @@ class Told:
         """None: nothing is read."""
         return []
 
-    def batches(self, place: Place | None = None) -> Iterator[RecordBatch]:
+    def batches(self, place: ReadPosition | None = None) -> Iterator[RecordBatch]:
         """Yield the rows."""
         begin = place.event if place else 0
         for low in range(begin, len(self.rows), self._batch):
@@ -475,10 +484,13 @@ class Told:
             self.read += len(part)
             after = low + len(part)
             yield RecordBatch.of(
-                Place(0, low * 4, low, low), Place(0, after * 4, after, after), "made", **columns
+                ReadPosition(0, low * 4, low, low),
+                ReadPosition(0, after * 4, after, after),
+                "made",
+                **columns,
             )
 
-    def position_bytes(self, place: Place) -> int:
+    def position_bytes(self, place: ReadPosition) -> int:
         """Return how much lies before a place."""
         return place.position
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_objects.consistency import check
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 
 from tests.objects.anttracks.samples import sample
@@ -17,7 +17,7 @@ from tests.objects.heap.copying_world import Told, World
 
 def outcome(folder: Path) -> tuple[bool, int]:
     """Rebuild what is in a folder, and ask for everything; returns whether it is consistent, and how many events there were."""
-    with open_trace(folder) as trace, Heap(trace) as heap:
+    with open_trace(folder) as trace, RebuiltHeap(trace) as heap:
         report = check(heap)
         assert len(heap.at(heap.events)) >= 0
         for step in heap.steps():
@@ -89,7 +89,7 @@ def test_records_that_make_no_sense_are_findings_in_bounded_memory() -> None:
                 name, 1 << 62
             )
             one[name] = min(numbers.choice(values), limit)
-        heap = Heap(Told(rows))
+        heap = RebuiltHeap(Told(rows))
         check(heap)
         heap.at(heap.events // 2)
         for step in heap.steps():
@@ -105,7 +105,7 @@ def test_a_trace_that_names_every_object_again_and_again_takes_no_memory_for_it(
     for one in world.rows:
         rows += [{**one, "length": 1 << 24}] * 200 if one["kind"] == 12 else [one]
     tracemalloc.start()
-    heap = Heap(Told(rows, batch=100_000))
+    heap = RebuiltHeap(Told(rows, batch=100_000))
     heap.index()
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

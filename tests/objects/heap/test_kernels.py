@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from gcspy_objects.heap import COLUMNS, Heap, Snapshot
+from gcspy_objects.heap import COLUMNS, HeapSnapshot, RebuiltHeap
 from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, Cursors, placed_by_numpy
 from gcspy_objects.heap.kernels import ALLOCATE, COLLECT
 from gcspy_objects.trace import Trace, open_trace
@@ -25,7 +25,7 @@ def _loops(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def taken(trace: Trace, loops: str) -> Iterator[tuple[Snapshot, str]]:
+def taken(trace: Trace, loops: str) -> Iterator[tuple[HeapSnapshot, str]]:
     """Yield the heap at the end and at each collection, rebuilt by loops, or by numpy."""
     with pytest.MonkeyPatch.context() as patched:
         for each in (ALLOCATE, COLLECT):
@@ -36,7 +36,7 @@ def taken(trace: Trace, loops: str) -> Iterator[tuple[Snapshot, str]]:
                 "machine",
                 {"numpy": None, "written": each.written, "machine": each.machine}[loops],
             )
-        heap = Heap(trace)
+        heap = RebuiltHeap(trace)
         told = f"{[str(one) for one in heap.findings.kept]} {heap.collections.rows} {heap.ended}"
         for step in heap.steps():
             yield step.after, told
@@ -89,7 +89,7 @@ def compare(trace: Trace, loops: str) -> None:
 
 def test_a_made_trace_is_consistent_and_as_long_as_it_says() -> None:
     trace = MadeTrace(60_000, live=2_000, buffers=4)
-    heap = Heap(trace)
+    heap = RebuiltHeap(trace)
     assert heap.events == trace.events == sum(len(one) for one in trace.batches())
     assert not heap.findings, heap.findings.first
     assert {one.kind for one in heap.collections} == {0, 1}

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from gcspy_objects.heap import Heap, Keep
+from gcspy_objects.heap import Keep, RebuiltHeap
 from gcspy_objects.trace import open_trace
 
 from tests.objects.heap.copying_world import World
@@ -25,7 +25,7 @@ def test_a_heap_is_rebuilt_from_bytes_over_all_files(name: str, tmp_path: Path) 
     world, files = WORLDS[name]
     made = written(world, tmp_path)
     assert made.files == files
-    with open_trace(tmp_path) as trace, Heap(trace, keep=Keep(events=200)) as heap:
+    with open_trace(tmp_path) as trace, RebuiltHeap(trace, keep=Keep(events=200)) as heap:
         assert heap.ended is None
         assert not heap.findings, heap.findings.first
         assert heap.events == made.events[-1]
@@ -49,7 +49,7 @@ def test_the_last_file_of_a_rotated_trace_stands_alone(tmp_path: Path) -> None:
     world, files = WORLDS["rotated"]
     made = written(world, tmp_path, first_file=files - 1)
     assert made.files == 1
-    with open_trace(tmp_path) as trace, Heap(trace) as heap:
+    with open_trace(tmp_path) as trace, RebuiltHeap(trace) as heap:
         assert not heap.findings, heap.findings.first
         end, truth = heap.at(heap.events), world.truth(len(world.rows))
         assert end.address.tolist() == sorted(truth)

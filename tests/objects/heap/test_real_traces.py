@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gcspy_objects.consistency import Report, check
-from gcspy_objects.heap import COLUMNS, Fate, Heap, Keep, Lives, Snapshot
+from gcspy_objects.consistency import ConsistencyReport, check
+from gcspy_objects.heap import COLUMNS, Fate, HeapSnapshot, Keep, Lives, RebuiltHeap
 from gcspy_objects.hotspot_log import read_log
 from gcspy_objects.trace import open_trace
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ FULL = {"churn": 1, "compressed": 1, "list": 1, "pointers": 3, "promote": 3, "th
 @dataclass
 class Sample:
     name: str
-    heap: Heap
-    report: Report
+    heap: RebuiltHeap
+    report: ConsistencyReport
     lives: dict[str, NDArray[Any]]
 
 
@@ -35,7 +35,7 @@ class Sample:
 def _sample(request: pytest.FixtureRequest) -> Iterator[Sample]:
     with (
         open_trace(FOLDER / f"{request.param}.tar.xz") as trace,
-        Heap(trace, keep=Keep(events=10_000)) as heap,
+        RebuiltHeap(trace, keep=Keep(events=10_000)) as heap,
     ):
         report = check(heap, read_log((sample(request.param) / "gc.log").read_text().splitlines()))
         yield Sample(request.param, heap, report, joined(list(heap.lives())))
@@ -107,14 +107,14 @@ def assert_counts(lengths: NDArray[Any], words: list[str]) -> None:
         assert lengths.astype(np.int64).sum() == int(words[2])
 
 
-def of_type(heap: Heap, types: NDArray[Any], name: str) -> NDArray[np.bool_]:
+def of_type(heap: RebuiltHeap, types: NDArray[Any], name: str) -> NDArray[np.bool_]:
     wanted = re.sub(r"^\[+L(.*);$", lambda found: found[1] + "[]" * found[0].count("["), name)
     rows = heap.trace.types.rows_named(wanted)
     assert rows, name
     return np.isin(types, rows)
 
 
-def sites(heap: Heap, method: str) -> list[int]:
+def sites(heap: RebuiltHeap, method: str) -> list[int]:
     names = [heap.trace.sites.name(row).partition("(")[0] for row in range(len(heap.trace.sites))]
     return [row for row, name in enumerate(names) if name == method]
 
@@ -127,7 +127,7 @@ def at_site(traced: Sample, method: str, type_name: str) -> NDArray[np.bool_]:
     )
 
 
-def same(one: Snapshot, other: Snapshot) -> bool:
+def same(one: HeapSnapshot, other: HeapSnapshot) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in COLUMNS) and (
         (one.event, one.collections, one.allocated_bytes, one.spaces)
         == (other.event, other.collections, other.allocated_bytes, other.spaces)
@@ -137,8 +137,8 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 def compare_with_straight_replays(name: str, count: int) -> None:
     with (
         open_trace(FOLDER / f"{name}.tar.xz") as trace,
-        Heap(trace, keep=Keep(events=5_000)) as heap,
-        Heap(trace, keep=Keep(count=0)) as straight,
+        RebuiltHeap(trace, keep=Keep(events=5_000)) as heap,
+        RebuiltHeap(trace, keep=Keep(count=0)) as straight,
     ):
         numbers = random.Random(8)
         assert len(heap.checkpoints)
@@ -195,7 +195,7 @@ def test_a_step_says_of_every_object_what_the_collection_did_to_it(traced: Sampl
 
 
 def test_a_life_goes_from_birth_through_every_move_to_death() -> None:
-    with open_trace(FOLDER / "pointers.tar.xz") as trace, Heap(trace) as heap:
+    with open_trace(FOLDER / "pointers.tar.xz") as trace, RebuiltHeap(trace) as heap:
         lives = joined(list(heap.lives()))
         steps = list(heap.steps())
         for died_in, at_least in ((0, 3), (4, 2), (1, 0)):

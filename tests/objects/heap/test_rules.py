@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from gcspy_objects.consistency import check
-from gcspy_objects.heap import Heap, ObjectFlag, Rule, state
+from gcspy_objects.heap import ObjectFlag, RebuiltHeap, Rule, state
 from gcspy_objects.hotspot_log import LoggedCollection, LoggedSpace
-from gcspy_objects.records import CollectionKind, Flag, Kind, SpaceKind
+from gcspy_objects.records import CollectionKind, RecordFlag, RecordKind, SpaceKind
 
 from tests.objects.heap.copying_world import EDEN, KINDS, LEFT, OLD, RIGHT, Row, Told, World, row
 
@@ -26,31 +26,31 @@ def small() -> list[Row]:
     Rows 0 to 7 are the spaces, 8 to 14 the program, 15 to 24 the minor collection, 25 to 28 the program, 29 to 32 the full one.
     """
     rows = [one for space in (OLD, EDEN, LEFT, RIGHT) for one in (
-        row(Kind.SPACE_DEFINE, length=space, address=start(space), size=SIZE), row(Kind.SPACE_KIND, length=space, detail=KINDS[space]),
+        row(RecordKind.SPACE_DEFINE, length=space, address=start(space), size=SIZE), row(RecordKind.SPACE_KIND, length=space, detail=KINDS[space]),
     )]  # fmt: skip
     rows += [
-        row(Kind.BUFFER, thread=THREAD, address=start(EDEN), size=0x100),
-        row(Kind.ALLOCATE_NEXT, thread=THREAD, size=0x40, type=2),
-        row(Kind.ALLOCATE, thread=THREAD, address=start(EDEN) + 0x40, size=0x20, type=3),
-        row(Kind.ALLOCATE_NEXT, thread=THREAD, size=0x80, type=2),
-        row(Kind.ALLOCATE, thread=OTHER, address=start(EDEN) + 0xE0, size=0x20, type=1, flags=Flag.FILLER),
-        row(Kind.ALLOCATE, thread=OTHER, address=start(OLD), size=0x80, type=4),
-        row(Kind.ALLOCATE, thread=OTHER, address=start(EDEN) + 0x100, size=0x10, type=4),
-        row(Kind.COLLECTION_START, length=1, detail=CollectionKind.MINOR),
-        row(Kind.COLLECTS, length=EDEN), row(Kind.COLLECTS, length=RIGHT), row(Kind.BARRIER),
-        row(Kind.GC_BUFFER, thread=COLLECTOR, address=start(LEFT), size=0x80),
-        row(Kind.MOVE_NEXT, thread=COLLECTOR, address=start(EDEN), detail=SpaceKind.SURVIVOR),
-        row(Kind.MOVE, thread=COLLECTOR, address=start(EDEN) + 0x60, to=start(OLD) + 0x80),
-        row(Kind.MOVE_NEXT, thread=COLLECTOR, address=start(EDEN) + 0x40, detail=SpaceKind.SURVIVOR),
-        row(Kind.ALLOCATE, thread=COLLECTOR, address=start(LEFT) + 0x60, size=0x20, type=1, flags=Flag.FILLER | Flag.BY_COLLECTOR),
-        row(Kind.COLLECTION_END, length=1, detail=CollectionKind.MINOR),
-        row(Kind.BUFFER, thread=THREAD, address=start(EDEN), size=0x40),
-        row(Kind.ALLOCATE_NEXT, thread=THREAD, size=0x40, type=2),
-        row(Kind.BARRIER), row(Kind.MARK, size=7),
-        row(Kind.COLLECTION_START, length=2, detail=CollectionKind.FULL),
-        row(Kind.MOVE_RUN, thread=COLLECTOR, address=start(OLD) + 0x80, to=start(OLD), length=1),
-        row(Kind.MOVE_RUN, thread=COLLECTOR, address=start(LEFT), to=start(OLD) + 0x80, length=2),
-        row(Kind.COLLECTION_END, length=2, detail=CollectionKind.FULL),
+        row(RecordKind.BUFFER, thread=THREAD, address=start(EDEN), size=0x100),
+        row(RecordKind.ALLOCATE_NEXT, thread=THREAD, size=0x40, type=2),
+        row(RecordKind.ALLOCATE, thread=THREAD, address=start(EDEN) + 0x40, size=0x20, type=3),
+        row(RecordKind.ALLOCATE_NEXT, thread=THREAD, size=0x80, type=2),
+        row(RecordKind.ALLOCATE, thread=OTHER, address=start(EDEN) + 0xE0, size=0x20, type=1, flags=RecordFlag.FILLER),
+        row(RecordKind.ALLOCATE, thread=OTHER, address=start(OLD), size=0x80, type=4),
+        row(RecordKind.ALLOCATE, thread=OTHER, address=start(EDEN) + 0x100, size=0x10, type=4),
+        row(RecordKind.COLLECTION_START, length=1, detail=CollectionKind.MINOR),
+        row(RecordKind.COLLECTS, length=EDEN), row(RecordKind.COLLECTS, length=RIGHT), row(RecordKind.BARRIER),
+        row(RecordKind.GC_BUFFER, thread=COLLECTOR, address=start(LEFT), size=0x80),
+        row(RecordKind.MOVE_NEXT, thread=COLLECTOR, address=start(EDEN), detail=SpaceKind.SURVIVOR),
+        row(RecordKind.MOVE, thread=COLLECTOR, address=start(EDEN) + 0x60, to=start(OLD) + 0x80),
+        row(RecordKind.MOVE_NEXT, thread=COLLECTOR, address=start(EDEN) + 0x40, detail=SpaceKind.SURVIVOR),
+        row(RecordKind.ALLOCATE, thread=COLLECTOR, address=start(LEFT) + 0x60, size=0x20, type=1, flags=RecordFlag.FILLER | RecordFlag.BY_COLLECTOR),
+        row(RecordKind.COLLECTION_END, length=1, detail=CollectionKind.MINOR),
+        row(RecordKind.BUFFER, thread=THREAD, address=start(EDEN), size=0x40),
+        row(RecordKind.ALLOCATE_NEXT, thread=THREAD, size=0x40, type=2),
+        row(RecordKind.BARRIER), row(RecordKind.MARK, size=7),
+        row(RecordKind.COLLECTION_START, length=2, detail=CollectionKind.FULL),
+        row(RecordKind.MOVE_RUN, thread=COLLECTOR, address=start(OLD) + 0x80, to=start(OLD), length=1),
+        row(RecordKind.MOVE_RUN, thread=COLLECTOR, address=start(LEFT), to=start(OLD) + 0x80, length=2),
+        row(RecordKind.COLLECTION_END, length=2, detail=CollectionKind.FULL),
     ]  # fmt: skip
     return rows
 
@@ -75,7 +75,7 @@ def added(number: int, one: Row) -> Change:
 
 
 def gone(number: int) -> Change:
-    return lambda rows: rows.__setitem__(number, row(Kind.BARRIER))
+    return lambda rows: rows.__setitem__(number, row(RecordKind.BARRIER))
 
 
 def cut(rows: list[Row]) -> None:
@@ -102,28 +102,28 @@ BROKEN: dict[str, tuple[Rule, int | None, Change]] = {
     "a run of one more than there are young ones": (Rule.UNKNOWN_OBJECT, 31, put(31, length=4)),
     "moved twice": (Rule.TWICE, 22, put(22, address=start(EDEN))),
     "moved out of a space that stays": (Rule.COLLECTED, 21, put(21, address=start(OLD), to=start(LEFT) + 0x80)),
-    "a move without a collection": (Rule.PHASE, 27, put(27, kind=Kind.MOVE)),
-    "an allocation in a collection": (Rule.PHASE, 18, put(18, kind=Kind.ALLOCATE_NEXT, size=8)),
-    "an end without a start": (Rule.PHASE, 27, put(27, kind=Kind.COLLECTION_END)),
-    "a start within a collection": (Rule.PHASE, 18, put(18, kind=Kind.COLLECTION_START, detail=CollectionKind.MINOR)),
+    "a move without a collection": (Rule.PHASE, 27, put(27, kind=RecordKind.MOVE)),
+    "an allocation in a collection": (Rule.PHASE, 18, put(18, kind=RecordKind.ALLOCATE_NEXT, size=8)),
+    "an end without a start": (Rule.PHASE, 27, put(27, kind=RecordKind.COLLECTION_END)),
+    "a start within a collection": (Rule.PHASE, 18, put(18, kind=RecordKind.COLLECTION_START, detail=CollectionKind.MINOR)),
     "an end of another one": (Rule.PHASE, 24, put(24, length=7)),
     "never ended": (Rule.PHASE, None, cut),
-    "a collected space without a collection": (Rule.PHASE, 27, put(27, kind=Kind.COLLECTS)),
+    "a collected space without a collection": (Rule.PHASE, 27, put(27, kind=RecordKind.COLLECTS)),
     "copied to eden": (Rule.DESTINATION, 19, put(19, address=start(EDEN) + 0x200)),
-    "bits that are always 0": (Rule.FORM, 9, put(9, flags=Flag.ODD)),
+    "bits that are always 0": (Rule.FORM, 9, put(9, flags=RecordFlag.ODD)),
     "no size": (Rule.SIZE, 11, put(11, size=0)),
     "no size in a collection": (Rule.SIZE, 23, put(23, size=0)),
     "a size beyond all bounds in a collection": (Rule.SIZE, 23, put(23, size=1 << 50)),
     "a size beyond all bounds": (Rule.SIZE, 13, put(13, size=1 << 50)),
     "more than there is room": (Rule.CAPACITY, 14, put(14, size=SIZE * 5)),
     "more in old and young spaces together than there is room": (Rule.CAPACITY, 14, both(put(13, size=SIZE * 3), put(14, size=SIZE * 3 // 2))),
-    "another type than before": (Rule.SNAPSHOT, 21, put(21, kind=Kind.SNAPSHOT_MOVE, size=0x80, type=9)),
-    "a snapshot of what was not there": (Rule.UNKNOWN_OBJECT, 21, put(21, kind=Kind.SNAPSHOT_MOVE, address=start(EDEN) + 8, size=0x80, type=9)),
+    "another type than before": (Rule.SNAPSHOT, 21, put(21, kind=RecordKind.SNAPSHOT_MOVE, size=0x80, type=9)),
+    "a snapshot of what was not there": (Rule.UNKNOWN_OBJECT, 21, put(21, kind=RecordKind.SNAPSHOT_MOVE, address=start(EDEN) + 8, size=0x80, type=9)),
 }  # fmt: skip
 
 
 def test_the_small_trace_is_without_fault() -> None:
-    heap = Heap(Told(small()))
+    heap = RebuiltHeap(Told(small()))
     assert not heap.findings, heap.findings.first
     end = heap.at(heap.events)
     assert end.address.tolist() == [start(OLD), start(OLD) + 0x80, start(OLD) + 0xC0]
@@ -136,7 +136,7 @@ def test_what_breaks_a_rule_is_found_where_it_is(what: str) -> None:
     rule, event, change = BROKEN[what]
     rows = small()
     change(rows)
-    heap = Heap(Told(rows, batch=5))
+    heap = RebuiltHeap(Told(rows, batch=5))
     found = [one for one in heap.findings.kept if one.rule == rule]
     assert found, heap.findings.kept
     assert (found[0].where.event if found[0].where else None) == event
@@ -153,8 +153,8 @@ def test_what_breaks_a_rule_is_found_where_it_is(what: str) -> None:
 
 def test_a_buffer_that_is_not_full_is_told_with_the_event_that_gave_it() -> None:
     rows = small()
-    rows[12] = row(Kind.BARRIER)
-    found = Heap(Told(rows)).findings.first
+    rows[12] = row(RecordKind.BARRIER)
+    found = RebuiltHeap(Told(rows)).findings.first
     assert found is not None
     assert (
         "objects of 256 bytes in the buffer 0x11000 to 0x11100 of thread number 1" in found.expected
@@ -165,8 +165,8 @@ def test_a_buffer_that_is_not_full_is_told_with_the_event_that_gave_it() -> None
 
 def test_after_a_thousand_findings_rebuilding_ends_and_says_so() -> None:
     rows = small()
-    rows[11:11] = [row(Kind.ALLOCATE_NEXT, thread=7, size=8) for _ in range(1_001)]
-    heap = Heap(Told(rows))
+    rows[11:11] = [row(RecordKind.ALLOCATE_NEXT, thread=7, size=8) for _ in range(1_001)]
+    heap = RebuiltHeap(Told(rows))
     assert heap.ended is not None
     assert "1,001 contradictions" in str(heap.ended)
     assert heap.ended.event == 1_000
@@ -184,10 +184,10 @@ def test_spaces_and_collections_without_end_are_not_believed(
     monkeypatch.setattr(state, "MOST_COLLECTIONS", 2)
     rows = [
         *small(),
-        row(Kind.SPACE_DEFINE, length=9, address=start(9), size=8),
-        row(Kind.COLLECTION_START, length=3),
+        row(RecordKind.SPACE_DEFINE, length=9, address=start(9), size=8),
+        row(RecordKind.COLLECTION_START, length=3),
     ]
-    heap = Heap(Told(rows))
+    heap = RebuiltHeap(Told(rows))
     assert [(one.rule, one.where.event if one.where else None) for one in heap.findings.kept] == [
         (Rule.SPACE, 33),
         (Rule.CAPACITY, 34),
@@ -202,7 +202,7 @@ def test_where_the_log_says_otherwise_it_is_said() -> None:
             before=[LoggedSpace("eden", start(EDEN), start(EDEN) + 0x118, start(LEFT))]
         )
     }
-    report = check(Heap(Told(small())), log)
+    report = check(RebuiltHeap(Told(small())), log)
     assert not report.consistent
     assert report.tops_compared == 1
     assert report.findings.counts == {Rule.LOG: 1}
@@ -217,7 +217,7 @@ def test_what_cannot_be_compared_with_the_log_is_counted_and_told() -> None:
         1: LoggedCollection(before=[eden, moved], histogram={"[I": (1, 16)}),
         7: LoggedCollection(before=[eden], after=[eden, moved], histogram={"[I": (1, 16)}),
     }
-    heap = Heap(Told(small()))
+    heap = RebuiltHeap(Told(small()))
     report = check(heap, log)
     assert report.consistent, report.findings.first
     others = [one for one in heap.collections if one.id != 1]
@@ -245,9 +245,10 @@ def test_a_trace_of_which_the_beginning_was_thrown_away_stands_alone_from_a_snap
     begins = [
         number
         for number, one in enumerate(world.rows)
-        if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START
+        if one["detail"] == CollectionKind.MINOR_SNAPSHOT
+        and one["kind"] == RecordKind.COLLECTION_START
     ]
-    heap = Heap(Told(world.rows[:8] + world.rows[begins[1] :]))
+    heap = RebuiltHeap(Told(world.rows[:8] + world.rows[begins[1] :]))
     assert not heap.findings, heap.findings.first
     last, truth = heap.at(heap.events), world.truth(len(world.rows))
     assert last.address.tolist() == sorted(truth)
@@ -267,24 +268,25 @@ def test_a_lost_beginning_is_told_by_the_number_of_the_first_collection_whatever
     begin = [
         number
         for number, one in enumerate(world.rows)
-        if one["detail"] == CollectionKind.MINOR_SNAPSHOT and one["kind"] == Kind.COLLECTION_START
+        if one["detail"] == CollectionKind.MINOR_SNAPSHOT
+        and one["kind"] == RecordKind.COLLECTION_START
     ][1]
     filler = row(
-        Kind.ALLOCATE,
+        RecordKind.ALLOCATE,
         address=world.bounds[EDEN][0] + 0x100,
         size=0x20,
         type=1,
-        flags=Flag.FILLER | Flag.VM,
+        flags=RecordFlag.FILLER | RecordFlag.VM,
     )
-    heap = Heap(Told([*world.rows[:8], filler, *world.rows[begin:]]))
+    heap = RebuiltHeap(Told([*world.rows[:8], filler, *world.rows[begin:]]))
     assert not heap.findings, heap.findings.first
     assert heap.at(heap.events).address.tolist() == sorted(world.truth(len(world.rows)))
 
 
 def test_a_minor_collection_that_does_not_say_so_collects_the_young_spaces() -> None:
     rows = small()
-    rows[16], rows[17] = row(Kind.BARRIER), row(Kind.BARRIER)
-    told, untold = Heap(Told(small())), Heap(Told(rows))
+    rows[16], rows[17] = row(RecordKind.BARRIER), row(RecordKind.BARRIER)
+    told, untold = RebuiltHeap(Told(small())), RebuiltHeap(Told(rows))
     assert not untold.findings, untold.findings.first
     assert untold.at(untold.events).address.tolist() == told.at(told.events).address.tolist()
     assert (
@@ -299,36 +301,42 @@ def test_a_space_may_be_told_to_have_grown_after_something_was_moved_into_it_but
 ):
     rows = small()
     rows[0]["size"] = 0x80
-    grown = row(Kind.SPACE_DEFINE, length=OLD, address=start(OLD), size=SIZE, flags=Flag.REDEFINES)
+    grown = row(
+        RecordKind.SPACE_DEFINE,
+        length=OLD,
+        address=start(OLD),
+        size=SIZE,
+        flags=RecordFlag.REDEFINES,
+    )
     for at, found in ((25, 0), (27, 1)):
         one = [*rows[:at], grown, *rows[at:]]
-        heap = Heap(Told(one))
+        heap = RebuiltHeap(Told(one))
         assert len(heap.findings) == found, heap.findings.kept
         assert [each.rule for each in heap.findings.kept] == [Rule.SPACE] * found
 
 
 def test_what_g1_does_that_the_rules_do_not_know_ends_in_a_finding() -> None:
     rows = [one for region in range(40) for one in (
-        row(Kind.SPACE_DEFINE, length=region, address=start(region), size=SIZE), row(Kind.SPACE_KIND, length=region, detail=SpaceKind.EDEN),
+        row(RecordKind.SPACE_DEFINE, length=region, address=start(region), size=SIZE), row(RecordKind.SPACE_KIND, length=region, detail=SpaceKind.EDEN),
     )]  # fmt: skip
-    rows += [row(Kind.BUFFER, thread=1, address=start(1), size=SIZE)] + [
-        row(Kind.ALLOCATE_NEXT, thread=1, size=0x100, type=1)
+    rows += [row(RecordKind.BUFFER, thread=1, address=start(1), size=SIZE)] + [
+        row(RecordKind.ALLOCATE_NEXT, thread=1, size=0x100, type=1)
     ] * 16
     rows += [
-        row(Kind.SPACE_KIND, length=1, detail=SpaceKind.OLD),
-        row(Kind.SPACE_RELEASE, length=2),
-        row(Kind.SPACE_DESTROY, length=30, size=5),
+        row(RecordKind.SPACE_KIND, length=1, detail=SpaceKind.OLD),
+        row(RecordKind.SPACE_RELEASE, length=2),
+        row(RecordKind.SPACE_DESTROY, length=30, size=5),
     ]
     rows += [
-        row(Kind.COLLECTION_START, length=1, detail=CollectionKind.MINOR),
-        row(Kind.COLLECTS, length=3),
+        row(RecordKind.COLLECTION_START, length=1, detail=CollectionKind.MINOR),
+        row(RecordKind.COLLECTS, length=3),
     ]
     rows += [
-        row(Kind.MOVE, thread=2, address=start(5) + 8 * number, to=start(6) + 8 * number)
+        row(RecordKind.MOVE, thread=2, address=start(5) + 8 * number, to=start(6) + 8 * number)
         for number in range(15_000)
     ]
-    rows += [row(Kind.COLLECTION_END, length=1, detail=CollectionKind.MINOR)]
-    heap = Heap(Told(rows, batch=1_000))
+    rows += [row(RecordKind.COLLECTION_END, length=1, detail=CollectionKind.MINOR)]
+    heap = RebuiltHeap(Told(rows, batch=1_000))
     assert heap.ended is not None
     assert heap.findings.first is not None
     assert heap.findings.first.rule == Rule.UNKNOWN_OBJECT

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from gcspy_objects.heap import Heap, Keep, ObjectFlag, Snapshot
+from gcspy_objects.heap import HeapSnapshot, Keep, ObjectFlag, RebuiltHeap
 
 from tests.objects.heap.copying_world import Heap as Truth
 from tests.objects.heap.copying_world import Told, World
@@ -24,7 +24,7 @@ def _world(request: pytest.FixtureRequest) -> World:
     return WORLDS[request.param]
 
 
-def as_truth(snapshot: Snapshot) -> dict[int, tuple[int, ...]]:
+def as_truth(snapshot: HeapSnapshot) -> dict[int, tuple[int, ...]]:
     names = (
         "address",
         "birth",
@@ -63,7 +63,7 @@ def told_truth(truth: Truth) -> dict[int, tuple[int, ...]]:
 
 
 def test_the_heap_at_any_event_is_the_one_that_was(world: World) -> None:
-    heap = Heap(Told(world.rows), keep=Keep(count=4, events=100))
+    heap = RebuiltHeap(Told(world.rows), keep=Keep(count=4, events=100))
     assert heap.ended is None
     assert not heap.findings, heap.findings.first
     assert heap.events == len(world.rows)
@@ -74,7 +74,7 @@ def test_the_heap_at_any_event_is_the_one_that_was(world: World) -> None:
 
 
 def test_every_object_has_one_life_that_ends_when_it_did(world: World) -> None:
-    heap = Heap(Told(world.rows))
+    heap = RebuiltHeap(Told(world.rows))
     lives = list(heap.lives())
     births = np.concatenate([one.birth for one in lives])
     died_in = np.concatenate([one.died_in for one in lives])

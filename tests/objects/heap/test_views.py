@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 
 from tests.objects.heap.copying_world import Told, World
 
 
 def test_each_object_covers_its_bytes_and_no_others() -> None:
-    snapshot = Heap(Told(World(1, collections=3).rows)).at(400)
+    snapshot = RebuiltHeap(Told(World(1, collections=3).rows)).at(400)
     assert len(snapshot.address) > 5
     for row, (address, size) in enumerate(
         zip(snapshot.address.tolist(), snapshot.size.tolist(), strict=True)
@@ -21,7 +21,7 @@ def test_each_object_covers_its_bytes_and_no_others() -> None:
 
 
 def test_objects_are_found_by_the_events_that_bore_them() -> None:
-    snapshot = Heap(Told(World(1, collections=3).rows)).at(400)
+    snapshot = RebuiltHeap(Told(World(1, collections=3).rows)).at(400)
     for row, birth in enumerate(snapshot.birth.tolist()):
         assert snapshot.row_of(birth) == row
     assert snapshot.row_of(-5) is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gcspy_objects.anttracks.layout import Event
-from gcspy_objects.records import BufferMode, Flag, Kind, SpaceKind
+from gcspy_objects.anttracks.layout import EventId
+from gcspy_objects.records import BufferMode, RecordFlag, RecordKind, SpaceKind
 
 from benchmarks.targets.anttracks_writer import (
     SymbolsWriter,
@@ -43,7 +43,7 @@ def written(world: World, folder: Path, *, first_file: int = 0) -> Written:
     """Write a world; each snapshot begins a file. Of those before `first_file` nothing is written, and their events have no number."""
     traces, events, count = [TraceWriter(0)], [], 0
     for one in world.rows:
-        if one["kind"] == Kind.COLLECTION_START and one["detail"] == 3:
+        if one["kind"] == RecordKind.COLLECTION_START and one["detail"] == 3:
             traces.append(TraceWriter(len(traces)))
             if len(traces) > first_file:
                 count += _begin(traces[-1], world)
@@ -51,7 +51,9 @@ def written(world: World, folder: Path, *, first_file: int = 0) -> Written:
         traces[-1].buffer(
             _THREAD + 0x1000 * one["thread"],
             told,
-            mode=BufferMode.FULL if one["kind"] == Kind.COLLECTION_START else BufferMode.PLAIN,
+            mode=BufferMode.FULL
+            if one["kind"] == RecordKind.COLLECTION_START
+            else BufferMode.PLAIN,
         )
         events.append(count)
         count += len(traces) > first_file
@@ -65,13 +67,13 @@ def written(world: World, folder: Path, *, first_file: int = 0) -> Written:
 def _begin(trace: TraceWriter, world: World) -> int:
     """Tell what each file of a rotated trace begins with; returns how many events that are."""
     told = [
-        head(Event.THREAD_ALIVE, 3 << 8) + long(_THREAD + 0x1000 * thread) + word(0x74310000)
+        head(EventId.THREAD_ALIVE, 3 << 8) + long(_THREAD + 0x1000 * thread) + word(0x74310000)
         for thread in range(6)
     ]
     for index, (start, end) in world.bounds.items():
         told += [
-            head(Event.SPACE_CREATE) + word(index) + long(start) + long(end - start),
-            head(Event.SPACE_ALLOC, KINDS[index] << 18) + word(index),
+            head(EventId.SPACE_CREATE) + word(index) + long(start) + long(end - start),
+            head(EventId.SPACE_ALLOC, KINDS[index] << 18) + word(index),
         ]
     trace.buffer(_THREAD, *told, mode=BufferMode.ORDERED)
     return len(told)
@@ -91,12 +93,12 @@ def _symbols() -> SymbolsWriter:
 
 def _site(one: Row) -> int:
     if one["type"] == 1:
-        return 2 if one["flags"] & Flag.BY_COLLECTOR else 1
+        return 2 if one["flags"] & RecordFlag.BY_COLLECTOR else 1
     return _SITES + one["type"]
 
 
-def _collection(event: Event, one: Row, world: World) -> bytes:
-    bits = one["detail"] << 16 | one["type"] << 8 | bool(one["flags"] & Flag.FAILED)
+def _collection(event: EventId, one: Row, world: World) -> bytes:
+    bits = one["detail"] << 16 | one["type"] << 8 | bool(one["flags"] & RecordFlag.FAILED)
     return head(event, bits) + word(one["length"]) + long(one["size"]) + long(world.bounds[EDEN][0])
 
 
@@ -105,9 +107,9 @@ def _move_next(one: Row, world: World) -> bytes:
     kind = (2 if one["detail"] == SpaceKind.OLD else 1) << 24
     words = (one["address"] - world.bounds[EDEN][0]) // 8
     return [
-        head(Event.GC_MOVE_FAST_WIDE, kind) + long(one["address"]),
-        head(Event.GC_MOVE_FAST, kind) + word(words),
-        head(Event.GC_MOVE_FAST_NARROW, kind | words << 2),
+        head(EventId.GC_MOVE_FAST_WIDE, kind) + long(one["address"]),
+        head(EventId.GC_MOVE_FAST, kind) + word(words),
+        head(EventId.GC_MOVE_FAST_NARROW, kind | words << 2),
     ][words // 2 % 3]
 
 
@@ -115,30 +117,30 @@ def _event(one: Row, world: World) -> bytes:
     """Report one row."""
     address, length = one["address"], one["length"]
     match one["kind"]:
-        case Kind.SPACE_DEFINE:
-            return head(Event.SPACE_CREATE) + word(length) + long(address) + long(one["size"])
-        case Kind.SPACE_KIND:
-            return head(Event.SPACE_ALLOC, one["detail"] << 18) + word(length)
-        case Kind.BUFFER:
-            return head(Event.TLAB_ALLOC) + long(one["size"]) + long(address)
-        case Kind.GC_BUFFER:
-            return head(Event.PLAB_ALLOC) + long(one["size"]) + long(address)
-        case Kind.ALLOCATE if one["type"] == 1:
-            return alloc(Event.ALLOC_SLOW, _site(one), address=address, length=length, type_id=1)
-        case Kind.ALLOCATE:
-            return alloc(Event.IR_ALLOC_SLOW, _site(one), address=address, length=length)
-        case Kind.ALLOCATE_NEXT:
-            return alloc(Event.C1_ALLOC_FAST, _site(one), length=length)
-        case Kind.COLLECTION_START:
-            return _collection(Event.GC_START, one, world)
-        case Kind.COLLECTION_END:
-            return _collection(Event.GC_END, one, world)
-        case Kind.COLLECTS:
-            return head(Event.GC_INFO, length) + word(one["size"])
-        case Kind.FAILED:
-            return head(Event.GC_FAILED, length)
-        case Kind.BARRIER:
-            return head(Event.NOP)
+        case RecordKind.SPACE_DEFINE:
+            return head(EventId.SPACE_CREATE) + word(length) + long(address) + long(one["size"])
+        case RecordKind.SPACE_KIND:
+            return head(EventId.SPACE_ALLOC, one["detail"] << 18) + word(length)
+        case RecordKind.BUFFER:
+            return head(EventId.TLAB_ALLOC) + long(one["size"]) + long(address)
+        case RecordKind.GC_BUFFER:
+            return head(EventId.PLAB_ALLOC) + long(one["size"]) + long(address)
+        case RecordKind.ALLOCATE if one["type"] == 1:
+            return alloc(EventId.ALLOC_SLOW, _site(one), address=address, length=length, type_id=1)
+        case RecordKind.ALLOCATE:
+            return alloc(EventId.IR_ALLOC_SLOW, _site(one), address=address, length=length)
+        case RecordKind.ALLOCATE_NEXT:
+            return alloc(EventId.C1_ALLOC_FAST, _site(one), length=length)
+        case RecordKind.COLLECTION_START:
+            return _collection(EventId.GC_START, one, world)
+        case RecordKind.COLLECTION_END:
+            return _collection(EventId.GC_END, one, world)
+        case RecordKind.COLLECTS:
+            return head(EventId.GC_INFO, length) + word(one["size"])
+        case RecordKind.FAILED:
+            return head(EventId.GC_FAILED, length)
+        case RecordKind.BARRIER:
+            return head(EventId.NOP)
         case _:
             return _naming_event(one, world)
 
@@ -147,25 +149,25 @@ def _naming_event(one: Row, world: World) -> bytes:
     """Report a row that names objects in a collection."""
     address, to, length = one["address"], one["to"], one["length"]
     match one["kind"]:
-        case Kind.MOVE:
-            return head(Event.GC_MOVE_SLOW) + long(address) + long(to)
-        case Kind.MOVE_NEXT:
+        case RecordKind.MOVE:
+            return head(EventId.GC_MOVE_SLOW) + long(address) + long(to)
+        case RecordKind.MOVE_NEXT:
             return _move_next(one, world)
-        case Kind.MOVE_RUN:
-            return head(Event.GC_MOVE_REGION, length) + long(address) + long(to)
-        case Kind.KEEP:
-            return head(Event.GC_KEEP_ALIVE) + long(address)
-        case Kind.SNAPSHOT_MOVE:
+        case RecordKind.MOVE_RUN:
+            return head(EventId.GC_MOVE_REGION, length) + long(address) + long(to)
+        case RecordKind.KEEP:
+            return head(EventId.GC_KEEP_ALIVE) + long(address)
+        case RecordKind.SNAPSHOT_MOVE:
             return (
-                head(Event.SYNC_OBJ, _site(one) << 8)
+                head(EventId.SYNC_OBJ, _site(one) << 8)
                 + word(one["type"])
                 + long(address)
                 + long(to)
                 + word(length)
             )
-        case Kind.SNAPSHOT_KEEP:
+        case RecordKind.SNAPSHOT_KEEP:
             return (
-                head(Event.SYNC_OBJ_NARROW, _site(one) << 8)
+                head(EventId.SYNC_OBJ_NARROW, _site(one) << 8)
                 + word(one["type"])
                 + long(address)
                 + word(length)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["TIMED", "CollectionTimes", "Rings", "ToldTime", "read_rings", "times_text"]
+__all__ = ["TIMED", "CollectionTimes", "CollectionRings", "ToldTime", "read_rings", "times_text"]
 
 _STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
 _ENTRY = np.dtype(
@@ -65,7 +65,7 @@ class CollectionTimes:
 
 
 @dataclass(frozen=True, eq=False)
-class Rings:
+class CollectionRings:
     """One reading of them.
 
     Attributes:
@@ -77,7 +77,7 @@ class Rings:
     times: CollectionTimes | None
 
 
-def read_rings(memory: Memory, where: int) -> Rings | None:
+def read_rings(memory: Memory, where: int) -> CollectionRings | None:
     """Read the rings; None when they cannot be.
 
     Args:
@@ -99,7 +99,7 @@ def read_rings(memory: Memory, where: int) -> Rings | None:
     return None if found is None else _parse(found, whole=False)
 
 
-def _parse(found: bytes, *, whole: bool) -> Rings:
+def _parse(found: bytes, *, whole: bool) -> CollectionRings:
     stats = np.zeros(len(_RINGS), dtype=_STATS)
     total_nanos = np.zeros(len(_RINGS), dtype=np.int64)
     rows = []
@@ -118,7 +118,7 @@ def _parse(found: bytes, *, whole: bool) -> Rings:
         timed["start"], timed["stop"] = used["start"], used["stop"]
         rows.append(timed)
     recent = np.concatenate(rows)
-    return Rings(
+    return CollectionRings(
         stats, CollectionTimes(np.sort(recent, order="start"), total_nanos) if whole else None
     )
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.collector.generations import GENERATIONS, Generations
 
-__all__ = ["CollectorLooks", "CollectorTime"]
+__all__ = ["CollectorSamples", "CollectorTime"]
 
 _SCHED = 2
 _NANOS_IN_MICRO = 1000
@@ -100,7 +100,7 @@ class CollectorTime:
             return None  # it has ended, or the system does not tell
 
 
-class CollectorLooks:
+class CollectorSamples:
     """The looks at one collector, and at how many of them it was at work."""
 
     def __init__(self) -> None:

@@ -14,7 +14,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.collector.collection_rings import CollectionTimes, Rings, read_rings
+from gcspy_drivers.cpython.collector.collection_rings import (
+    CollectionRings,
+    CollectionTimes,
+    read_rings,
+)
 from gcspy_drivers.cpython.layouts import GcLayout
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
@@ -136,10 +140,10 @@ def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
     return begin if possible else None
 
 
-def _stats(memory: Memory, found: bytes, layout: GcLayout) -> Rings | None:
+def _stats(memory: Memory, found: bytes, layout: GcLayout) -> CollectionRings | None:
     """Return what each generation's collections did in all, and when; None when it cannot be read."""
     if not layout.stats_rings:
-        return Rings(
+        return CollectionRings(
             np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats), None
         )
     return read_rings(memory, int.from_bytes(found[layout.stats : layout.stats + 8], "little"))

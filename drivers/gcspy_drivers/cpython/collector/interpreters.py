@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gcspy_drivers.cpython.layouts import Layout
+from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 
@@ -38,7 +38,7 @@ class Interpreter:
 
 
 def read_interpreters(
-    memory: Memory, layout: Layout, runtime: Addr
+    memory: Memory, layout: VersionLayout, runtime: Addr
 ) -> tuple[Interpreter, ...] | None:
     """List the interpreters, the main one first and then by id.
 
@@ -61,7 +61,7 @@ def read_interpreters(
     return None
 
 
-def _walk(memory: Memory, layout: Layout, runtime: Addr) -> list[Interpreter] | None:
+def _walk(memory: Memory, layout: VersionLayout, runtime: Addr) -> list[Interpreter] | None:
     found: list[Interpreter] = []
     seen = set()
     first = min(layout.interpreter_next, layout.interpreter_id)

@@ -1,6 +1,6 @@
 """The numbers of each version of CPython, and the one place where versions are compared.
 
-A new version is a module ``v3_NN`` with its `Layout`, and a line here.
+A new version is a module ``v3_NN`` with its `VersionLayout`, and a line here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gcspy_drivers.cpython.layouts.layout import (
     POOL_HEADER,
     GcLayout,
     GraphLayout,
-    Layout,
+    VersionLayout,
     ObjectLayout,
     ObmallocHome,
     ObmallocLayout,
@@ -35,7 +35,7 @@ __all__ = [
     "POOL_HEADER",
     "GcLayout",
     "GraphLayout",
-    "Layout",
+    "VersionLayout",
     "ObjectLayout",
     "ObmallocHome",
     "ObmallocLayout",
@@ -46,7 +46,7 @@ __all__ = [
     "layout_for",
 ]
 
-KNOWN: dict[tuple[int, int], Layout] = {
+KNOWN: dict[tuple[int, int], VersionLayout] = {
     module.LAYOUT.version: module.LAYOUT
     for module in (v3_9, v3_10, v3_11, v3_12, v3_13, v3_14, v3_15)
 }
@@ -63,7 +63,7 @@ def known_text() -> str:
     return "CPython " + ", ".join(f"{major}.{minor}" for major, minor in sorted(KNOWN))
 
 
-def layout_for(version: tuple[int, ...]) -> Layout:
+def layout_for(version: tuple[int, ...]) -> VersionLayout:
     """Return the numbers for a version.
 
     Args:

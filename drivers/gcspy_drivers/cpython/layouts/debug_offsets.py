@@ -14,7 +14,7 @@ from typing import Final
 
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_drivers.cpython.layouts.layout import Layout
+from gcspy_drivers.cpython.layouts.layout import VersionLayout
 
 __all__ = [
     "FREE_THREADED",
@@ -48,7 +48,7 @@ def with_gil(version: tuple[int, ...]) -> str:
     )
 
 
-def apply(layout: Layout, table: bytes) -> Layout:
+def apply(layout: VersionLayout, table: bytes) -> VersionLayout:
     """Return the layout with the target's own numbers in place of ours.
 
     Args:
@@ -130,7 +130,7 @@ class DebuggerSupport:
     path_bytes: int
 
 
-def debugger_support(layout: Layout, table: bytes) -> DebuggerSupport | None:
+def debugger_support(layout: VersionLayout, table: bytes) -> DebuggerSupport | None:
     """Return where a script is left, as the table says; None in versions that have no such thing.
 
     Args:

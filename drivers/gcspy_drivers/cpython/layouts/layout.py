@@ -16,7 +16,7 @@ __all__ = [
     "POOL_HEADER",
     "GcLayout",
     "GraphLayout",
-    "Layout",
+    "VersionLayout",
     "ObjectLayout",
     "ObmallocHome",
     "ObmallocLayout",
@@ -207,7 +207,7 @@ class GraphLayout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class VersionLayout:
     """Where one minor version of CPython keeps what we read.
 
     Attributes:

@@ -3,9 +3,9 @@
 Source: measured on 3.10.13; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GraphLayout, Layout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import GraphLayout, VersionLayout, ObmallocHome
 
-LAYOUT = Layout(
+LAYOUT = VersionLayout(
     version=(3, 10),
     interpreters_head=32,
     interpreter_next=0,

@@ -5,9 +5,9 @@ Up to 3.14.4 the collector was an incremental one, whose state has another size:
 Source: measured on Debian's 3.14.10; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GcLayout, Layout, ObjectLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import GcLayout, ObjectLayout, ObmallocHome, VersionLayout
 
-LAYOUT = Layout(
+LAYOUT = VersionLayout(
     version=(3, 14),
     interpreters_head=808,
     interpreter_next=7272,

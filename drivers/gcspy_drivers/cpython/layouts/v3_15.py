@@ -3,9 +3,9 @@
 Source: measured on Debian's 3.15.2; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h, pycore_gc.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GcLayout, Layout, ObjectLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import GcLayout, ObjectLayout, ObmallocHome, VersionLayout
 
-LAYOUT = Layout(
+LAYOUT = VersionLayout(
     version=(3, 15),
     interpreters_head=936,
     interpreter_next=7264,

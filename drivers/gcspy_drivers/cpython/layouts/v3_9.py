@@ -5,13 +5,13 @@ Source: measured on 3.9.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Obje
 
 from gcspy_drivers.cpython.layouts.layout import (
     GraphLayout,
-    Layout,
+    VersionLayout,
     ObjectLayout,
     ObmallocHome,
     PoolGeometry,
 )
 
-LAYOUT = Layout(
+LAYOUT = VersionLayout(
     version=(3, 9),
     interpreters_head=32,
     interpreter_next=0,

@@ -32,7 +32,7 @@ from gcspy_drivers.cpython.objects.types import TypeTable, distinct
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["KINDS", "NOT_TRACKED", "NO_BYTES", "Kind", "LargeBlocks", "LargeReader"]
+__all__ = ["KINDS", "NOT_TRACKED", "NO_BYTES", "BlockRole", "LargeBlocks", "LargeReader"]
 
 NOT_TRACKED: Final = -2
 """The list of a block whose owner the collector does not track."""
@@ -74,7 +74,7 @@ I8 = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 
 
-class Kind(IntEnum):
+class BlockRole(IntEnum):
     """What a block is to its owner."""
 
     OBJECT = 0
@@ -101,7 +101,7 @@ KINDS: Final = (
     "text",
     "order of a dict",
 )
-"""What each `Kind` is called."""
+"""What each `BlockRole` is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class LargeBlocks:
     Attributes:
         address: (n,) where each begins.
         size: (n,) bytes; `NO_BYTES` where they are not known.
-        kind: (n,) `Kind`.
+        kind: (n,) `BlockRole`.
         type: (n,) number of the owner's type.
         owner: (n,) address of the object that the block is, or belongs to.
         of_list: (n,) number of the collector's list that the owner is on; `NOT_TRACKED`; -1: not known.
@@ -156,13 +156,15 @@ class _Found:
     elsewhere_bytes: int = 0
     torn: int = 0
 
-    def add(self, rows: npt.NDArray[np.intp], address: I64, size: I64, kind: Kind | I8) -> None:
+    def add(
+        self, rows: npt.NDArray[np.intp], address: I64, size: I64, kind: BlockRole | I8
+    ) -> None:
         """Add blocks of some holders."""
         self.rows.append(rows)
         self.address.append(address)
         self.size.append(size)
         self.kind.append(
-            np.full(len(rows), kind, dtype=np.int8) if isinstance(kind, Kind) else kind
+            np.full(len(rows), kind, dtype=np.int8) if isinstance(kind, BlockRole) else kind
         )
 
 
@@ -223,7 +225,7 @@ class LargeReader:
         )
         every = np.arange(len(outside.address))
         prefix = self._types.prefix_bytes[outside.type]
-        found.add(every, outside.address - prefix, self._own_bytes(outside), Kind.OBJECT)
+        found.add(every, outside.address - prefix, self._own_bytes(outside), BlockRole.OBJECT)
         self._parts(together, found)
         blocks = self._together(together, found)
         if leads is None:
@@ -235,8 +237,8 @@ class LargeReader:
     ) -> LargeBlocks:
         """Look for objects that nobody tracks where references lead to, and where those of large blocks do, and so on."""
         outward = Outward.of(self._index, self._maps.maps)
-        inner = blocks.kind != Kind.BUFFER
-        inner &= (blocks.kind != Kind.TEXT) & (blocks.size != NO_BYTES)
+        inner = blocks.kind != BlockRole.BUFFER
+        inner &= (blocks.kind != BlockRole.TEXT) & (blocks.size != NO_BYTES)
         where, size = blocks.address[inner].astype(np.int64), blocks.size[inner]
         known = distinct(np.concatenate((blocks.owner, blocks.address))).view(np.int64)
         for _ in range(_MOST_DEPTH):
@@ -254,7 +256,7 @@ class LargeReader:
                 np.concatenate((holders.words, more.words)),
             )
             where, size = more.address - self._types.prefix_bytes[more.type], own
-            found.add(begin + np.arange(len(own)), where, own, Kind.OBJECT)
+            found.add(begin + np.arange(len(own)), where, own, BlockRole.OBJECT)
             # Of these only what is made of references leads on.
             plain = self._types.flags[more.type] & np.uint64(_INT | _BYTES | _UNICODE) != 0
             where, size, leads = where[~plain], size[~plain], leads[:0]
@@ -375,25 +377,27 @@ class LargeReader:
 
     def _items(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         words = holders.words[rows]
-        found.add(rows, words[:, 1], 8 * np.clip(words[:, 2], 0, _MOST_BYTES), Kind.ITEMS)
+        found.add(rows, words[:, 1], 8 * np.clip(words[:, 2], 0, _MOST_BYTES), BlockRole.ITEMS)
 
     def _sets(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         rows = rows[holders.words[rows, 2] > _SMALL_SET]  # a small one has its table in itself
         words = holders.words[rows]
-        found.add(rows, words[:, 3], 16 * np.clip(words[:, 2] + 1, 0, _MOST_BYTES), Kind.SET_TABLE)
+        found.add(
+            rows, words[:, 3], 16 * np.clip(words[:, 2] + 1, 0, _MOST_BYTES), BlockRole.SET_TABLE
+        )
 
     def _bytearrays(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         rows = rows[holders.words[rows, 1] > 0]
         words = holders.words[rows]
         head = _BYTES_HEAD if self._layout.bytearray_object else 0
         at = words[:, 5 if self._layout.bytearray_object else 2]
-        found.add(rows, at, np.minimum(words[:, 1], _MOST_BYTES) + head, Kind.BUFFER)
+        found.add(rows, at, np.minimum(words[:, 1], _MOST_BYTES) + head, BlockRole.BUFFER)
 
     def _texts(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         words = holders.words[rows]
         width = (words[:, 2] >> 2) & 7
         at = words[:, (self._layout.text_at - 16) // 8]
-        found.add(rows, at, (np.clip(words[:, 0], 0, _MOST_BYTES) + 1) * width, Kind.TEXT)
+        found.add(rows, at, (np.clip(words[:, 0], 0, _MOST_BYTES) + 1) * width, BlockRole.TEXT)
 
     def _arrays(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         words = holders.words[rows]
@@ -407,7 +411,7 @@ class LargeReader:
             rows,
             words[:, 1],
             np.clip(words[:, 2], 0, _MOST_BYTES) * np.clip(width, 0, 16),
-            Kind.BUFFER,
+            BlockRole.BUFFER,
         )
 
     def _names_of_classes(
@@ -417,7 +421,7 @@ class LargeReader:
         data, ok = self._memory.read_many(where, 8)
         at = data.view(np.int64)[:, 0]
         rows, at = rows[ok & (at != 0)], at[ok & (at != 0)]
-        found.add(rows, at, self._tables(at).size, Kind.SHARED_TABLE)
+        found.add(rows, at, self._tables(at).size, BlockRole.SHARED_TABLE)
 
     def _dicts(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         words = holders.words[rows]
@@ -431,15 +435,19 @@ class LargeReader:
         )
         rows, words, split = rows[wanted], words[wanted], split[wanted]
         tables = self._tables(words[:, 2])
-        kind = np.where(tables.shared, Kind.SHARED_TABLE, Kind.DICT_TABLE).astype(np.int8)
+        kind = np.where(tables.shared, BlockRole.SHARED_TABLE, BlockRole.DICT_TABLE).astype(np.int8)
         found.add(rows, words[:, 2], tables.size, kind)
         if split.any():
-            found.add(rows[split], words[split, 3], 8 * tables.entries[split], Kind.DICT_VALUES)
+            found.add(
+                rows[split], words[split, 3], 8 * tables.entries[split], BlockRole.DICT_VALUES
+            )
 
     def _ordered(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         self._dicts(holders, rows, found)
         words = holders.words[rows]
-        found.add(rows, words[:, 6], 8 * np.clip(words[:, 7], 0, _MOST_BYTES), Kind.ORDER_TABLE)
+        found.add(
+            rows, words[:, 6], 8 * np.clip(words[:, 7], 0, _MOST_BYTES), BlockRole.ORDER_TABLE
+        )
 
     def _tables(self, where: I64) -> _Tables:
         """Read the heads of dictionaries' tables."""
@@ -479,7 +487,10 @@ class LargeReader:
             left[going[~there]] = 0
             going = going[there]
             found.add(
-                rows[going], at[going].copy(), np.full(len(going), _DEQUE_BLOCK), Kind.DEQUE_BLOCK
+                rows[going],
+                at[going].copy(),
+                np.full(len(going), _DEQUE_BLOCK),
+                BlockRole.DEQUE_BLOCK,
             )
             left[going] -= 1
             going = going[left[going] > 0]
@@ -493,7 +504,7 @@ class LargeReader:
         row = np.concatenate(found.rows).astype(np.intp)
         address, size = np.concatenate(found.address), np.concatenate(found.size)
         kind = np.concatenate(found.kind)
-        wanted = (size == NO_BYTES) | (kind == Kind.OBJECT) | (size > _LEAST_BYTES)
+        wanted = (size == NO_BYTES) | (kind == BlockRole.OBJECT) | (size > _LEAST_BYTES)
         wanted &= (address > 0) & self._index.outside(address)
         # Of a table that several share the first is told, and that is the class if there is one.
         chosen = np.flatnonzero(wanted)

@@ -29,7 +29,7 @@ from gcspy_drivers.cpython.objects.pool_loop import PoolLoop
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.cpython.pymalloc.pools import PoolState, capacities
 
-__all__ = ["NO_ENTRIES", "NO_HOLDERS", "Nodes", "ObjectScanner", "Objects"]
+__all__ = ["NO_ENTRIES", "NO_HOLDERS", "Nodes", "ObjectScanner", "ScannedObjects"]
 
 _HEAD_WORDS = (
     8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
@@ -118,7 +118,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, eq=False)
-class Objects:
+class ScannedObjects:
     """The objects in the pools of one reading.
 
     Attributes:
@@ -211,7 +211,7 @@ class ObjectScanner:
 
     def scan(
         self, copy: HeapCopy, entries: I8 = NO_ENTRIES, index: PoolIndex | None = None
-    ) -> Objects:
+    ) -> ScannedObjects:
         """Look into the pools in use.
 
         Args:
@@ -248,7 +248,7 @@ class ObjectScanner:
         if loop is not None:
             sums.add(loop)
         pool, kind, number, size = sums.columns()
-        return Objects(
+        return ScannedObjects(
             known=sums.known,
             objects=sums.objects,
             trackable=sums.trackable,

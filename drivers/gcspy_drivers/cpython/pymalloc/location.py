@@ -19,9 +19,9 @@ from gcspy_protocol.errors import TargetError
 from gcspy_drivers.cpython.layouts import (
     ARENA_OBJECT,
     POOL_HEADER,
-    Layout,
     ObmallocHome,
     PoolGeometry,
+    VersionLayout,
 )
 from gcspy_drivers.cpython.pymalloc.obmalloc import (
     MAX_ARENAS,
@@ -60,7 +60,7 @@ class Locator:
         image: The executable or library that has the interpreter in it.
     """
 
-    def __init__(self, memory: Memory, maps: LiveMaps, layout: Layout, image: Image) -> None:
+    def __init__(self, memory: Memory, maps: LiveMaps, layout: VersionLayout, image: Image) -> None:
         self._memory = memory
         self._maps = maps
         self._layout = layout

@@ -1,6 +1,6 @@
 """The space "Objects in arenas": a tile is a whole arena, with the objects that keep it from being given back.
 
-The space "Whole arenas" says how many blocks those are; this one, at level 3, what is in them. Maps `HeapObjects` to streams; knows no memory.
+The space "Whole arenas" says how many blocks those are; this one, at level 3, what is in them. Maps `PymallocObjects` to streams; knows no memory.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
-from gcspy_drivers.cpython.objects.scan import Objects
+from gcspy_drivers.cpython.objects.scan import ScannedObjects
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.pymalloc.pools import capacities
 from gcspy_drivers.cpython.spaces.object_space import top_types
 from gcspy_drivers.cpython.spaces.type_space import TypeSpace
-from gcspy_drivers.cpython.target import HeapObjects
+from gcspy_drivers.cpython.target import PymallocObjects
 from gcspy_drivers.kit.streams import add_amount, add_category, hide, show_names
 from gcspy_server.api import Control, ExtentNames, Server
 
@@ -57,7 +57,7 @@ class ArenaPinningSpace:
         most = int(capacities(geometry)[0]) * (geometry.arena_bytes // geometry.pool_bytes)
         for order, (name, description) in enumerate(
             (
-                ("Objects", "Python objects in the arena"),
+                ("ScannedObjects", "Python objects in the arena"),
                 (
                     "Tracked",
                     "Objects tracked by the collector: only these can be part of cyclic garbage",
@@ -77,7 +77,7 @@ class ArenaPinningSpace:
             order=3,
         )
 
-    def fill(self, found: HeapObjects) -> None:
+    def fill(self, found: PymallocObjects) -> None:
         """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
         reading, objects = found.heap.reading, found.objects
         tiling = self._tiles.cut(reading)
@@ -96,7 +96,10 @@ class ArenaPinningSpace:
         self.space.info = self._info(objects, arena_of_pool, np.where(unknown, 0, blocks))
 
     def _info(
-        self, objects: Objects, arena_of_pool: npt.NDArray[np.intp], blocks: npt.NDArray[np.int64]
+        self,
+        objects: ScannedObjects,
+        arena_of_pool: npt.NDArray[np.intp],
+        blocks: npt.NDArray[np.int64],
     ) -> str:
         easy = np.flatnonzero((blocks > 0) & (blocks <= _EASY_BLOCKS))
         if not len(easy):

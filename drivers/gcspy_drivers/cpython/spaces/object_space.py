@@ -12,20 +12,20 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.collector.generations import GENERATIONS, LISTS
 from gcspy_drivers.cpython.layouts import PoolGeometry
-from gcspy_drivers.cpython.objects.scan import Objects
+from gcspy_drivers.cpython.objects.scan import ScannedObjects
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.pymalloc.pools import capacities
 from gcspy_drivers.cpython.pymalloc.used_tiles import show_carved
 from gcspy_drivers.cpython.spaces.type_space import TypeSpace
 from gcspy_drivers.cpython.spaces.type_tables import TYPES, TypeTables
-from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
+from gcspy_drivers.cpython.target import ObjectReading, PymallocObjects
 from gcspy_drivers.kit.streams import add_amount, add_category, add_enumeration, hide, show_names
 from gcspy_server.api import ExtentNames, PaintStyle, Server, StringNames
 
 __all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace", "top_types"]
 
 _AMOUNTS: Final = (
-    ("Objects", "Python objects in the tile"),
+    ("ScannedObjects", "Python objects in the tile"),
     ("Tracked", "Objects that the collector tracks"),
     ("Untracked", "Objects that the collector could track but does not, such as tuples of numbers"),
     ("Other blocks", "Blocks in use that are not objects"),
@@ -87,7 +87,7 @@ class ObjectSpace:
             order=5,
         )
 
-    def fill(self, found: HeapObjects, whole: ObjectReading) -> TypeTables:
+    def fill(self, found: PymallocObjects, whole: ObjectReading) -> TypeTables:
         """Give the space what was found; the types' numbers are those that `TypeSpace` has by now.
 
         Returns:
@@ -120,7 +120,7 @@ class ObjectSpace:
         return tables
 
     def _fill_generation(
-        self, found: HeapObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
+        self, found: PymallocObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
     ) -> int:
         """Fill the stream; returns how many tracked objects have an unknown generation."""
         tiles = self.space.count
@@ -142,7 +142,7 @@ class ObjectSpace:
 
 
 def top_types(
-    objects: Objects, tile_of_pool: npt.NDArray[np.intp], tiles: int, types: TypeSpace
+    objects: ScannedObjects, tile_of_pool: npt.NDArray[np.intp], tiles: int, types: TypeSpace
 ) -> I64:
     """Return for each tile the tile in "Types" of the type with most bytes; 0 where there is no object.
 
@@ -188,7 +188,7 @@ class TrackedSpace:
         )
         for order, (name, suffix, description) in enumerate(
             (
-                ("Objects", "", "Objects on the list"),
+                ("ScannedObjects", "", "Objects on the list"),
                 ("Bytes", " bytes", "Bytes of the blocks of pymalloc that they are in"),
                 (
                     "Large",

@@ -19,7 +19,7 @@ from gcspy_drivers.cpython.spaces.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.spaces.reference_space import ReferenceSpace
 from gcspy_drivers.cpython.spaces.type_space import TypeSpace
 from gcspy_drivers.cpython.spaces.type_tables import TypeTables
-from gcspy_drivers.cpython.target import Heap, ObjectCopies, Target
+from gcspy_drivers.cpython.target import ObjectCopies, PymallocHeap, Target
 from gcspy_drivers.kit.loop_notice import tell_coming
 from gcspy_server.api import Server, ServerSpace
 
@@ -121,7 +121,7 @@ class ObjectView:
 
     def fill(
         self,
-        heaps: tuple[Heap, ...],
+        heaps: tuple[PymallocHeap, ...],
         interpreters: tuple[Interpreter, ...],
         *,
         references: bool = False,

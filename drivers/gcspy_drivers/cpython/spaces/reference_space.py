@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.pymalloc.used_tiles import show_carved
-from gcspy_drivers.cpython.target import HeapObjects
+from gcspy_drivers.cpython.target import PymallocObjects
 from gcspy_drivers.kit.streams import U4_MAX, add_amount, hide, show_names
 from gcspy_server.api import ExtentNames, Server
 
@@ -56,7 +56,7 @@ class ReferenceSpace:
         for order, (name, description) in enumerate(_STREAMS):
             add_amount(self.space, name, description, order=order, most=U4_MAX)
 
-    def fill(self, found: HeapObjects, counted: npt.NDArray[np.int64]) -> None:
+    def fill(self, found: PymallocObjects, counted: npt.NDArray[np.int64]) -> None:
         """Give the space what was found.
 
         Args:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.collector.generations import LISTS
-from gcspy_drivers.cpython.target import HeapObjects, ObjectReading
+from gcspy_drivers.cpython.target import ObjectReading, PymallocObjects
 from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
 
 __all__ = ["TYPES", "TypeTables", "whole_table"]
@@ -77,7 +77,7 @@ class TypeTables:
 
     @classmethod
     def of(
-        cls, found: HeapObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
+        cls, found: PymallocObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
     ) -> TypeTables:
         """Keep what is needed of a reading.
 

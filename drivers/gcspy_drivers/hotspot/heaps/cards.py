@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.vm.flags import Flags
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["CardKind", "Cards", "RareCards", "find_cards"]
+__all__ = ["CardKind", "JvmCardTable", "RareCards", "find_cards"]
 
 _SHIFTS: Final = range(7, 12)  # cards of 128 to 2,048 bytes
 
@@ -53,7 +53,7 @@ class RareCards:
     other: I64
 
 
-class Cards:
+class JvmCardTable:
     """The card table of one JVM.
 
     Args:
@@ -106,7 +106,7 @@ class Cards:
         return RareCards(numbers[kinds == CardKind.DIRTY], numbers[kinds == CardKind.OTHER])
 
 
-def find_cards(memory: Memory, tables: Tables, flags: Flags, heap: int) -> Cards | None:
+def find_cards(memory: Memory, tables: VmTables, flags: Flags, heap: int) -> JvmCardTable | None:
     """Find the card table; None when the collector has none, or the VM does not export it."""
     field = tables.static("BarrierSet", "_barrier_set")
     if field is not None:
@@ -136,7 +136,7 @@ def find_cards(memory: Memory, tables: Tables, flags: Flags, heap: int) -> Cards
         shift = None if card_bytes is None else card_bytes.bit_length() - 1
     if not base or shift is None or shift not in _SHIFTS:
         return None
-    return Cards(memory, base, shift, _kinds(constants))
+    return JvmCardTable(memory, base, shift, _kinds(constants))
 
 
 def _kinds(constants: Mapping[str, int]) -> U8:

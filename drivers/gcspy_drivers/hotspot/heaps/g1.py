@@ -22,7 +22,7 @@ from gcspy_protocol.errors import TargetError
 from gcspy_drivers.hotspot.heaps.generational import read_reserved
 from gcspy_drivers.hotspot.layouts.g1_private import G1Private, layout_of
 from gcspy_drivers.hotspot.objects.marks import MarkBitmap, Marks
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Gather, Memory, Neighbours
 
 __all__ = ["G1Reader", "G1Reading", "RegionKind"]
@@ -128,7 +128,7 @@ class G1Reader:
     def __init__(
         self,
         memory: Memory,
-        tables: Tables,
+        tables: VmTables,
         heap: int,
         *,
         marked: Callable[[], bool | None] = lambda: None,
@@ -468,7 +468,7 @@ def _completed(first: G1Reading, then: G1Reading) -> G1Reading:
     )
 
 
-def _top_offset(tables: Tables, region: str) -> int:
+def _top_offset(tables: VmTables, region: str) -> int:
     """Return where a region's top is: in 8 and 11 it belongs to a type between, which is not always named as its superclass."""
     for holder in (region, "G1ContiguousSpace", "G1OffsetTableContigSpace", "ContiguousSpace"):
         found = tables.offset(holder, "_top")
@@ -477,7 +477,7 @@ def _top_offset(tables: Tables, region: str) -> int:
     raise TargetError("this JVM does not export the top of a region")
 
 
-def _kinds(tables: Tables, tag_type: str) -> U8:
+def _kinds(tables: VmTables, tag_type: str) -> U8:
     """Return the kind of each tag, (256,)."""
     constants = tables.constants
     kinds = np.full(256, _UNTOLD, dtype=np.uint8)

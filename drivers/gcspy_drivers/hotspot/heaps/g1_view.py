@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.hotspot.heaps.archive_fillers import archive_fillers
-from gcspy_drivers.hotspot.heaps.cards import Cards, find_cards
+from gcspy_drivers.hotspot.heaps.cards import JvmCardTable, find_cards
 from gcspy_drivers.hotspot.heaps.g1 import G1Reader, G1Reading, RegionKind
 from gcspy_drivers.hotspot.heaps.g1_space import G1_POOLS, G1Space, pools_of, with_uncommitted
 from gcspy_drivers.hotspot.heaps.heap_view import CARDS
@@ -169,7 +169,7 @@ class G1View:
             committed[free] = self._committed.covers(addrs)
         return committed
 
-    def _read_cards(self, cards: Cards, reading: G1Reading) -> _FoundCards:
+    def _read_cards(self, cards: JvmCardTable, reading: G1Reading) -> _FoundCards:
         """Read the cards of all regions in use, as runs of neighbours: those of others may have no memory."""
         each = reading.grain // cards.card_bytes
         unknown = ~reading.known

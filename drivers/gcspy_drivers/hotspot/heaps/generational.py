@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Gather, Memory
 
 __all__ = [
     "Generation",
     "GenerationalReader",
     "GenerationalReading",
-    "Part",
+    "HeapPart",
     "PartKind",
     "read_reserved",
 ]
@@ -46,7 +46,7 @@ class PartKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HeapPart:
     """A contiguous space: used from ``bottom`` to ``top``, free from there to ``end``; addresses."""
 
     kind: PartKind
@@ -76,7 +76,7 @@ class GenerationalReading:
         collecting: Whether one was under way, in which what is used changes without a plan that can be seen from here.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[HeapPart, ...]
     generations: tuple[Generation, ...]
     collections: int
     collecting: bool
@@ -111,7 +111,7 @@ class GenerationalReader:
         TargetError: A field is not exported without which nothing can be said.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, heap: int, collector: str) -> None:
+    def __init__(self, memory: Memory, tables: VmTables, heap: int, collector: str) -> None:
         self._memory = memory
         self._form = {"Parallel": _parallel, "Epsilon": _epsilon}.get(collector, _serial)(
             memory, tables, heap
@@ -178,7 +178,9 @@ class GenerationalReader:
     def _judge(self, words: list[int], heads: list[int]) -> GenerationalReading | None:
         """Make a reading of words that do not contradict each other."""
         kinds = self._form.kinds
-        parts = tuple(Part(kind, *words[3 * row : 3 * row + 3]) for row, kind in enumerate(kinds))
+        parts = tuple(
+            HeapPart(kind, *words[3 * row : 3 * row + 3]) for row, kind in enumerate(kinds)
+        )
         rest = words[3 * len(kinds) :]
         generations = tuple(Generation(*rest[at : at + 4]) for at in range(0, len(rest), 4))
         low, high = self._reserved
@@ -201,7 +203,7 @@ class GenerationalReader:
         return GenerationalReading(parts, generations, heads[0], bool(heads[1]))
 
 
-def read_reserved(memory: Memory, tables: Tables, heap: int) -> tuple[int, int]:
+def read_reserved(memory: Memory, tables: VmTables, heap: int) -> tuple[int, int]:
     """Read the range of addresses of a heap: first, and behind the last byte.
 
     Raises:
@@ -217,7 +219,7 @@ def read_reserved(memory: Memory, tables: Tables, heap: int) -> tuple[int, int]:
     return start, start + size
 
 
-def _serial(memory: Memory, tables: Tables, heap: int) -> _Form:
+def _serial(memory: Memory, tables: VmTables, heap: int) -> _Form:
     holder = (
         "SerialHeap"
         if tables.offset("SerialHeap", "_young_gen") is not None
@@ -250,7 +252,7 @@ def _serial(memory: Memory, tables: Tables, heap: int) -> _Form:
     )
 
 
-def _parallel(memory: Memory, tables: Tables, _heap: int) -> _Form:
+def _parallel(memory: Memory, tables: VmTables, _heap: int) -> _Form:
     young = _word(memory, tables.need_static("ParallelScavengeHeap", "_young_gen"))
     old = _word(memory, tables.need_static("ParallelScavengeHeap", "_old_gen"))
     heads = [
@@ -274,7 +276,7 @@ def _parallel(memory: Memory, tables: Tables, _heap: int) -> _Form:
     )
 
 
-def _epsilon(_memory: Memory, tables: Tables, heap: int) -> _Form:
+def _epsilon(_memory: Memory, tables: VmTables, heap: int) -> _Form:
     bounds = heap + tables.need_offset("EpsilonHeap", "_virtual_space")
     return _Form(
         heads=(heap + tables.need_offset("EpsilonHeap", "_space"),),
@@ -284,12 +286,12 @@ def _epsilon(_memory: Memory, tables: Tables, heap: int) -> _Form:
     )
 
 
-def _part(tables: Tables, kind: str) -> tuple[int, int, int]:
+def _part(tables: VmTables, kind: str) -> tuple[int, int, int]:
     bottom, top, end = (tables.need_offset(kind, name) for name in ("_bottom", "_top", "_end"))
     return bottom, top, end
 
 
-def _virtual_space(tables: Tables) -> tuple[int, ...]:
+def _virtual_space(tables: VmTables) -> tuple[int, ...]:
     names = ("_low_boundary", "_low", "_high", "_high_boundary")
     return tuple(tables.need_offset("VirtualSpace", name) for name in names)
 

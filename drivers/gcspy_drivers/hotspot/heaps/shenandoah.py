@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.hotspot.heaps.generational import read_reserved
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory, Neighbours
 
 __all__ = ["RegionState", "ShenandoahReader", "ShenandoahReading"]
@@ -74,7 +74,7 @@ class ShenandoahReader:
         TargetError: They are not what they should be.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, heap: int) -> None:
+    def __init__(self, memory: Memory, tables: VmTables, heap: int) -> None:
         self._memory = memory
         regions = tables.offset("ShenandoahHeap", "_regions")
         if regions is None:
@@ -168,7 +168,7 @@ def _completed(first: ShenandoahReading | None, then: ShenandoahReading) -> Shen
     return ShenandoahReading(first.base, first.grain, first.known | then.known, state, used)
 
 
-def _states(tables: Tables) -> npt.NDArray[np.uint8]:
+def _states(tables: VmTables) -> npt.NDArray[np.uint8]:
     """Return the state that each number stands for, (256,)."""
     found = np.full(256, _UNTOLD, dtype=np.uint8)
     for state in RegionState:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["OLD_AGE", "PAGE_KINDS", "ZReader", "ZReading"]
@@ -78,7 +78,7 @@ class ZReader:
     """
 
     def __init__(
-        self, memory: Memory, tables: Tables, heap: int, *, most_bytes: int, generational: bool
+        self, memory: Memory, tables: VmTables, heap: int, *, most_bytes: int, generational: bool
     ) -> None:
         self._memory = memory
         z = "X" if not generational and "XPage" in tables.types else "Z"

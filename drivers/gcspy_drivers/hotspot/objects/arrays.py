@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.objects.form import FORM, Header
-from gcspy_drivers.hotspot.vm.klasses import CLASS, Shape, Trait, slot_of
+from gcspy_drivers.hotspot.objects.form import FORM, ObjectHeader
+from gcspy_drivers.hotspot.vm.klasses import CLASS, ClassShape, Trait, slot_of
 
 __all__ = ["walk"]
 
@@ -175,11 +175,11 @@ class _Block:
         """Return what would tell the class, if an object began at each of these words."""
         form = self.form
         word: I64 = self.words[
-            np.minimum(index + (form[FORM.HEADER] != Header.COMPACT), self.end - 1)
+            np.minimum(index + (form[FORM.HEADER] != ObjectHeader.COMPACT), self.end - 1)
         ]
-        if form[FORM.HEADER] == Header.NARROW:
+        if form[FORM.HEADER] == ObjectHeader.NARROW:
             return word & 0xFFFFFFFF
-        if form[FORM.HEADER] == Header.COMPACT:
+        if form[FORM.HEADER] == ObjectHeader.COMPACT:
             return (word >> form[FORM.CLASS_SHIFT]) & form[FORM.CLASS_MASK]
         return word
 
@@ -231,9 +231,9 @@ class _Block:
         row = self.classes[np.maximum(number, 0)]
         shape, size = row[:, CLASS.SHAPE], row[:, CLASS.BYTES].copy()
         for which, offset in (
-            (shape == Shape.ARRAY, form[FORM.LENGTH_OFFSET]),
-            (shape == Shape.MIRROR, form[FORM.MIRROR_SIZE]),
-            (shape == Shape.CHUNK, form[FORM.CHUNK_SIZE]),
+            (shape == ClassShape.ARRAY, form[FORM.LENGTH_OFFSET]),
+            (shape == ClassShape.MIRROR, form[FORM.MIRROR_SIZE]),
+            (shape == ClassShape.CHUNK, form[FORM.CHUNK_SIZE]),
         ):
             rows = np.flatnonzero(which & (why == _DONE))
             if not len(rows):
@@ -245,9 +245,9 @@ class _Block:
             wrong = ~beyond & (length > 0x7FFFFFFF)
             own = size[rows]
             kind = int(shape[rows[0]])
-            if kind == Shape.ARRAY:
+            if kind == ClassShape.ARRAY:
                 size[rows] = own + (length << row[rows, CLASS.LOG_ELEMENT])
-            elif kind == Shape.MIRROR:
+            elif kind == ClassShape.MIRROR:
                 wrong |= ~beyond & (length << 3 < own)
                 size[rows] = length << 3
             else:
@@ -255,11 +255,11 @@ class _Block:
             why[rows[wrong]] = _BAD
         size = (size + form[FORM.ALIGNMENT] - 1) & -form[FORM.ALIGNMENT]
         room = self.place[_STOP] - self.place[_ADDRESS] - (index << 3)
-        bad((shape == Shape.REFUSED) | (size <= 0) | (size > room), _BAD)
+        bad((shape == ClassShape.REFUSED) | (size <= 0) | (size > room), _BAD)
         if self.place[_REFERS]:
             refers = self.place[_ADDRESS] + (index << 3) < self.place[_ALONE]
             refers &= (row[:, CLASS.TRAITS] & Trait.FILLER) == 0
-            refers &= (shape != Shape.ARRAY) | ((row[:, CLASS.TRAITS] & Trait.REFERENCES) != 0)
+            refers &= (shape != ClassShape.ARRAY) | ((row[:, CLASS.TRAITS] & Trait.REFERENCES) != 0)
             bad(refers & (index + (size >> 3) > end), _MORE)
         return number, word, size, why
 
@@ -326,7 +326,7 @@ class _Out:
         )
         offset = address + (found.at << 3) - tiles
         self._spread(_FREE, offset[filler], found.size[filler], shift)
-        array = ~filler & (rows[:, CLASS.SHAPE] == Shape.ARRAY)
+        array = ~filler & (rows[:, CLASS.SHAPE] == ClassShape.ARRAY)
         other = ~filler & ~array
         self._spread(_ARRAY_BYTES, offset[array], found.size[array], shift)
         self._spread(_INSTANCE_BYTES, offset[other], found.size[other], shift)
@@ -385,7 +385,7 @@ class _Out:
             start = at[mine] << 3
             room = np.minimum(size[mine], (block.end << 3) - start)
             runs: list[tuple[I64, I64]] = []
-            if row[CLASS.SHAPE] == Shape.ARRAY:
+            if row[CLASS.SHAPE] == ClassShape.ARRAY:
                 if row[CLASS.TRAITS] & Trait.REFERENCES:
                     runs.append((start + row[CLASS.BYTES], (room - row[CLASS.BYTES]) // width))
             else:
@@ -393,7 +393,7 @@ class _Out:
                 for offset, count in block.maps[first : first + max(0, row[CLASS.MAPS])].tolist():
                     runs.append((start + offset, np.minimum(count, (room - offset) // width)))
             statics_at = int(form[FORM.MIRROR_STATICS])
-            if row[CLASS.SHAPE] == Shape.MIRROR and statics_at:
+            if row[CLASS.SHAPE] == ClassShape.MIRROR and statics_at:
                 there = np.where(
                     statics_at + 4 <= room, (start >> 3) + (statics_at >> 3), start >> 3
                 )

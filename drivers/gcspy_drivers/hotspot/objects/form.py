@@ -16,17 +16,17 @@ import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.hotspot.vm.flags import Flags
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["FORM", "Header", "ObjectForm", "read_form"]
+__all__ = ["FORM", "ObjectHeader", "ObjectForm", "read_form"]
 
 _MARK_BYTES: Final = 8
 _COMPACT_CLASS_BITS: Final = 22
 _ALIGNMENTS: Final = (8, 16, 32, 64, 128, 256)
 
 
-class Header(IntEnum):
+class ObjectHeader(IntEnum):
     """Where an object's class is told."""
 
     NARROW = 0
@@ -77,7 +77,7 @@ class ObjectForm:
         compact_shift: Where in the mark word the class is, with compact headers.
     """
 
-    header: Header
+    header: ObjectHeader
     class_base: int
     class_shift: int
     length_offset: int
@@ -98,7 +98,7 @@ class ObjectForm:
             chunk_size_offset: Where a ``StackChunk`` has its size in words; 0: not known.
         """
         found = np.zeros(len(FORM), dtype=np.int64)
-        compact = self.header is Header.COMPACT
+        compact = self.header is ObjectHeader.COMPACT
         found[FORM.HEADER] = self.header
         found[FORM.HEADER_WORDS] = 1 if compact else 2
         found[FORM.CLASS_SHIFT] = self.compact_shift
@@ -118,15 +118,15 @@ class ObjectForm:
         return (self.class_base + (word << self.class_shift)) & (2**64 - 1)
 
 
-def read_form(memory: Memory, tables: Tables, flags: Flags) -> ObjectForm:
+def read_form(memory: Memory, tables: VmTables, flags: Flags) -> ObjectForm:
     """Read how objects look in one JVM.
 
     Raises:
         TargetError: It does not export what is needed, or says what cannot be.
     """
-    header = Header.NARROW if flags.on("UseCompressedClassPointers") else Header.PLAIN
+    header = ObjectHeader.NARROW if flags.on("UseCompressedClassPointers") else ObjectHeader.PLAIN
     if flags.on("UseCompactObjectHeaders"):
-        header = Header.COMPACT
+        header = ObjectHeader.COMPACT
     alignment = flags.number("ObjectAlignmentInBytes", 4) or 8
     if alignment not in _ALIGNMENTS:
         raise TargetError(
@@ -135,7 +135,7 @@ def read_form(memory: Memory, tables: Tables, flags: Flags) -> ObjectForm:
     narrow = flags.on("UseCompressedOops")
     # What is not in use is not always a shift that could be.
     nothing = (0, 0)
-    plain = header is Header.PLAIN
+    plain = header is ObjectHeader.PLAIN
     class_base, class_shift = (
         nothing if plain else _narrow(memory, tables, "CompressedKlassPointers", "_narrow_klass")
     )
@@ -147,7 +147,11 @@ def read_form(memory: Memory, tables: Tables, flags: Flags) -> ObjectForm:
         header=header,
         class_base=class_base,
         class_shift=class_shift,
-        length_offset={Header.NARROW: 12, Header.PLAIN: 16, Header.COMPACT: _MARK_BYTES}[header],
+        length_offset={
+            ObjectHeader.NARROW: 12,
+            ObjectHeader.PLAIN: 16,
+            ObjectHeader.COMPACT: _MARK_BYTES,
+        }[header],
         alignment=alignment,
         oop_bytes=4 if narrow else 8,
         oop_base=oop_base,
@@ -162,7 +166,7 @@ def read_form(memory: Memory, tables: Tables, flags: Flags) -> ObjectForm:
     )
 
 
-def _narrow(memory: Memory, tables: Tables, holder: str, until_21: str) -> tuple[int, int]:
+def _narrow(memory: Memory, tables: VmTables, holder: str, until_21: str) -> tuple[int, int]:
     """Return base and shift of compressed pointers; what is not exported is 0."""
     for owner, prefix in ((holder, ""), (holder, until_21), ("Universe", until_21)):
         base = tables.static(owner, f"{prefix}._base" if prefix else "_base")
@@ -177,7 +181,7 @@ def _narrow(memory: Memory, tables: Tables, holder: str, until_21: str) -> tuple
     return 0, 0
 
 
-def _static_int(memory: Memory, tables: Tables, name: str) -> int:
+def _static_int(memory: Memory, tables: VmTables, name: str) -> int:
     place = tables.static("java_lang_Class", name)
     found = 0 if place is None else int.from_bytes(memory.read(place, 4), "little")
     return found if 0 < found < 4096 and found % 4 == 0 else 0

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.hotspot.objects.layout import HeapLayout, Span
+from gcspy_drivers.hotspot.objects.layout import HeapLayout, ObjectSpan
 from gcspy_drivers.kit.tiling import UniformTiling
 
 __all__ = ["AGES", "REFERENCE", "SUM", "HeapObjects", "SpanObjects"]
@@ -74,7 +74,7 @@ class SpanObjects:
         reached: Address up to which it was walked.
     """
 
-    span: Span
+    span: ObjectSpan
     first: int
     base: int
     sums: I64
@@ -85,7 +85,7 @@ class SpanObjects:
     reached: int = 0
 
     @classmethod
-    def begin(cls, span: Span, tiling: UniformTiling) -> SpanObjects:
+    def begin(cls, span: ObjectSpan, tiling: UniformTiling) -> SpanObjects:
         """Begin a span of which nothing is known yet."""
         first, last = (
             (at - tiling.base) // tiling.tile_bytes for at in (span.bottom, span.top - 1)
@@ -100,7 +100,7 @@ class SpanObjects:
             reached=span.bottom,
         )
 
-    def grown(self, span: Span, tiling: UniformTiling) -> SpanObjects:
+    def grown(self, span: ObjectSpan, tiling: UniformTiling) -> SpanObjects:
         """Return what is to be gone on with when the span has a higher top now; new, this one stays."""
         more = SpanObjects.begin(span, tiling)
         rows = min(len(self.sums), len(more.sums))

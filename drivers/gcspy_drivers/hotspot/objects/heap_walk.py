@@ -22,14 +22,14 @@ import numpy.typing as npt
 
 from gcspy_drivers.hotspot.objects import arrays, machine_code
 from gcspy_drivers.hotspot.objects.heap_objects import REFERENCE, HeapObjects, SpanObjects
-from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, Span, SpanKind
+from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout, ObjectSpan, SpanKind
 from gcspy_drivers.hotspot.objects.marks import Marks
-from gcspy_drivers.hotspot.objects.tlabs import Buffers, ThreadBuffers
+from gcspy_drivers.hotspot.objects.tlabs import ThreadBuffers, Tlabs
 from gcspy_drivers.hotspot.vm.klasses import Klasses
 from gcspy_drivers.kit.copier import CHUNK_BYTES, Copier, Piece
 from gcspy_drivers.remote.memory import MAX_READ_BYTES
 
-__all__ = ["HeapCopy", "Stop", "Walker"]
+__all__ = ["HeapCopy", "WalkStop", "Walker"]
 
 _TRIES: Final = 3
 _WAIT_SECS: Final = 0.002
@@ -45,7 +45,7 @@ Key = tuple[int, ...]
 """Stays the same as long as no old object was moved."""
 
 
-class Stop(IntEnum):
+class WalkStop(IntEnum):
     """Why a walk stopped."""
 
     DONE = 0
@@ -115,7 +115,7 @@ class HeapCopy:
     """
 
     layout: HeapLayout
-    buffers: Buffers
+    buffers: Tlabs
     pieces: Sequence[Piece]
     marks: Sequence[Marks | None]
     kept: Mapping[int, SpanObjects]
@@ -137,7 +137,7 @@ class _Pass:
     """
 
     layout: HeapLayout
-    buffers: Buffers
+    buffers: Tlabs
     references: I64
     first: int
     found: dict[int, SpanObjects] = field(default_factory=dict)
@@ -313,7 +313,7 @@ class Walker:
             self._keep(run, key)
         return self._together(run, references=references)
 
-    def _goes_on(self, span: Span) -> bool:
+    def _goes_on(self, span: ObjectSpan) -> bool:
         """Tell whether a span is one of which something is kept that still holds."""
         old = self._kept.get(span.bottom)
         return old is not None and old.span.kind is span.kind and old.reached <= span.top
@@ -495,13 +495,13 @@ class _Step:
             why = self._run_once()
             new.append(self._walker._entries[: state[STATE.FILLED]].copy())
             at = piece.address + 8 * int(state[STATE.AT])
-            if why == Stop.UNKNOWN:
+            if why == WalkStop.UNKNOWN:
                 self._walker._klasses.add(int(state[STATE.WORD]))
-            elif why == Stop.ROOM:
+            elif why == WalkStop.ROOM:
                 self._more_room()
-            elif why == Stop.MORE and end < top:
+            elif why == WalkStop.MORE and end < top:
                 break  # the next piece begins here
-            elif why != Stop.DONE:
+            elif why != WalkStop.DONE:
                 at = self._lost(at)
         found.reached = min(at, top)
         found.entries = np.concatenate((found.entries, *new))

@@ -16,7 +16,7 @@ from gcspy_drivers.hotspot.heaps.g1 import G1Reading, RegionKind
 from gcspy_drivers.hotspot.heaps.generational import GenerationalReading, PartKind
 from gcspy_drivers.kit.tiling import UniformTiling
 
-__all__ = ["Epoch", "HeapLayout", "Span", "SpanKind", "of_generations", "of_regions"]
+__all__ = ["Epoch", "HeapLayout", "ObjectSpan", "SpanKind", "of_generations", "of_regions"]
 
 I8 = npt.NDArray[np.int8]
 
@@ -37,7 +37,7 @@ class SpanKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ObjectSpan:
     """Objects one behind the other from ``bottom`` up to ``top``, addresses; up to ``marked_top`` marks tell which are alive."""
 
     kind: SpanKind
@@ -79,7 +79,7 @@ class HeapLayout:
     tiling: UniformTiling
     low: int
     high: int
-    spans: tuple[Span, ...]
+    spans: tuple[ObjectSpan, ...]
     unknown: tuple[tuple[int, int], ...]
     separators: tuple[int, ...]
     grain: int
@@ -128,7 +128,7 @@ def of_generations(
         low=low,
         high=high,
         spans=tuple(
-            Span(_PART_KINDS[part.kind], part.bottom, part.top)
+            ObjectSpan(_PART_KINDS[part.kind], part.bottom, part.top)
             for part in parts
             if part.top > part.bottom
         ),
@@ -168,7 +168,7 @@ def of_regions(
             told = marked[first]
             if kind is SpanKind.HUMONGOUS and told > base + first * grain:
                 told = top  # the one object there is marked, or not
-            spans.append(Span(kind, base + first * grain, top, min(told, top)))
+            spans.append(ObjectSpan(kind, base + first * grain, top, min(told, top)))
     torn = np.flatnonzero(~reading.known).tolist()
     parts = grain // tiling.tile_bytes
     return HeapLayout(

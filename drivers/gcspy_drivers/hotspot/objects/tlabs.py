@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.hotspot.objects.form import ObjectForm
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["Buffers", "ThreadBuffers"]
+__all__ = ["Tlabs", "ThreadBuffers"]
 
 _MOST_THREADS: Final = 1 << 16
 _WORD: Final = 8
@@ -30,7 +30,7 @@ I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Buffers:
+class Tlabs:
     """The buffers of a moment.
 
     Attributes:
@@ -51,7 +51,7 @@ class ThreadBuffers:
         form: How objects look.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, form: ObjectForm) -> None:
+    def __init__(self, memory: Memory, tables: VmTables, form: ObjectForm) -> None:
         self._memory = memory
         self._list = tables.static("ThreadsSMRSupport", "_java_thread_list")
         self._threads = (
@@ -73,7 +73,7 @@ class ThreadBuffers:
         words = min(max(aligning, ahead, least), _MOST_RESERVE_WORDS)
         self._reserve = -(-words * _WORD // form.alignment) * form.alignment
 
-    def read(self) -> Buffers:
+    def read(self) -> Tlabs:
         """Read all buffers; one that contradicts itself is left out.
 
         Raises:
@@ -83,7 +83,7 @@ class ThreadBuffers:
         none = np.zeros((0, 2), dtype=np.int64)
         threads = self._all_threads()
         if self._fields is None or not len(threads):
-            return Buffers(none, none[:, 0])
+            return Tlabs(none, none[:, 0])
         low = min(self._fields)
         span = max(self._fields) - low + _WORD
         data, ok = self._memory.read_many(threads + np.uint64(low), span)
@@ -96,7 +96,7 @@ class ThreadBuffers:
         gaps = np.stack((top[order], end[order]), axis=1)
         apart = np.ones(len(gaps), dtype=np.bool_)
         apart[1:] = gaps[1:, 0] >= np.maximum.accumulate(gaps[:, 1])[:-1]
-        return Buffers(np.ascontiguousarray(gaps[apart]), np.unique(np.concatenate((start, end))))
+        return Tlabs(np.ascontiguousarray(gaps[apart]), np.unique(np.concatenate((start, end))))
 
     def _all_threads(self) -> npt.NDArray[np.uint64]:
         if self._list is not None and None not in self._threads:

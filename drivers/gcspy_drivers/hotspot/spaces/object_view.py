@@ -19,7 +19,7 @@ from gcspy_drivers.hotspot.objects.heap_walk import HeapCopy, Walker
 from gcspy_drivers.hotspot.objects.tlabs import ThreadBuffers
 from gcspy_drivers.hotspot.spaces.class_space import ClassSpace
 from gcspy_drivers.hotspot.spaces.object_space import AgeSpace, ObjectSpace, ReferenceSpace
-from gcspy_drivers.hotspot.vm.collection_counts import Collections
+from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.hotspot.vm.klasses import Klasses
 from gcspy_drivers.kit.copier import Copier
@@ -46,7 +46,7 @@ class ObjectView:
         collections: Counts its collections.
     """
 
-    def __init__(self, jvm: Jvm, view: HeapView, collections: Collections) -> None:
+    def __init__(self, jvm: Jvm, view: HeapView, collections: CollectionCounter) -> None:
         self._jvm = jvm
         self._view = view
         self._collections = collections

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["CodeCache", "CodeHeapReading", "find_code_cache"]
@@ -63,7 +63,7 @@ class CodeCache:
         TargetError: A field is not exported without which nothing can be said.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, heaps: list[int]) -> None:
+    def __init__(self, memory: Memory, tables: VmTables, heaps: list[int]) -> None:
         self._memory = memory
         self._heaps = heaps
         virtual = {
@@ -143,7 +143,7 @@ class CodeCache:
         return int.from_bytes(self._memory.read(addr, _WORD), "little")
 
 
-def find_code_cache(memory: Memory, tables: Tables) -> CodeCache | None:
+def find_code_cache(memory: Memory, tables: VmTables) -> CodeCache | None:
     """Find the code heaps; None when the VM does not export them."""
     try:
         return CodeCache(memory, tables, _heaps(memory, tables))
@@ -152,7 +152,7 @@ def find_code_cache(memory: Memory, tables: Tables) -> CodeCache | None:
         return None
 
 
-def _heaps(memory: Memory, tables: Tables) -> list[int]:
+def _heaps(memory: Memory, tables: VmTables) -> list[int]:
     only = tables.static("CodeCache", "_heap")
     if only is not None:  # JDK 8
         return [int.from_bytes(memory.read(only, _WORD), "little")]

@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from gcspy_drivers.hotspot.vm.counters import Counters
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.counters import PerfCounters
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["Collections", "CollectorCounts"]
+__all__ = ["CollectionCounter", "CollectorCounts"]
 
 _NAME: Final = re.compile(r"^sun\.gc\.collector\.(\d+)\.name$")
 _IDLE: Final = "No GC"
@@ -32,7 +32,7 @@ class CollectorCounts:
     ticks: tuple[int, ...] | None
 
 
-class Collections:
+class CollectionCounter:
     """Counts the collections of one JVM.
 
     Args:
@@ -42,7 +42,7 @@ class Collections:
         heap: Address of its CollectedHeap.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, counters: Counters, heap: int) -> None:
+    def __init__(self, memory: Memory, tables: VmTables, counters: PerfCounters, heap: int) -> None:
         self._memory = memory
         self._counters = counters
         prefixes = [

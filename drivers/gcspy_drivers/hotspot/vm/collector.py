@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from gcspy_drivers.hotspot.vm.flags import Flags
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 
 __all__ = ["collector_of"]
 
@@ -23,7 +23,7 @@ _BY_FLAG: Final = {
 }
 
 
-def collector_of(flags: Flags, tables: Tables) -> str:
+def collector_of(flags: Flags, tables: VmTables) -> str:
     """Return the collector's name; empty when it is none that is known here.
 
     Returns:
@@ -42,7 +42,7 @@ def collector_of(flags: Flags, tables: Tables) -> str:
     return ""
 
 
-def _is_generational(flags: Flags, tables: Tables) -> bool:
+def _is_generational(flags: Flags, tables: VmTables) -> bool:
     if "ZGenerational" in flags:
         return flags.on("ZGenerational")
     # From 24 on there is no other: then there is no flag, and what the other had been called until 20 is called so again.

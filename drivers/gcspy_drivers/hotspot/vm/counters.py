@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Gather, Memory
 
-__all__ = ["Counters", "find_counters"]
+__all__ = ["PerfCounters", "find_counters"]
 
 _MAGIC: Final = 0xCAFEC0C0
 _PROLOGUE: Final = struct.Struct("<IBBBBiiqii")
@@ -36,7 +36,7 @@ class _Place:
     text_bytes: int
 
 
-class Counters:
+class PerfCounters:
     """The counters of one JVM that were there when it was looked.
 
     Args:
@@ -92,7 +92,7 @@ class Counters:
         return tuple(found.get(name) for name in names)
 
 
-def find_counters(memory: Memory, tables: Tables) -> Counters:
+def find_counters(memory: Memory, tables: VmTables) -> PerfCounters:
     """Find the counters of a JVM; there are none when it keeps none, or they are not what they should be.
 
     Raises:
@@ -100,13 +100,13 @@ def find_counters(memory: Memory, tables: Tables) -> Counters:
     """
     places = [tables.static("PerfMemory", name) for name in ("_start", "_end")]
     if None in places:
-        return Counters(memory, {})
+        return PerfCounters(memory, {})
     first, end = (_word(memory, place) for place in places if place is not None)
     size_bytes = end - first
     if not first or not _PROLOGUE.size <= size_bytes <= _MOST_BYTES:
-        return Counters(memory, {})
+        return PerfCounters(memory, {})
     found = memory.try_read(first, size_bytes)
-    return Counters(memory, {} if found is None else _parse(found, first))
+    return PerfCounters(memory, {} if found is None else _parse(found, first))
 
 
 def _word(memory: Memory, addr: int) -> int:

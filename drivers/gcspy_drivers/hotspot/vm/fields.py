@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["field_offset", "numbers_of"]
@@ -23,7 +23,7 @@ _INITIAL_VALUE, _GENERIC, _CONTENDED = 1, 4, 16
 """Flags of a field that say that another number follows."""
 
 
-def field_offset(memory: Memory, tables: Tables, klass: int, name: str) -> int | None:
+def field_offset(memory: Memory, tables: VmTables, klass: int, name: str) -> int | None:
     """Return where an instance has a Java field, bytes; None when it cannot be told."""
     stream_at = tables.offset("InstanceKlass", "_fieldinfo_stream")
     constants_at = tables.offset("InstanceKlass", "_constants")
@@ -68,7 +68,7 @@ def numbers_of(stream: bytes) -> Iterator[int]:
         yield value & 0xFFFFFFFF
 
 
-def _symbol(memory: Memory, tables: Tables, place: int) -> str:
+def _symbol(memory: Memory, tables: VmTables, place: int) -> str:
     length_at, body_at = (
         tables.offset("Symbol", "_length"),
         tables.offset("Symbol", "_body", "_body[0]"),

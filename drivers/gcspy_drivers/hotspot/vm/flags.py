@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.hotspot.vm.tables import Tables, read_texts
+from gcspy_drivers.hotspot.vm.tables import VmTables, read_texts
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["Flags", "read_flags"]
@@ -63,7 +63,7 @@ class Flags:
         return None if place is None else self._memory.try_read(place, size_bytes)
 
 
-def read_flags(memory: Memory, tables: Tables) -> Flags:
+def read_flags(memory: Memory, tables: VmTables) -> Flags:
     """Find the flags of a JVM.
 
     Raises:

@@ -14,7 +14,7 @@ import numpy as np
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.hotspot.vm.collector import collector_of
-from gcspy_drivers.hotspot.vm.counters import Counters, find_counters
+from gcspy_drivers.hotspot.vm.counters import PerfCounters, find_counters
 from gcspy_drivers.hotspot.vm.flags import read_flags
 from gcspy_drivers.hotspot.vm.tables import read_tables, read_texts
 from gcspy_drivers.remote.elf import MACHINE_X86_64, open_image
@@ -75,7 +75,7 @@ class Jvm:
         except BaseException:
             self.image.close()
             raise
-        self.counters: Counters = find_counters(self.memory, self.tables)
+        self.counters: PerfCounters = find_counters(self.memory, self.tables)
         self.collector = collector_of(self.flags, self.tables)
 
     def __enter__(self) -> Jvm:

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from gcspy_drivers.hotspot.objects.form import ObjectForm
 from gcspy_drivers.hotspot.vm.fields import field_offset
-from gcspy_drivers.hotspot.vm.tables import Tables
+from gcspy_drivers.hotspot.vm.tables import VmTables
 from gcspy_drivers.remote.memory import Gather, Memory
 
-__all__ = ["CLASS", "Klasses", "Shape", "Trait", "slot_of"]
+__all__ = ["CLASS", "Klasses", "ClassShape", "Trait", "slot_of"]
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -38,7 +38,7 @@ _PRIMARY_SUPERS: Final = 8
 _FILLERS: Final = ("jdk.internal.vm.FillerObject", "[Ljdk.internal.vm.FillerElement;")
 
 
-class Shape(IntEnum):
+class ClassShape(IntEnum):
     """How the size of a class's objects is told."""
 
     REFUSED = 0
@@ -114,7 +114,7 @@ class Klasses:
         TargetError: The JVM does not export what is needed.
     """
 
-    def __init__(self, memory: Memory, tables: Tables, form: ObjectForm) -> None:
+    def __init__(self, memory: Memory, tables: VmTables, form: ObjectForm) -> None:
         self._memory = memory
         self._tables = tables
         self._form = form
@@ -191,7 +191,7 @@ class Klasses:
             places = np.array([self._addresses[row] for row in rows.tolist()], dtype=np.uint64)
             self._again = Gather(self._memory.process, places, self._at.klass_bytes)
         self._again.read()
-        believed = self.classes[rows, CLASS.SHAPE] != Shape.REFUSED
+        believed = self.classes[rows, CLASS.SHAPE] != ClassShape.REFUSED
         same = self._again.ok & (self._identity(self._again.data) == self._identities[rows]).all(
             axis=1
         )
@@ -243,18 +243,18 @@ class Klasses:
         ):
             return None
         traits = (Trait.REFERENCES if tag == 2 else 0) | (Trait.FILLER if name in _FILLERS else 0)
-        return [Shape.ARRAY, header, log_element, int(traits), 0, 0]
+        return [ClassShape.ARRAY, header, log_element, int(traits), 0, 0]
 
     def _instance(self, address: int, layout: int, name: str) -> list[int] | None:
         size_bytes = layout & ~7
         least = _WORD if self._form.compact_shift and self._form.header == 2 else 2 * _WORD
         if not least <= size_bytes <= _MOST_INSTANCE_BYTES:
             return None
-        shape = Shape.INSTANCE
+        shape = ClassShape.INSTANCE
         if name == "java.lang.Class" and self._form.mirror_size:
-            shape = Shape.MIRROR
+            shape = ClassShape.MIRROR
         elif name == "jdk.internal.vm.StackChunk":
-            shape = Shape.CHUNK
+            shape = ClassShape.CHUNK
             offset = self._chunk_size or field_offset(self._memory, self._tables, address, "size")
             if offset is None or not 0 < offset <= size_bytes - 4:
                 return None

@@ -22,7 +22,7 @@ from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.elf import Image
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["Field", "Tables", "VMType", "read_tables", "read_texts"]
+__all__ = ["VmField", "VmTables", "VMType", "read_tables", "read_texts"]
 
 U64 = npt.NDArray[np.uint64]
 
@@ -35,7 +35,7 @@ _SUPERCLASSES: Final = 32  # a chain longer than this goes round
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class VmField:
     """A field that the VM exports.
 
     Attributes:
@@ -69,7 +69,7 @@ class VMType:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class VmTables:
     """All that a VM exports.
 
     Attributes:
@@ -78,11 +78,11 @@ class Tables:
         constants: Those of both tables, by name.
     """
 
-    fields: Mapping[tuple[str, str], Field]
+    fields: Mapping[tuple[str, str], VmField]
     types: Mapping[str, VMType]
     constants: Mapping[str, int]
 
-    def field(self, type_name: str, *names: str) -> Field | None:
+    def field(self, type_name: str, *names: str) -> VmField | None:
         """Find a field of a type, also one that a superclass declares; None when it is not exported.
 
         Args:
@@ -139,7 +139,7 @@ class Tables:
         return found
 
 
-def read_tables(memory: Memory, image: Image) -> Tables:
+def read_tables(memory: Memory, image: Image) -> VmTables:
     """Read the tables of a VM. Takes 25 to 200 ms, once.
 
     Args:
@@ -151,7 +151,7 @@ def read_tables(memory: Memory, image: Image) -> Tables:
         TargetGone: The target has ended.
     """
     reader = _Reader(memory, image)
-    return Tables(fields=reader.fields(), types=reader.types(), constants=reader.constants())
+    return VmTables(fields=reader.fields(), types=reader.types(), constants=reader.constants())
 
 
 def read_texts(memory: Memory, addrs: U64) -> dict[int, str]:
@@ -186,7 +186,7 @@ class _Reader:
         self._memory = memory
         self._image = image
 
-    def fields(self) -> dict[tuple[str, str], Field]:
+    def fields(self) -> dict[tuple[str, str], VmField]:
         """Read ``gHotSpotVMStructs``."""
         columns = self._table(
             "gHotSpotVMStructs",
@@ -204,7 +204,7 @@ class _Reader:
             if type_name is None or field_name is None:
                 continue
             is_static = bool(row[3] & 0xFFFFFFFF)  # an int32_t
-            found[type_name, field_name] = Field(
+            found[type_name, field_name] = VmField(
                 type_name,
                 field_name,
                 texts.get(row[2], ""),

@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 import time
 
-__all__ = ["Clock", "PacedClock"]
+__all__ = ["StepClock", "PacedClock"]
 
 
-class Clock:
+class StepClock:
     """The time as it passes."""
 
     def nanos(self) -> int:
@@ -23,7 +23,7 @@ class Clock:
         stop.wait(secs)
 
 
-class PacedClock(Clock):
+class PacedClock(StepClock):
     """A clock that goes on by what is waited for, and by nothing else: the same run has the same times."""
 
     def __init__(self) -> None:

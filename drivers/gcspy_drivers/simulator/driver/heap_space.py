@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_drivers.kit.streams import add_count, add_percent, hide_all
-from gcspy_drivers.simulator.driver.moment import Moment
+from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.facts import CLEAN
 from gcspy_drivers.simulator.heap import BLACK, GREY, MAX_AGE, WORD_BYTES
-from gcspy_drivers.simulator.plan import Plan, Space
+from gcspy_drivers.simulator.plan import Plan, PlanSpace
 from gcspy_server.api import (
     Control,
     GatherRequest,
@@ -43,7 +43,7 @@ _COLOURS: Final = {
 }
 
 
-def parts_of(spaces: Sequence[Space]) -> list[tuple[str, ...]]:
+def parts_of(spaces: Sequence[PlanSpace]) -> list[tuple[str, ...]]:
     """Put spaces together that are seen as one: halves of a copying space lie side by side, and of a new one the second is idle.
 
     Returns:
@@ -58,7 +58,7 @@ def parts_of(spaces: Sequence[Space]) -> list[tuple[str, ...]]:
     return [tuple(part) for part in parts]
 
 
-def _title(names: tuple[str, ...], spaces: Sequence[Space]) -> str:
+def _title(names: tuple[str, ...], spaces: Sequence[PlanSpace]) -> str:
     if len(names) == 1:
         return names[0]
     return "Young generation" if len(spaces) > len(names) else "Semi-spaces"
@@ -92,7 +92,7 @@ class HeapSpace:
         self._tile_bytes = tile_bytes
         self._add_streams()
 
-    def _spaces(self) -> list[Space]:
+    def _spaces(self) -> list[PlanSpace]:
         return [space for space in self._plan.spaces() if space.name in self._part]
 
     def _names(self, tile_bytes: int) -> UniformNames:
@@ -201,7 +201,7 @@ class HeapSpace:
 
     # ------------------------------------------------------------------------- gathering
 
-    def gather(self, request: GatherRequest, moment: Moment, level: int) -> None:
+    def gather(self, request: GatherRequest, moment: EventView, level: int) -> None:
         """Fill the streams that are wanted, as far as the level goes."""
         self.space.reset()
         self._mark_parts()
@@ -234,7 +234,7 @@ class HeapSpace:
         )
         self.space.spread(self.used, starts, sizes)
 
-    def _inside(self, moment: Moment) -> slice:
+    def _inside(self, moment: EventView) -> slice:
         """The objects of this part: those of a plan are sorted by address."""
         spaces = self._spaces()
         cells = moment.objects.cells
@@ -243,7 +243,7 @@ class HeapSpace:
             int(np.searchsorted(cells, spaces[-1].end)),
         )
 
-    def _gather_objects(self, request: GatherRequest, moment: Moment) -> None:
+    def _gather_objects(self, request: GatherRequest, moment: EventView) -> None:
         inside = self._inside(moment)
         addresses, sizes = moment.addresses[inside], moment.sizes[inside]
         colours = moment.objects.colours[inside]
@@ -307,7 +307,7 @@ class HeapSpace:
         self.space.count_at(stream, addresses[inside])
         stream.set_summary(int(inside.sum()))
 
-    def _gather_references(self, request: GatherRequest, moment: Moment) -> None:
+    def _gather_references(self, request: GatherRequest, moment: EventView) -> None:
         inside = self._inside(moment)
         if request.wants(self.space, self.roots):
             spaces = self._spaces()

@@ -29,7 +29,7 @@ from gcspy_server.api import (
 
 __all__ = [
     "CardSpace",
-    "FreeListSpace",
+    "FreeListsSpace",
     "OtherSpace",
     "RegionSpace",
     "RememberedSetSpace",
@@ -89,7 +89,7 @@ def _stream(
     )
 
 
-class FreeListSpace(OtherSpace):
+class FreeListsSpace(OtherSpace):
     """The free lists, a tile each: the paper's driver 6."""
 
     def __init__(self, server: Server, plan: Plan) -> None:
@@ -384,7 +384,7 @@ def other_spaces(server: Server, plan: Plan) -> list[OtherSpace]:
             found.append(TrainSpace(server, plan))
         found.append(RegionSpace(server, plan))
     if plan.free_lists() is not None:
-        found.append(FreeListSpace(server, plan))
+        found.append(FreeListsSpace(server, plan))
     if plan.cards() is not None:
         found.append(CardSpace(server, plan))
     sets = plan.remembered_sets()

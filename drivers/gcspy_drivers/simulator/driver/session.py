@@ -15,18 +15,18 @@ import numpy as np
 
 from gcspy_drivers.kit.embedded_session import EmbeddedSession
 from gcspy_drivers.simulator import loops
-from gcspy_drivers.simulator.driver.clock import Clock
+from gcspy_drivers.simulator.driver.clock import StepClock
+from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
 from gcspy_drivers.simulator.driver.heap_space import HeapSpace, parts_of
 from gcspy_drivers.simulator.driver.lockstep import Lockstep
-from gcspy_drivers.simulator.driver.moment import Moment
 from gcspy_drivers.simulator.driver.options import SimulationOptions
 from gcspy_drivers.simulator.driver.other_spaces import OtherSpace, other_spaces
 from gcspy_drivers.simulator.driver.settings import LiveSettings
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
 from gcspy_drivers.simulator.loops import Words
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.plan import Collection, Listener, OutOfHeap, Plan
+from gcspy_drivers.simulator.plan import Collection, CollectionListener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import PLANS, make_plan
 from gcspy_drivers.simulator.programs import make_run
 from gcspy_server.api import GatherRequest, Mode, PauseActsOn, Server
@@ -37,7 +37,7 @@ _ROOTS = 256
 """Root slots a thread."""
 
 
-class SimulatorSession(EmbeddedSession, Listener):
+class SimulatorSession(EmbeddedSession, CollectionListener):
     """One simulation and its server.
 
     Args:
@@ -61,13 +61,13 @@ class SimulatorSession(EmbeddedSession, Listener):
         options: SimulationOptions,
         *,
         longest_hold_secs: float | None = None,
-        clock: Clock | None = None,
+        clock: StepClock | None = None,
         lockstep: Lockstep | None = None,
         leads: bool = True,
     ) -> None:
         options.check()
         self.options = options
-        self._clock = clock or Clock()
+        self._clock = clock or StepClock()
         self._lockstep, self._leads = lockstep, leads
         self.heap = Heap(
             options.heap_bytes,
@@ -238,7 +238,7 @@ class SimulatorSession(EmbeddedSession, Listener):
 
     def gather(self, request: GatherRequest) -> None:
         """Fill the spaces that are wanted, as far as the level goes."""
-        moment = Moment(self.plan, seen=self._seen, old_before=self._old_before)
+        moment = EventView(self.plan, seen=self._seen, old_before=self._old_before)
         for heap in self._heaps:
             if request.wants(heap.space):
                 heap.gather(request, moment, self._level)

@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 
-from gcspy_drivers.simulator.facts import Cards, FreeLists, RememberedSet
+from gcspy_drivers.simulator.facts import CardTable, FreeLists, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, MAX_AGE, NOTED, WORD_BYTES, Heap
 from gcspy_drivers.simulator.loops import Words
 from gcspy_drivers.simulator.plan import (
@@ -28,7 +28,7 @@ from gcspy_drivers.simulator.plan import (
     Knob,
     Phase,
     Plan,
-    Space,
+    PlanSpace,
     heap_knob,
 )
 from gcspy_drivers.simulator.plans import _young as loops
@@ -339,7 +339,7 @@ class Generational(Plan):
     def _old_top(self) -> int:
         return self._bump.top if self._slides else self._old_end
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """The halves of the young generation, or the nursery; the old generation."""
         active, other = self._parts[0], self._parts[-1]
         minor = bool(self._phases) and self._state[loops.FROM_END] > 0
@@ -359,10 +359,12 @@ class Generational(Plan):
         )
         parts = sorted(self._parts, key=lambda part: part.start)
         found = [
-            Space(name, roles[id(part)][0], part.start, part.start + self._part, roles[id(part)][1])
+            PlanSpace(
+                name, roles[id(part)][0], part.start, part.start + self._part, roles[id(part)][1]
+            )
             for name, part in zip(names, parts, strict=True)
         ]
-        return [*found, Space("Old", "old", self._old_start, self._old_end, old_top)]
+        return [*found, PlanSpace("Old", "old", self._old_start, self._old_end, old_top)]
 
     def used_words(self) -> int:
         """Words given out of both generations, garbage included."""
@@ -374,11 +376,11 @@ class Generational(Plan):
         """Return those of the old generation, if it is swept."""
         return self._cells.lists() if self._cells else None
 
-    def cards(self) -> Cards | None:
+    def cards(self) -> CardTable | None:
         """Return the card table, if there is one."""
         records = self._records
         return (
-            Cards(records.start, records.card_words, records.table.copy())
+            CardTable(records.start, records.card_words, records.table.copy())
             if records.barrier == "cards"
             else None
         )

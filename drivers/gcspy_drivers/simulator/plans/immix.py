@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gcspy_drivers.simulator.facts import Cards, Regions
+from gcspy_drivers.simulator.facts import CardTable, Regions
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
 from gcspy_drivers.simulator.plan import (
     FULL,
@@ -23,7 +23,7 @@ from gcspy_drivers.simulator.plan import (
     Knob,
     Phase,
     Plan,
-    Space,
+    PlanSpace,
     heap_knob,
 )
 from gcspy_drivers.simulator.policies.marking import Marking
@@ -80,9 +80,9 @@ class Immix(Plan):
         # Lines of each block that survivors of the last collection are in.
         self._survived = self._space.lines_in_use()
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """One: as much of the heap as whole blocks are."""
-        return [Space("Blocks", "blocks", self._space.start, self._space.end, self._space.end)]
+        return [PlanSpace("Blocks", "blocks", self._space.start, self._space.end, self._space.end)]
 
     def used_words(self) -> int:
         """Words of objects: those that survived, and those made since."""
@@ -107,9 +107,9 @@ class Immix(Plan):
     def _blocks_wanted(self) -> int:
         return max((self._wanted - self.heap.start) // self._space.block_words, 2 + self._reserve)
 
-    def lines(self) -> Cards:
+    def lines(self) -> CardTable:
         """The lines, and whether each is in use."""
-        return Cards(
+        return CardTable(
             self._space.start, self._space.line_words, self._space.lines.copy(), ("free", "in use")
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, PlanSpace
 from gcspy_drivers.simulator.policies.bump import BumpSpace
 from gcspy_drivers.simulator.policies.marking import Marking
 from gcspy_drivers.simulator.policies.sliding import Sliding
@@ -66,9 +66,9 @@ class MarkCompact(Plan):
         )
         self._space.reset(int(self._sliding.news[0]))
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """One: the whole heap."""
-        return [Space("Heap", "bump", self._space.start, self.heap.end, self._space.top)]
+        return [PlanSpace("Heap", "bump", self._space.start, self.heap.end, self._space.top)]
 
     def used_words(self) -> int:
         """Words given out, garbage included."""

@@ -19,7 +19,7 @@ from gcspy_drivers.simulator.plan import (
     Knob,
     Phase,
     Plan,
-    Space,
+    PlanSpace,
     heap_knob,
 )
 from gcspy_drivers.simulator.policies.freelist import FITS, ORDERS, FreeListSpace
@@ -78,9 +78,9 @@ class MarkSweep(Plan):
         if self._space.end > self._wanted:
             self._space.resize(self._wanted)
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """One: the whole heap."""
-        return [Space("Heap", "cells", self._space.start, self._space.end, self._space.end)]
+        return [PlanSpace("Heap", "cells", self._space.start, self._space.end, self._space.end)]
 
     def used_words(self) -> int:
         """Words in no free list."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
-from gcspy_drivers.simulator.plan import Knob, Plan, Space, heap_knob
+from gcspy_drivers.simulator.plan import Knob, Plan, PlanSpace, heap_knob
 from gcspy_drivers.simulator.policies.bump import BumpSpace
 
 __all__ = ["NoGC"]
@@ -37,9 +37,9 @@ class NoGC(Plan):
     def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
         return 0
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """One: the whole heap."""
-        return [Space("Heap", "bump", self.heap.start, self._space.end, self._space.top)]
+        return [PlanSpace("Heap", "bump", self.heap.start, self._space.end, self._space.top)]
 
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap."""

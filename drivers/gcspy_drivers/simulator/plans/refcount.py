@@ -51,7 +51,7 @@ from gcspy_drivers.simulator.plan import (
     Knob,
     Phase,
     Plan,
-    Space,
+    PlanSpace,
     heap_knob,
 )
 from gcspy_drivers.simulator.policies.freelist import FreeListSpace, insert
@@ -361,9 +361,9 @@ class RefCount(Plan):
         """Addresses of objects that may be in garbage cycles; a copy."""
         return self._candidates[: self._state[_CANDIDATES]].copy()
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """One: the whole heap."""
-        return [Space("Heap", "cells", self._space.start, self._space.end, self._space.end)]
+        return [PlanSpace("Heap", "cells", self._space.start, self._space.end, self._space.end)]
 
     def used_words(self) -> int:
         """Words in no free list."""

@@ -31,7 +31,7 @@ from gcspy_drivers.simulator.heap import (
     paint,
 )
 from gcspy_drivers.simulator.loops import Words
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space
+from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, PlanSpace
 from gcspy_drivers.simulator.plans import _regions as loops
 from gcspy_drivers.simulator.policies.marking import Marking
 from gcspy_drivers.simulator.policies.sliding import Sliding
@@ -373,10 +373,10 @@ class GarbageFirst(Plan):
 
     # What there is to see.
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """One: all regions."""
         end = self._start_of(self._count)
-        return [Space("Regions", "regions", self.heap.start, end, end)]
+        return [PlanSpace("Regions", "regions", self.heap.start, end, end)]
 
     def extents(self) -> list[tuple[int, int]]:
         """Each region in use, up to its top."""

@@ -23,7 +23,7 @@ from gcspy_drivers.simulator.heap import (
     link_of,
 )
 from gcspy_drivers.simulator.loops import Words, loop
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space, heap_knob
+from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, PlanSpace, heap_knob
 from gcspy_drivers.simulator.policies.bump import BumpSpace
 from gcspy_drivers.simulator.policies.copying import move
 
@@ -141,7 +141,7 @@ class SemiSpace(Plan):
         for half in self._halves:
             half.end = half.start + self._limit
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """The halves; the one that is not in use is idle."""
         active, other = self._halves
         going_on = bool(self._phases)
@@ -156,7 +156,7 @@ class SemiSpace(Plan):
         found.sort(key=lambda one: one[1].start)
         names = ("Lower half", "Upper half")
         return [
-            Space(name, role, half.start, half.start + self._half, top)
+            PlanSpace(name, role, half.start, half.start + self._half, top)
             for name, (role, half, top) in zip(names, found, strict=True)
         ]
 

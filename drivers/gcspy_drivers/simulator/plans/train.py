@@ -27,7 +27,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.facts import Regions, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, make_object
 from gcspy_drivers.simulator.loops import Words
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, Space, heap_knob
+from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, PlanSpace, heap_knob
 from gcspy_drivers.simulator.plans import _train as loops
 from gcspy_drivers.simulator.plans.generational import MINOR
 from gcspy_drivers.simulator.policies.bump import BumpSpace
@@ -546,13 +546,13 @@ class Train(Plan):
 
     # What there is to see.
 
-    def spaces(self) -> Sequence[Space]:
+    def spaces(self) -> Sequence[PlanSpace]:
         """The nursery, if there is one, and the mature space."""
-        cars = Space("Cars", "cars", self._start, self._end_word, self._end_word)
+        cars = PlanSpace("Cars", "cars", self._start, self._end_word, self._end_word)
         if not self._young:
             return [cars]
         return [
-            Space("Nursery", "nursery", self._nursery.start, self._start, self._nursery.top),
+            PlanSpace("Nursery", "nursery", self._nursery.start, self._start, self._nursery.top),
             cars,
         ]
 

@@ -7,12 +7,12 @@ from typing import Final
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.programs.adversary import CardMarking, Fragmentation, Rings
+from gcspy_drivers.simulator.programs.adversary import CardMarking, Fragmentation, RingProgram
 from gcspy_drivers.simulator.programs.churn import BinaryTrees, Queue, Reptile
 from gcspy_drivers.simulator.programs.long_lifetimes import GCold, Leak, LRUCache, Paraffins
-from gcspy_drivers.simulator.programs.program import Program, Run, from_file
+from gcspy_drivers.simulator.programs.program import Program, ProgramRun, from_file
 
-__all__ = ["PROGRAMS", "Program", "Run", "from_file", "make_run"]
+__all__ = ["PROGRAMS", "Program", "ProgramRun", "from_file", "make_run"]
 
 PROGRAMS: Final[dict[str, type[Program]]] = {
     program.name: program
@@ -26,17 +26,17 @@ PROGRAMS: Final[dict[str, type[Program]]] = {
         Leak,
         Fragmentation,
         CardMarking,
-        Rings,
+        RingProgram,
     )
 }
 
 
-def make_run(name: str, mutator: Mutator) -> Run:
+def make_run(name: str, mutator: Mutator) -> ProgramRun:
     """Begin the program of this name, or the one in a file whose name ends in ``.py``, on a mutator's heap."""
     if name.endswith(".py"):
-        return Run(from_file(name)(mutator))
+        return ProgramRun(from_file(name)(mutator))
     if name not in PROGRAMS:
         raise LocalProtocolError(
             f"there is no program {name!r}: use one of {', '.join(PROGRAMS)}, or a Python file"
         )
-    return Run(PROGRAMS[name](mutator))
+    return ProgramRun(PROGRAMS[name](mutator))

@@ -1,4 +1,4 @@
-"""Programs that are bad for a kind of collector on purpose: `Fragmentation`, `CardMarking`, `Rings`."""
+"""Programs that are bad for a kind of collector on purpose: `Fragmentation`, `CardMarking`, `RingProgram`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gcspy_drivers.simulator.plan import Knob
 from gcspy_drivers.simulator.programs.program import Program
 from gcspy_drivers.simulator.programs.stack import Stack
 
-__all__ = ["CardMarking", "Fragmentation", "Rings"]
+__all__ = ["CardMarking", "Fragmentation", "RingProgram"]
 
 
 class Fragmentation(Program):
@@ -89,14 +89,14 @@ class CardMarking(Program):
                 yield
 
 
-class Rings(Program):
+class RingProgram(Program):
     """Rings of objects, each of which refers to the next one: when a ring is dropped, no count in it falls to zero, and counting references never frees it.
 
     In between objects are made that refer to nothing: those are freed as soon as they are dropped.
     """
 
     name = "rings"
-    title = "Rings"
+    title = "RingProgram"
     about = (
         "Drops rings of objects that refer to each other, which counting references does not see."
     )
@@ -111,7 +111,7 @@ class Rings(Program):
         with stack.scope() as whole:
             ring_words = self.value("size") * (HEADER_WORDS + 3)
             rings = whole.new(
-                "Rings", fields=min(max(self.live_bytes // WORD_BYTES // ring_words, 1), 1000)
+                "RingProgram", fields=min(max(self.live_bytes // WORD_BYTES // ring_words, 1), 1000)
             )
             while True:
                 with stack.scope() as here:

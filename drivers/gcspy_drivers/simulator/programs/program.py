@@ -24,7 +24,7 @@ from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Choice, Knob
 from gcspy_drivers.simulator.programs.stack import Stack
 
-__all__ = ["Program", "Run", "from_file"]
+__all__ = ["Program", "ProgramRun", "from_file"]
 
 
 class Program(ABC):
@@ -103,7 +103,7 @@ class Program(ABC):
         return int(self.dice.integers(most))
 
 
-class Run:
+class ProgramRun:
     """A program under way, with one worker a thread of the plan.
 
     Attributes:

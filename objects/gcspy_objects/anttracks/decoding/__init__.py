@@ -14,7 +14,7 @@ from gcspy_objects.anttracks.decoding.tables import (
     FIXED_WORDS,
     SPARE_BITS,
     Columns,
-    Tables,
+    SymbolTables,
     columns_for,
 )
 from gcspy_objects.names import Threads
@@ -42,7 +42,7 @@ class Decoded(NamedTuple):
     buffer: int
 
 
-def decode(chunk: Chunk, base: int, anchor: int, tables: Tables, threads: Threads) -> Decoded:
+def decode(chunk: Chunk, base: int, anchor: int, tables: SymbolTables, threads: Threads) -> Decoded:
     """Decode a chunk, with machine code if there is some.
 
     Args:

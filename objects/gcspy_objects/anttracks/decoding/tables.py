@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_objects.anttracks.symbols import Symbols
-from gcspy_objects.records import COLUMNS, Flag
+from gcspy_objects.records import COLUMNS, RecordFlag
 
 __all__ = [
     "SPARE_BITS",
@@ -18,7 +18,7 @@ __all__ = [
     "HAS_TYPE",
     "VALUE_LIMIT",
     "Columns",
-    "Tables",
+    "SymbolTables",
     "columns_for",
     "tables_of",
 ]
@@ -53,7 +53,7 @@ HAS_TYPE: Final = np.isin(np.arange(64), [15, 17, 21, 26, 29, 36, 37])
 """(64,) events that name a type."""
 
 
-class Tables(NamedTuple):
+class SymbolTables(NamedTuple):
     """The symbols as arrays; by row of type or site unless said otherwise.
 
     Attributes:
@@ -83,18 +83,20 @@ class Tables(NamedTuple):
     internal_site: NDArray[np.uint8]
 
 
-def tables_of(symbols: Symbols) -> Tables:
+def tables_of(symbols: Symbols) -> SymbolTables:
     """Make the tables of a trace's symbols."""
     types, sites = symbols.types, symbols.sites
     flags = np.zeros(len(sites), np.uint8)
     internal = np.zeros(len(sites), np.uint8)
     # Of the VM's sites, 2 and 3 are the collector's: rests of PLABs and dead space; at 1 it is int[] and Object that fill.
     for number in (2, 3):
-        flags[symbols.small_sites[number]] = Flag.FILLER | (Flag.BY_COLLECTOR if number == 2 else 0)
+        flags[symbols.small_sites[number]] = RecordFlag.FILLER | (
+            RecordFlag.BY_COLLECTOR if number == 2 else 0
+        )
     internal[symbols.small_sites[1]] = 1
     flags[0] = internal[0] = 0
     filler = np.isin(np.array(types.internal), ["[I", "java.lang.Object"]).astype(np.uint8)
-    return Tables(
+    return SymbolTables(
         symbols.small_sites, symbols.big_sites, sites.type, flags, symbols.type_rows, types.kind, types.instance_bytes,
         types.header_bytes, types.element_bytes, filler, internal,
     )  # fmt: skip

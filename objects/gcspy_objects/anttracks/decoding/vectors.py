@@ -20,11 +20,11 @@ from gcspy_objects.anttracks.decoding.tables import (
     SPARE_BITS,
     VALUE_LIMIT,
     Columns,
-    Tables,
+    SymbolTables,
 )
-from gcspy_objects.anttracks.layout import MAX_THREAD_NAME_WORDS, Event
+from gcspy_objects.anttracks.layout import MAX_THREAD_NAME_WORDS, EventId
 from gcspy_objects.names import TypeKind
-from gcspy_objects.records import COLUMNS, UNKNOWN, Flag, Kind
+from gcspy_objects.records import COLUMNS, UNKNOWN, RecordFlag, RecordKind
 
 __all__ = ["decode"]
 
@@ -32,7 +32,7 @@ Longs: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 _IS_OUTSIDE = np.isin(
-    np.arange(64), [Event.IR_ALLOC_NORMAL, Event.C1_ALLOC_NORMAL, Event.C2_ALLOC_NORMAL]
+    np.arange(64), [EventId.IR_ALLOC_NORMAL, EventId.C1_ALLOC_NORMAL, EventId.C2_ALLOC_NORMAL]
 )
 _LIMIT = (1 << 31) - 1
 _HIGH_SHIFT = 32
@@ -44,7 +44,7 @@ def decode(
     owners: NDArray[np.int32],
     base: int,
     anchor: int,
-    tables: Tables,
+    tables: SymbolTables,
 ) -> tuple[Columns, int, int, int, int]:
     """Decode the events of whole buffers, up to the first that is not valid.
 
@@ -76,7 +76,7 @@ class _Events:
         columns: Column's name to (n,) values.
     """
 
-    def __init__(self, words: Longs, bounds: Longs, anchor: int, tables: Tables) -> None:
+    def __init__(self, words: Longs, bounds: Longs, anchor: int, tables: SymbolTables) -> None:
         self.words = words
         self.bounds = bounds
         self.anchor = anchor
@@ -104,20 +104,20 @@ class _Events:
         words, tables = self.words, self.tables
         event = words >> 26
         need: Longs = np.maximum(FIXED_WORDS[event], 1)
-        long = HAS_SITE[event] & (event < Event.SYNC_OBJ) & (words & 0x8000FF == 0xFF)
+        long = HAS_SITE[event] & (event < EventId.SYNC_OBJ) & (words & 0x8000FF == 0xFF)
         need += long
         typed = np.flatnonzero(HAS_TYPE[event])
         where = typed + 1 + 2 * HAS_ADDRESS[event[typed]] + long[typed]
         kind = tables.type_kind[self._type_at(where)]
-        sized = (kind == TypeKind.CLASS) & (event[typed] != Event.C2_ALLOC_FAST_DEVIANT)
-        need[typed] += sized | ((kind == TypeKind.ARRAY) & (event[typed] >= Event.SYNC_OBJ))
+        sized = (kind == TypeKind.CLASS) & (event[typed] != EventId.C2_ALLOC_FAST_DEVIANT)
+        need[typed] += sized | ((kind == TypeKind.ARRAY) & (event[typed] >= EventId.SYNC_OBJ))
         pointing = np.flatnonzero(
-            (event >= Event.GC_MOVE_SLOW_PTR) & (event <= Event.GC_CROSSGENERATIONAL_PTR)
+            (event >= EventId.GC_MOVE_SLOW_PTR) & (event <= EventId.GC_CROSSGENERATIONAL_PTR)
         )
         for shift in range(0, 24, 2):
             pair = words[pointing] >> shift & 3
             need[pointing] += np.where(pair < 3, pair, 0)
-        self._name_lengths(np.flatnonzero(event == Event.THREAD_ALIVE), need)
+        self._name_lengths(np.flatnonzero(event == EventId.THREAD_ALIVE), need)
         return need
 
     def _name_lengths(self, threads: Longs, need: Longs) -> None:
@@ -176,70 +176,75 @@ class _Events:
         self._moves(base)
         self._note(everything, self.at + self.need + self.anchor > self.end, Problem.CUT_SHORT)
         self._note(everything, self.columns["length"] > _LIMIT, Problem.TOO_LONG)
-        self.columns["flags"] |= np.where(self.first & SPARE_BITS[self.event], Flag.ODD, 0)
+        self.columns["flags"] |= np.where(self.first & SPARE_BITS[self.event], RecordFlag.ODD, 0)
 
     def _collections(self) -> None:
-        self._set(self._rows(Event.NOP), kind=Kind.BARRIER)
-        rows = self._rows(Event.MARK)
-        self._set(rows, kind=Kind.MARK, size=self._long(rows, self.at[rows] + 1))
-        rows = self._rows(Event.GC_START, Event.GC_END)
+        self._set(self._rows(EventId.NOP), kind=RecordKind.BARRIER)
+        rows = self._rows(EventId.MARK)
+        self._set(rows, kind=RecordKind.MARK, size=self._long(rows, self.at[rows] + 1))
+        rows = self._rows(EventId.GC_START, EventId.GC_END)
         w, at = self.first[rows], self.at[rows]
         self._set(
-            rows, kind=np.where(self.event[rows] == Event.GC_START, Kind.COLLECTION_START, Kind.COLLECTION_END), detail=w >> 16 & 0xFF,
-            type=w >> 8 & 0xFF, flags=np.where(w & 1, Flag.FAILED, 0), length=self._word(at + 1), size=self._long(rows, at + 2),
+            rows, kind=np.where(self.event[rows] == EventId.GC_START, RecordKind.COLLECTION_START, RecordKind.COLLECTION_END), detail=w >> 16 & 0xFF,
+            type=w >> 8 & 0xFF, flags=np.where(w & 1, RecordFlag.FAILED, 0), length=self._word(at + 1), size=self._long(rows, at + 2),
             address=self._long(rows, at + 4),
         )  # fmt: skip
-        rows = self._rows(Event.GC_INFO)
+        rows = self._rows(EventId.GC_INFO)
         self._set(
             rows,
-            kind=Kind.COLLECTS,
+            kind=RecordKind.COLLECTS,
             length=self.first[rows] & 0xFFFFFF,
             size=self._word(self.at[rows] + 1),
         )
-        rows = self._rows(Event.GC_FAILED)
-        self._set(rows, kind=Kind.FAILED, length=self.first[rows] & 0xFFFFFF)
+        rows = self._rows(EventId.GC_FAILED)
+        self._set(rows, kind=RecordKind.FAILED, length=self.first[rows] & 0xFFFFFF)
 
     def _spaces(self) -> None:
-        rows = self._rows(Event.SPACE_CREATE, Event.SPACE_REDEFINE)
+        rows = self._rows(EventId.SPACE_CREATE, EventId.SPACE_REDEFINE)
         at = self.at[rows]
-        flags = np.where(self.event[rows] == Event.SPACE_REDEFINE, Flag.REDEFINES, 0)
+        flags = np.where(self.event[rows] == EventId.SPACE_REDEFINE, RecordFlag.REDEFINES, 0)
         self._set(
             rows,
-            kind=Kind.SPACE_DEFINE,
+            kind=RecordKind.SPACE_DEFINE,
             flags=flags,
             length=self._word(at + 1),
             address=self._long(rows, at + 2),
             size=self._long(rows, at + 4),
         )
-        rows = self._rows(Event.SPACE_ALLOC)
+        rows = self._rows(EventId.SPACE_ALLOC)
         w = self.first[rows]
         self._set(
             rows,
-            kind=Kind.SPACE_KIND,
+            kind=RecordKind.SPACE_KIND,
             detail=w >> 18 & 0xFF,
             type=w >> 10 & 0xFF,
             length=self._word(self.at[rows] + 1),
         )
-        rows = self._rows(Event.SPACE_RELEASE)
-        self._set(rows, kind=Kind.SPACE_RELEASE, length=self._word(self.at[rows] + 1))
-        rows = self._rows(Event.SPACE_DESTROY)
+        rows = self._rows(EventId.SPACE_RELEASE)
+        self._set(rows, kind=RecordKind.SPACE_RELEASE, length=self._word(self.at[rows] + 1))
+        rows = self._rows(EventId.SPACE_DESTROY)
         self._set(
             rows,
-            kind=Kind.SPACE_DESTROY,
+            kind=RecordKind.SPACE_DESTROY,
             length=self._word(self.at[rows] + 1),
             size=self._long(rows, self.at[rows] + 2),
         )
 
     def _threads(self) -> None:
-        rows = self._rows(Event.THREAD_ALIVE)
+        rows = self._rows(EventId.THREAD_ALIVE)
         kind = np.minimum(self.first[rows] >> 8 & 0xFFFF, 255)
         self._set(
-            rows, kind=Kind.THREAD_BEGIN, detail=kind, address=self._long(rows, self.at[rows] + 1)
+            rows,
+            kind=RecordKind.THREAD_BEGIN,
+            detail=kind,
+            address=self._long(rows, self.at[rows] + 1),
         )
-        rows = self._rows(Event.THREAD_DEATH)
-        self._set(rows, kind=Kind.THREAD_END, address=self._long(rows, self.at[rows] + 1))
-        rows = self._rows(Event.TLAB_ALLOC, Event.PLAB_ALLOC)
-        kind = np.where(self.event[rows] == Event.TLAB_ALLOC, Kind.BUFFER, Kind.GC_BUFFER)
+        rows = self._rows(EventId.THREAD_DEATH)
+        self._set(rows, kind=RecordKind.THREAD_END, address=self._long(rows, self.at[rows] + 1))
+        rows = self._rows(EventId.TLAB_ALLOC, EventId.PLAB_ALLOC)
+        kind = np.where(
+            self.event[rows] == EventId.TLAB_ALLOC, RecordKind.BUFFER, RecordKind.GC_BUFFER
+        )
         self._set(
             rows,
             kind=kind,
@@ -261,7 +266,7 @@ class _Events:
         return site
 
     def _allocations(self) -> None:
-        rows = self._rows(*np.flatnonzero(HAS_SITE[: Event.SYNC_OBJ]).tolist())
+        rows = self._rows(*np.flatnonzero(HAS_SITE[: EventId.SYNC_OBJ]).tolist())
         w, event, at = self.first[rows], self.event[rows], self.at[rows] + 1
         site = self._sites(rows)
         placed = HAS_ADDRESS[event]
@@ -278,25 +283,29 @@ class _Events:
         at = at + long
         named = HAS_TYPE[event]
         type_ = np.where(named, self._type_at(at), self.tables.site_type[site])
-        sized = named & (event != Event.C2_ALLOC_FAST_DEVIANT)
+        sized = named & (event != EventId.C2_ALLOC_FAST_DEVIANT)
         flags = np.where(
-            event == Event.ALLOC_SLOW,
-            Flag.VM,
-            np.where(event <= Event.IR_ALLOC_FAST, Flag.INTERPRETED, 0),
+            event == EventId.ALLOC_SLOW,
+            RecordFlag.VM,
+            np.where(event <= EventId.IR_ALLOC_FAST, RecordFlag.INTERPRETED, 0),
         )
-        flags |= np.where(_IS_OUTSIDE[event], Flag.OUTSIDE, 0)
-        self._set(rows, kind=np.where(placed, Kind.ALLOCATE, Kind.ALLOCATE_NEXT), address=address)
+        flags |= np.where(_IS_OUTSIDE[event], RecordFlag.OUTSIDE, 0)
+        self._set(
+            rows,
+            kind=np.where(placed, RecordKind.ALLOCATE, RecordKind.ALLOCATE_NEXT),
+            address=address,
+        )
         self._note(rows, self.tables.type_kind[type_] == TypeKind.UNKNOWN, Problem.NO_TYPE)
         self._objects(rows, site, type_, length, flags, self._word(at + named), sized)
 
     def _snapshots(self) -> None:
-        rows = self._rows(Event.SYNC_OBJ, Event.SYNC_OBJ_NARROW)
+        rows = self._rows(EventId.SYNC_OBJ, EventId.SYNC_OBJ_NARROW)
         at = self.at[rows] + 1
         site = self._sites(rows)
         type_ = self._type_at(at)
         kind = self.tables.type_kind[type_]
         self._note(rows, kind == TypeKind.UNKNOWN, Problem.NO_TYPE)
-        moved = self.event[rows] == Event.SYNC_OBJ
+        moved = self.event[rows] == EventId.SYNC_OBJ
         address = self._long(rows, at + 1)
         to = address.copy()
         to[moved] = self._long(rows[moved], at[moved] + 3)
@@ -309,7 +318,7 @@ class _Events:
         )
         self._set(
             rows,
-            kind=np.where(moved, Kind.SNAPSHOT_MOVE, Kind.SNAPSHOT_KEEP),
+            kind=np.where(moved, RecordKind.SNAPSHOT_MOVE, RecordKind.SNAPSHOT_KEEP),
             address=address,
             to=to,
         )
@@ -344,7 +353,7 @@ class _Events:
         )
         self._note(rows, array & (length > _LIMIT), Problem.TOO_LONG)
         flags = flags | np.where(
-            ~array & (length != 0) & (self.event[rows] < Event.SYNC_OBJ), Flag.ODD, 0
+            ~array & (length != 0) & (self.event[rows] < EventId.SYNC_OBJ), RecordFlag.ODD, 0
         )
         length = np.where(array, length, 0)
         size = np.where(
@@ -355,7 +364,7 @@ class _Events:
         flags = (
             flags
             | tables.site_flags[site]
-            | np.where(tables.internal_site[site] & tables.filler_type[type_], Flag.FILLER, 0)
+            | np.where(tables.internal_site[site] & tables.filler_type[type_], RecordFlag.FILLER, 0)
         )
         self._set(
             rows,
@@ -367,49 +376,49 @@ class _Events:
         )
 
     def _moves(self, base: int) -> None:
-        collections = np.sort(self._rows(Event.GC_START, Event.GC_END))
+        collections = np.sort(self._rows(EventId.GC_START, EventId.GC_END))
         bases = np.concatenate([[base], self.columns["address"][collections]])
 
         def base_of(rows: Longs) -> Longs:
             found: Longs = bases[np.searchsorted(collections, rows)]
             return found
 
-        rows = self._rows(Event.GC_MOVE_FAST_NARROW)
+        rows = self._rows(EventId.GC_MOVE_FAST_NARROW)
         self._set(
             rows,
-            kind=Kind.MOVE_NEXT,
+            kind=RecordKind.MOVE_NEXT,
             detail=self.first[rows] >> 24 & 3,
             address=base_of(rows) + ((self.first[rows] & 0xFFFFFF) >> 2) * 8,
         )
-        rows = self._rows(Event.GC_MOVE_FAST, Event.GC_MOVE_FAST_PTR)
+        rows = self._rows(EventId.GC_MOVE_FAST, EventId.GC_MOVE_FAST_PTR)
         near = base_of(rows) + self._word(self.at[rows] + 1) * 8
-        self._set(rows, kind=Kind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=near)
-        rows = self._rows(Event.GC_MOVE_FAST_WIDE, Event.GC_MOVE_FAST_WIDE_PTR)
+        self._set(rows, kind=RecordKind.MOVE_NEXT, detail=self.first[rows] >> 24 & 3, address=near)
+        rows = self._rows(EventId.GC_MOVE_FAST_WIDE, EventId.GC_MOVE_FAST_WIDE_PTR)
         self._set(
             rows,
-            kind=Kind.MOVE_NEXT,
+            kind=RecordKind.MOVE_NEXT,
             detail=self.first[rows] >> 24 & 3,
             address=self._long(rows, self.at[rows] + 1),
         )
-        rows = self._rows(Event.GC_MOVE_SLOW, Event.GC_MOVE_SLOW_PTR, Event.GC_MOVE_REGION)
-        run = self.event[rows] == Event.GC_MOVE_REGION
+        rows = self._rows(EventId.GC_MOVE_SLOW, EventId.GC_MOVE_SLOW_PTR, EventId.GC_MOVE_REGION)
+        run = self.event[rows] == EventId.GC_MOVE_REGION
         ends = {
             "address": self._long(rows, self.at[rows] + 1),
             "to": self._long(rows, self.at[rows] + 3),
         }
         self._set(
             rows,
-            kind=np.where(run, Kind.MOVE_RUN, Kind.MOVE),
+            kind=np.where(run, RecordKind.MOVE_RUN, RecordKind.MOVE),
             length=np.where(run, self.first[rows] & 0xFFFFFF, 0),
             **ends,
         )
-        rows = self._rows(Event.GC_KEEP_ALIVE, Event.GC_KEEP_ALIVE_PTR)
-        self._set(rows, kind=Kind.KEEP, address=self._long(rows, self.at[rows] + 1))
-        first = Event.GC_OBJ_PTR
-        rows = self._rows(*range(first, Event.GC_CROSSGENERATIONAL_PTR + 1))
+        rows = self._rows(EventId.GC_KEEP_ALIVE, EventId.GC_KEEP_ALIVE_PTR)
+        self._set(rows, kind=RecordKind.KEEP, address=self._long(rows, self.at[rows] + 1))
+        first = EventId.GC_OBJ_PTR
+        rows = self._rows(*range(first, EventId.GC_CROSSGENERATIONAL_PTR + 1))
         self._set(
             rows,
-            kind=Kind.POINTERS,
+            kind=RecordKind.POINTERS,
             detail=self.event[rows] - first,
             address=self._long(rows, self.at[rows] + 1),
         )
@@ -417,7 +426,7 @@ class _Events:
 
     def _pointers(self) -> None:
         """Read the pointers: twelve times those of all events that have so many."""
-        rows = np.flatnonzero((self.event >= Event.GC_MOVE_SLOW_PTR) & (self.problem == 0))
+        rows = np.flatnonzero((self.event >= EventId.GC_MOVE_SLOW_PTR) & (self.problem == 0))
         self._note(rows, self.at[rows] + self.need[rows] > self.end[rows], Problem.CUT_SHORT)
         w, at = self.first[rows], self.at[rows] + FIXED_WORDS[self.event[rows]]
         target = np.zeros(
@@ -468,7 +477,8 @@ class _Events:
         }
         result = Columns(**made)
         collections = np.flatnonzero(
-            (made["kind"] == Kind.COLLECTION_START) | (made["kind"] == Kind.COLLECTION_END)
+            (made["kind"] == RecordKind.COLLECTION_START)
+            | (made["kind"] == RecordKind.COLLECTION_END)
         )
         return (
             result,

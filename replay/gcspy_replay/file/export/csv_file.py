@@ -11,8 +11,8 @@ from gcspy_replay.file.export.tables import (
     SUMMARY_COLUMNS,
     TILE_COLUMNS,
     Batch,
+    ExportSelection,
     Progress,
-    Wanted,
     summary_batches,
     tile_batches,
 )
@@ -22,7 +22,7 @@ __all__ = ["write"]
 
 
 def write(
-    recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None
+    recording: Recording, path: Path, wanted: ExportSelection, progress: Progress | None = None
 ) -> int:
     """Write a table with a header line; a text that a spreadsheet would run gets an apostrophe (`table_cell`).
 

@@ -17,8 +17,8 @@ from gcspy_protocol.messages import Event, Summary
 from gcspy_protocol.streams.named_stream import NamedStream
 from mcap.writer import CompressionType, Writer
 
-from gcspy_replay.file.cursor import Step
-from gcspy_replay.file.export.tables import Progress, Wanted, part_names
+from gcspy_replay.file.cursor import RecordedEvent
+from gcspy_replay.file.export.tables import ExportSelection, Progress, part_names
 from gcspy_replay.file.reader import Recording
 
 __all__ = ["write"]
@@ -80,7 +80,7 @@ class _Topics:
 
 
 def write(
-    recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None
+    recording: Recording, path: Path, wanted: ExportSelection, progress: Progress | None = None
 ) -> int:
     """Write messages in the order of events; log times are nanoseconds since 1970.
 
@@ -105,7 +105,7 @@ def write(
     return topics.messages
 
 
-def _say_event(topics: _Topics, step: Step, session: ClientInterpreter) -> None:
+def _say_event(topics: _Topics, step: RecordedEvent, session: ClientInterpreter) -> None:
     event = step.change.event
     message = {
         "name": session.event_name(event.event),
@@ -119,7 +119,9 @@ def _say_event(topics: _Topics, step: Step, session: ClientInterpreter) -> None:
     topics.say("/events", _EVENT, event, message)
 
 
-def _say_streams(topics: _Topics, step: Step, session: ClientInterpreter, wanted: Wanted) -> None:
+def _say_streams(
+    topics: _Topics, step: RecordedEvent, session: ClientInterpreter, wanted: ExportSelection
+) -> None:
     event = step.change.event
     for state in session.spaces.values():
         for stream in state.streams.values():

@@ -15,8 +15,8 @@ from gcspy_replay.file.export.tables import (
     SUMMARY_COLUMNS,
     TILE_COLUMNS,
     Batch,
+    ExportSelection,
     Progress,
-    Wanted,
     summary_batches,
     tile_batches,
 )
@@ -49,7 +49,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def write(
-    recording: Recording, path: Path, wanted: Wanted, progress: Progress | None = None
+    recording: Recording, path: Path, wanted: ExportSelection, progress: Progress | None = None
 ) -> int:
     """Write a table, in row groups of some hundred thousand rows.
 
@@ -76,7 +76,7 @@ def write(
     return rows
 
 
-def table_of(recording: Recording, wanted: Wanted) -> pa.Table:
+def table_of(recording: Recording, wanted: ExportSelection) -> pa.Table:
     """The same as a table in memory.
 
     Raises:
@@ -86,7 +86,7 @@ def table_of(recording: Recording, wanted: Wanted) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *_tables(recording, wanted, schema, None)])
 
 
-def _schema(recording: Recording, wanted: Wanted) -> pa.Schema:
+def _schema(recording: Recording, wanted: ExportSelection) -> pa.Schema:
     names = TILE_COLUMNS if wanted.tiles else SUMMARY_COLUMNS
     return pa.schema(
         [(name, _type(name)) for name in names], metadata={"gcspy": recording.welcome.server}
@@ -94,7 +94,7 @@ def _schema(recording: Recording, wanted: Wanted) -> pa.Schema:
 
 
 def _tables(
-    recording: Recording, wanted: Wanted, schema: pa.Schema, progress: Progress | None
+    recording: Recording, wanted: ExportSelection, schema: pa.Schema, progress: Progress | None
 ) -> Iterator[pa.Table]:
     batches = (tile_batches if wanted.tiles else summary_batches)(recording, wanted, progress)
     for batch in batches:

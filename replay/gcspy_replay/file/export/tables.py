@@ -16,7 +16,7 @@ from gcspy_protocol.model import Presentation, Stream
 from gcspy_protocol.streams.names import TileNameTable
 from numpy.typing import NDArray
 
-from gcspy_replay.file.cursor import Step
+from gcspy_replay.file.cursor import RecordedEvent
 from gcspy_replay.file.reader import Recording
 from gcspy_replay.file.series import summaries
 
@@ -24,7 +24,7 @@ __all__ = [
     "SUMMARY_COLUMNS",
     "TILE_COLUMNS",
     "Batch",
-    "Wanted",
+    "ExportSelection",
     "part_names",
     "summary_batches",
     "tile_batches",
@@ -71,7 +71,7 @@ _TILE_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
+class ExportSelection:
     """What is exported.
 
     Attributes:
@@ -133,7 +133,7 @@ def part_names(stream: Stream) -> tuple[str, ...]:
 
 
 def summary_batches(
-    recording: Recording, wanted: Wanted, progress: Progress | None = None
+    recording: Recording, wanted: ExportSelection, progress: Progress | None = None
 ) -> Iterator[Batch]:
     """The summaries in a range, some thousand rows at a time."""
     first, last = wanted.range(recording)
@@ -165,7 +165,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> Batch:
 
 
 def tile_batches(
-    recording: Recording, wanted: Wanted, progress: Progress | None = None
+    recording: Recording, wanted: ExportSelection, progress: Progress | None = None
 ) -> Iterator[Batch]:
     """The tiles of each stream that an event gathered, some thousand rows at a time."""
     first, last = wanted.range(recording)
@@ -175,7 +175,9 @@ def tile_batches(
             progress(step.number - first + 1, last - first + 1)
 
 
-def _tiles(step: Step, session: ClientInterpreter, wanted: Wanted, offset: int) -> Iterator[Batch]:
+def _tiles(
+    step: RecordedEvent, session: ClientInterpreter, wanted: ExportSelection, offset: int
+) -> Iterator[Batch]:
     event = step.change.event
     for state in session.spaces.values():
         addresses = _addresses(state.names, state.count)

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import zstandard
 from gcspy_protocol.errors import NotARecording, RecordingError
 
-from gcspy_replay.file.parts.source import FileSource, Source, Window
+from gcspy_replay.file.parts.source import ByteSource, FileSource, Window
 
 __all__ = ["PACKED_SUFFIX", "PackedSource", "is_packed", "open_source", "pack", "unpack"]
 
@@ -58,7 +58,9 @@ Progress = Callable[[int, int], None]
 """Told how many bytes are done, and of how many."""
 
 
-def pack(source: Source, out: BinaryIO, *, level: int = 9, progress: Progress | None = None) -> int:
+def pack(
+    source: ByteSource, out: BinaryIO, *, level: int = 9, progress: Progress | None = None
+) -> int:
     """Write what a source has in the seekable form of zstd.
 
     Args:
@@ -85,7 +87,7 @@ def pack(source: Source, out: BinaryIO, *, level: int = 9, progress: Progress | 
     return written + _SKIPPABLE.size + len(table)
 
 
-def unpack(source: Source, out: BinaryIO, *, progress: Progress | None = None) -> int:
+def unpack(source: ByteSource, out: BinaryIO, *, progress: Progress | None = None) -> int:
     """Write what a source has as it is; returns the bytes written.
 
     Raises:
@@ -98,7 +100,7 @@ def unpack(source: Source, out: BinaryIO, *, progress: Progress | None = None) -
     return written
 
 
-def _blocks_of(source: Source, progress: Progress | None) -> Iterator[bytes]:
+def _blocks_of(source: ByteSource, progress: Progress | None) -> Iterator[bytes]:
     at, size = 0, source.size()
     while at < size:
         data = source.read_at(at, min(BLOCK_BYTES, size - at))
@@ -119,7 +121,7 @@ def is_packed(path: Path) -> bool:
         return False
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path) -> ByteSource:
     """A file as it is, or as what is packed in it.
 
     Raises:
@@ -135,7 +137,7 @@ def open_source(path: Path) -> Source:
         raise
 
 
-class PackedSource(Source):
+class PackedSource(ByteSource):
     """What is packed in a file.
 
     A block that is damaged is read as zeros, so that the CRCs of the recording tell which events are lost, and only those
@@ -150,7 +152,7 @@ class PackedSource(Source):
         RecordingError: It cannot be read.
     """
 
-    def __init__(self, file: Source) -> None:
+    def __init__(self, file: ByteSource) -> None:
         self._file = file
         rows = _read_table(file)
         if rows is None:
@@ -251,7 +253,7 @@ def _unpacked(packed: bytes, raw: int) -> bytes | None:
     return data if len(data) == raw else None
 
 
-def _read_table(file: Source) -> list[tuple[int, int]] | None:
+def _read_table(file: ByteSource) -> list[tuple[int, int]] | None:
     """The table at the end of the file, or None where there is none that fits the file."""
     whole = file.size()
     if whole < _SKIPPABLE.size + _FOOTER.size:
@@ -284,7 +286,7 @@ def _most_packed(raw: int) -> int:
     return raw + raw // 128 + 1024
 
 
-def _find_blocks(file: Source) -> list[tuple[int, int]]:
+def _find_blocks(file: ByteSource) -> list[tuple[int, int]]:
     """The blocks of a file without a table, from the first to the last that is whole; nothing is unpacked."""
     rows: list[tuple[int, int]] = []
     window, whole, at = Window(file), file.size(), 0

@@ -34,7 +34,7 @@ from gcspy_replay.file.layout import (
     read_preamble,
 )
 from gcspy_replay.file.parts.scan import (
-    Damage,
+    DamagedRange,
     FoundChunk,
     PartScan,
     Progress,
@@ -42,10 +42,10 @@ from gcspy_replay.file.parts.scan import (
     read_head,
     walk_chunk,
 )
-from gcspy_replay.file.parts.source import Source, Window
+from gcspy_replay.file.parts.source import ByteSource, Window
 from gcspy_replay.file.parts.walk import check_entry, read_entry
 
-__all__ = ["ChunkFile", "Part", "read_part_header", "read_places"]
+__all__ = ["ChunkFile", "RecordingPart", "read_part_header", "read_places"]
 
 _TABLES = 64
 """Event tables of chunks that are kept at a time; one is some kilobytes."""
@@ -205,7 +205,7 @@ class ChunkFile:
         return opened[0]
 
 
-class Part(ChunkFile):
+class RecordingPart(ChunkFile):
     """A part that is read.
 
     Args:
@@ -225,11 +225,13 @@ class Part(ChunkFile):
         RecordingError: It is no recording, or its header is damaged.
     """
 
-    def __init__(self, source: Source, limits: Limits, *, progress: Progress | None = None) -> None:
+    def __init__(
+        self, source: ByteSource, limits: Limits, *, progress: Progress | None = None
+    ) -> None:
         super().__init__(Window(source), limits)
         self.facts, self.welcome, self._start = read_part_header(self.window, limits)
         self.places: list[ChunkPlace] = []
-        self.damages: list[Damage] = []
+        self.damages: list[DamagedRange] = []
         self.tail = 0
         self._scan: PartScan | None = None
         places = read_places(self.window, limits, start=self._start)
@@ -240,7 +242,7 @@ class Part(ChunkFile):
             self._scan = PartScan(self.window, self._start, limits)
             self.refresh(progress)
 
-    def again(self, source: Source) -> Part:
+    def again(self, source: ByteSource) -> RecordingPart:
         """The same part for another reader, with all that this one knows of it.
 
         Args:

@@ -37,9 +37,9 @@ from gcspy_replay.file.layout import (
     read_chunk_end,
 )
 from gcspy_replay.file.parts.source import Window, WorkExceeded
-from gcspy_replay.file.parts.walk import Entry, check_entry, read_entry, read_header
+from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry, read_header
 
-__all__ = ["Damage", "FoundChunk", "PartScan", "Progress", "hop_chunk", "walk_chunk"]
+__all__ = ["DamagedRange", "FoundChunk", "PartScan", "Progress", "hop_chunk", "walk_chunk"]
 
 Progress = Callable[[int, int], None]
 """Called with the bytes done and the bytes to do."""
@@ -58,7 +58,7 @@ _RESUME_BYTES = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamagedRange:
     """Bytes of a part that cannot be used.
 
     Attributes:
@@ -112,7 +112,7 @@ def _place(offset: int, size: int, end_at: int, head: ChunkHead, rows: NDArray[A
 
 def read_head(
     window: Window, offset: int, end: int, limits: Limits
-) -> tuple[ChunkHead, Entry] | None:
+) -> tuple[ChunkHead, FileEntry] | None:
     """The beginning of a chunk, its seal compared; None where it does not end before `end`.
 
     Raises:
@@ -178,7 +178,7 @@ def hop_chunk(window: Window, offset: int, end: int, limits: Limits) -> FoundChu
 class _Walk:
     """A chunk entry by entry, each CRC compared; it can go on when the file has grown."""
 
-    def __init__(self, offset: int, head: ChunkHead, entry: Entry, limits: Limits) -> None:
+    def __init__(self, offset: int, head: ChunkHead, entry: FileEntry, limits: Limits) -> None:
         self.offset, self.head, self._limits = offset, head, limits
         self.at = entry.end
         self.crcs = bytearray(check_entry(entry).to_bytes(4, "little"))
@@ -207,7 +207,7 @@ class _Walk:
                 error.chunk = self.head.number
                 self.damage = error
 
-    def _take(self, window: Window, entry: Entry, end: int) -> None:
+    def _take(self, window: Window, entry: FileEntry, end: int) -> None:
         kind = entry.frames[0].header.type
         if kind == FileFrame.CHUNK_END:
             closed = read_end(window, self.offset, self.at, end, self._limits)
@@ -235,7 +235,7 @@ class _Walk:
                 offset=self.at,
             )
 
-    def _event(self, entry: Entry) -> None:
+    def _event(self, entry: FileEntry) -> None:
         if entry.offset - self.offset < self.head.head_bytes:
             return  # the event before, repeated
         if len(self.rows) >= MOST_EVENTS:
@@ -265,7 +265,7 @@ class _Walk:
             )
         )
 
-    def _notice(self, entry: Entry) -> None:
+    def _notice(self, entry: FileEntry) -> None:
         for place in entry.frames:
             if place.header.type == FrameType.MISSED:
                 try:
@@ -328,7 +328,7 @@ class PartScan:
         self._seen_bytes = -1
         self._block = (0, b"")
         self.chunks: list[FoundChunk] = []
-        self.damages: list[Damage] = []
+        self.damages: list[DamagedRange] = []
         self.closed = False
         self.tail = 0
 
@@ -437,9 +437,9 @@ class PartScan:
         stop = end if found is None or self._window.exhausted else found
         if self.damages and self.damages[-1].end == start:
             before = self.damages.pop()
-            self.damages.append(Damage(before.start, stop, before.chunk, before.what))
+            self.damages.append(DamagedRange(before.start, stop, before.chunk, before.what))
         else:
-            self.damages.append(Damage(start, stop, chunk, str(error)))
+            self.damages.append(DamagedRange(start, stop, chunk, str(error)))
         self._at = stop
         return self._at < end
 

@@ -14,13 +14,13 @@ from typing import Protocol
 
 from gcspy_protocol.errors import CorruptChunk, NotARecording, RecordingError
 
-__all__ = ["FileSource", "MemorySource", "Source", "Window", "WorkExceeded"]
+__all__ = ["FileSource", "MemorySource", "ByteSource", "Window", "WorkExceeded"]
 
 _AHEAD_BYTES = 64 << 10
 """Read at once when frames are hopped over: a page-cache read of 64 KiB costs little more than one of 28 bytes."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes that can be read at any place; they may grow, and never change."""
 
     @property
@@ -33,7 +33,7 @@ class Source(Protocol):
     def read_at(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes; fewer where it ends."""
 
-    def again(self) -> Source:
+    def again(self) -> ByteSource:
         """Another source of the same bytes, for another reader."""
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Source(Protocol):
         return 0
 
 
-class FileSource(Source):
+class FileSource(ByteSource):
     """A file.
 
     Args:
@@ -123,7 +123,7 @@ class FileSource(Source):
         self._file.close()
 
 
-class MemorySource(Source):
+class MemorySource(ByteSource):
     """Bytes in memory: tests, and recordings that came over another way.
 
     Args:
@@ -175,7 +175,7 @@ class Window:
         work_limit: `work_bytes` beyond which nothing is handed out any more; None: no limit.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self.source = source
         self.handed_bytes = 0
         self.work_limit: int | None = None

@@ -22,13 +22,13 @@ from gcspy_protocol.messages import FrameType
 from gcspy_replay.file.layout import FileFrame
 from gcspy_replay.file.parts.source import Window
 
-__all__ = ["Entry", "Place", "check_entry", "read_entry", "read_header"]
+__all__ = ["FileEntry", "FramePlace", "check_entry", "read_entry", "read_header"]
 
 _MOST_FRAMES = 1 << 20
 """Most frames of an entry: 1,024 spaces of 512 streams, each with values and a summary."""
 
 
-class Place(NamedTuple):
+class FramePlace(NamedTuple):
     """Where one frame of an entry lies, counted from the start of the entry."""
 
     header: Header
@@ -41,7 +41,7 @@ class Place(NamedTuple):
         return slice(self.start + HEADER.size, self.end)
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """Frames up to the EVENT or SEAL that ends them.
 
     Attributes:
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
     offset: int
     data: bytes
-    frames: list[Place]
+    frames: list[FramePlace]
 
     @property
     def end(self) -> int:
@@ -64,7 +64,7 @@ class Entry(NamedTuple):
         """Whether it is an event; otherwise it is sealed."""
         return self.frames[-1].header.type == FrameType.EVENT
 
-    def payload(self, place: Place) -> bytes:
+    def payload(self, place: FramePlace) -> bytes:
         """The payload of one of its frames, as it lies in the file."""
         return self.data[place.payload]
 
@@ -80,7 +80,7 @@ def read_header(window: Window, offset: int, end: int) -> Header | None:
     return header if offset + HEADER.size + header.length <= end else None
 
 
-def read_entry(window: Window, offset: int, end: int, limits: Limits) -> Entry | None:
+def read_entry(window: Window, offset: int, end: int, limits: Limits) -> FileEntry | None:
     """The entry that begins at `offset`, not yet checked.
 
     Args:
@@ -96,7 +96,7 @@ def read_entry(window: Window, offset: int, end: int, limits: Limits) -> Entry |
         CorruptChunk: Frames that do not belong together, or more of them than the limits allow.
     """
     at = offset
-    frames: list[Place] = []
+    frames: list[FramePlace] = []
     while True:
         header = read_header(window, at, end)
         if header is None:
@@ -111,16 +111,16 @@ def read_entry(window: Window, offset: int, end: int, limits: Limits) -> Entry |
                 offset=at,
             )
         after = at + HEADER.size + header.length
-        frames.append(Place(header, at - offset, after - offset))
+        frames.append(FramePlace(header, at - offset, after - offset))
         _check_company(frames, at)
         at = after
         if header.type in (FrameType.EVENT, FileFrame.SEAL):
             break
     data = window.get(offset, at - offset)
-    return Entry(offset, data, frames) if len(data) == at - offset else None
+    return FileEntry(offset, data, frames) if len(data) == at - offset else None
 
 
-def _check_company(frames: list[Place], offset: int) -> None:
+def _check_company(frames: list[FramePlace], offset: int) -> None:
     """An event is made of an event's frames, everything else of none; a chunk begins an entry."""
     kind = frames[-1].header.type
     of_event = is_event_frame(kind) or kind == FrameType.EVENT
@@ -135,7 +135,7 @@ def _check_company(frames: list[Place], offset: int) -> None:
         )
 
 
-def check_entry(entry: Entry) -> int:
+def check_entry(entry: FileEntry) -> int:
     """Compare the CRC of an entry.
 
     Returns:

@@ -16,7 +16,7 @@ from typing import IO
 
 from gcspy_protocol.errors import RecordingError
 
-from gcspy_replay.file.parts.source import Source
+from gcspy_replay.file.parts.source import ByteSource
 from gcspy_replay.file.reader import Recording
 
 __all__ = ["ShiftStore"]
@@ -158,7 +158,7 @@ def _read(file: IO[bytes], offset: int, size: int) -> bytes:
     return found
 
 
-class _ShiftSource(Source):
+class _ShiftSource(ByteSource):
     """A part as a reader sees it."""
 
     def __init__(self, part: _ShiftPart) -> None:
@@ -174,7 +174,7 @@ class _ShiftSource(Source):
     def read_at(self, offset: int, size: int) -> bytes:
         return self._part.read_at(offset, size)
 
-    def again(self) -> Source:
+    def again(self) -> ByteSource:
         return _ShiftSource(self._part)
 
     def close(self) -> None:
@@ -293,7 +293,7 @@ class ShiftStore:
         for part in self._parts:
             self._give_up(part)
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[ByteSource]:
         """The parts that are kept now."""
         return [_ShiftSource(part) for part in self._parts if part.size]
 

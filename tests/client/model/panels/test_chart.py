@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gcspy_drivers.traced.kinds import KINDS_OF_ALL
 from gcspy_drivers.traced.whole import Whole
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.details import AnswerState, DetailColumn, DetailTable, Query
 from gcspy_protocol.errors import RemoteProtocolError
@@ -24,7 +24,7 @@ MOST = 1024
 @pytest.fixture(scope="module")
 def whole() -> Iterator[Whole]:
     with open_trace(path_of("list")) as trace:
-        made = Whole(Heap(trace))
+        made = Whole(RebuiltHeap(trace))
         yield made
         made.close()
 

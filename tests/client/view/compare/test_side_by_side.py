@@ -11,7 +11,7 @@ import pytest
 from gcspy_protocol.address import parse_address
 from gcspy_protocol.playback import Pace, SetPlayback
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -267,7 +267,9 @@ def test_while_a_recording_is_played_the_other_plays_along(
     make_window: MakeWindow, saved: Path, socket_directory: Path, wait: Wait
 ) -> None:
     with serve_recording(
-        Recording.open(saved), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)
+        Recording.open(saved),
+        f"unix:{socket_directory}/p.sock",
+        beginning=PlaybackStart(running=False),
     ):
         window = make_window()
         window.link.open(parse_address(f"unix:{socket_directory}/p.sock"))

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtTest import QTest
@@ -673,7 +673,7 @@ def test_a_long_recording_is_seen_coarsely_first_and_then_finely(
     with serve_recording(
         Recording.open(SAMPLE),
         f"unix:{socket_directory}/p.sock",
-        beginning=Beginning(running=False),
+        beginning=PlaybackStart(running=False),
     ):
         window = make_window(f"unix:{socket_directory}/p.sock")
         window.bookmark_store.use_files(SAMPLE)

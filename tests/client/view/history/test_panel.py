@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gcspy_protocol.messages import Seek
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
@@ -175,7 +175,7 @@ def test_a_recording_is_graphed_from_its_file_or_else_from_what_comes(
     with serve_recording(
         Recording.open(SAMPLE),
         f"unix:{socket_directory}/p.sock",
-        beginning=Beginning(running=False),
+        beginning=PlaybackStart(running=False),
     ):
         window = make_window(f"unix:{socket_directory}/p.sock")
         if known:

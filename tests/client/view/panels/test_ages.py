@@ -9,10 +9,10 @@ import pytest
 from gcspy_drivers.traced import TracedOptions
 from gcspy_objects.analysis.gather import gather
 from gcspy_objects.analysis.survival import survival
-from gcspy_objects.heap import Heap
+from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.trace import open_trace
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from gcspy_replay.samples import samples
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
@@ -43,7 +43,7 @@ def window(
     with serve_recording(
         Recording.open(traced.path),
         address,
-        beginning=Beginning(running=False),
+        beginning=PlaybackStart(running=False),
         query_service=traced.query_service,
     ):
         made = make_window(address)
@@ -57,7 +57,7 @@ def recorded_window(
 ) -> Iterator[MainWindow]:
     address = f"unix:{socket_directory}/plain.sock"
     with serve_recording(
-        Recording.open(samples()[0].path), address, beginning=Beginning(running=False)
+        Recording.open(samples()[0].path), address, beginning=PlaybackStart(running=False)
     ):
         made = make_window(address)
         wait(lambda: made.session.events_seen > 0)
@@ -76,7 +76,7 @@ def test_the_curve_in_the_window_is_the_one_that_the_analysis_finds(
     panel = window.ages.panel
     window.actions_table.run("panel.ages")
     wait(lambda: panel.chart is not None)
-    with open_trace(TRACE) as trace, gather(Heap(trace)) as store:
+    with open_trace(TRACE) as trace, gather(RebuiltHeap(trace)) as store:
         found = [row for row in survival(store, points=240).rows if row[0] == "all"]
     assert panel.chart is not None
     curve = panel.chart.curves[0]
@@ -147,7 +147,9 @@ def test_of_a_trace_that_was_made_a_recording_it_is_said_that_the_trace_knows(
     traced: TracedRecording, socket_directory: Path, make_window: MakeWindow, wait: Wait
 ) -> None:
     address = f"unix:{socket_directory}/file.sock"
-    with serve_recording(Recording.open(traced.path), address, beginning=Beginning(running=False)):
+    with serve_recording(
+        Recording.open(traced.path), address, beginning=PlaybackStart(running=False)
+    ):
         window = make_window(address)
         wait(lambda: window.session.events_seen > 0)
         window.docks.show("ages")

@@ -10,7 +10,7 @@ import pytest
 from gcspy_drivers.traced import TracedOptions
 from gcspy_protocol.playback import Seek
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, PlayerThread, serve_recording
+from gcspy_replay.player import PlaybackStart, PlayerThread, serve_recording
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -38,7 +38,7 @@ def playing(traced: TracedRecording, socket_directory: Path) -> Iterator[PlayerT
     with serve_recording(
         recording,
         f"unix:{socket_directory}/s",
-        beginning=Beginning(running=False),
+        beginning=PlaybackStart(running=False),
         query_service=traced.query_service,
     ) as made:
         yield made

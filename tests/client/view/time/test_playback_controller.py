@@ -16,7 +16,7 @@ from gcspy_protocol.messages import Position
 from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.playback import Pace
 from gcspy_replay.file import Recording
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
@@ -86,7 +86,9 @@ def played(
     path = tmp_path / "session.gcspy"
     shutil.copy(SAMPLE, path)
     playing = serve_recording(
-        Recording.open(path), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)
+        Recording.open(path),
+        f"unix:{socket_directory}/p.sock",
+        beginning=PlaybackStart(running=False),
     )
     with playing, Recording.open(path) as recording:
         window = make_window()

@@ -13,7 +13,7 @@ from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Pace, SetPlayback
 from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerState
 from gcspy_replay.file import Recording, read_sidecar, sidecar_path
-from gcspy_replay.player import Beginning, serve_recording
+from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -244,7 +244,9 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
     path = tmp_path / "session.gcspy"
     shutil.copy(SAMPLE, path)
     with serve_recording(
-        Recording.open(path), f"unix:{socket_directory}/p.sock", beginning=Beginning(running=False)
+        Recording.open(path),
+        f"unix:{socket_directory}/p.sock",
+        beginning=PlaybackStart(running=False),
     ):
         window = play()
         part = window.triggers

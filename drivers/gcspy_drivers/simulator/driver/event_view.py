@@ -14,7 +14,7 @@ from gcspy_drivers.simulator.heap import FORWARDED, HEADER_WORDS, WORD_BYTES, Ob
 from gcspy_drivers.simulator.loops import Bytes, Words, loop
 from gcspy_drivers.simulator.plan import Plan
 
-__all__ = ["Moment"]
+__all__ = ["EventView"]
 
 
 @loop
@@ -49,7 +49,7 @@ def reach(words: Words, roots: Words, stack: Words, reached: Bytes) -> int:
     return found
 
 
-class Moment:
+class EventView:
     """What there is to see now; made at an event, and only valid during it.
 
     Args:

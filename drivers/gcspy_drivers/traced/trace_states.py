@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from gcspy_objects.heap import Collection, Heap, Snapshot, Step
+from gcspy_objects.heap import CollectionStep, HeapSnapshot, RebuiltHeap, TraceCollection
 from gcspy_objects.records import CollectionKind
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "GC_START",
     "KINDS",
     "STARTS",
-    "Moment",
+    "TraceState",
     "moments_of",
     "words_of",
 ]
@@ -39,7 +39,7 @@ _SHORTEST_NANOS = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class TraceState:
     """A moment of a trace.
 
     Attributes:
@@ -51,13 +51,13 @@ class Moment:
     """
 
     kind: int
-    heap: Snapshot
+    heap: HeapSnapshot
     cause: str
     nanos: int
-    step: Step | None = None
+    step: CollectionStep | None = None
 
 
-def words_of(collection: Collection) -> str:
+def words_of(collection: TraceCollection) -> str:
     """What a collection is, and why."""
     what = "full" if collection.full else "minor"
     told = (
@@ -88,7 +88,7 @@ class _Times:
         return self.at(self.nanos + int(max(0, until_nanos - self.nanos) * share), allocated)
 
 
-def moments_of(heap: Heap, clock_bytes: int) -> Iterator[Moment]:
+def moments_of(heap: RebuiltHeap, clock_bytes: int) -> Iterator[TraceState]:
     """Yield all moments of a trace in their order.
 
     Args:
@@ -96,36 +96,36 @@ def moments_of(heap: Heap, clock_bytes: int) -> Iterator[Moment]:
         clock_bytes: How much the program allocates between two moments of the clock.
     """
     times = _Times()
-    yield Moment(STARTS, heap.at(_first_event(heap)), "", times.at(0, 0))
+    yield TraceState(STARTS, heap.at(_first_event(heap)), "", times.at(0, 0))
     since = 0
     for step in heap.steps():
         one = step.collection
         start, end = one.start_millis * _NANOS_A_MILLI, one.end_millis * _NANOS_A_MILLI
         yield from _clock(step.before, since, clock_bytes, times, start)
-        yield Moment(GC_START, step.before, words_of(one), times.at(start, one.bytes), step)
-        yield Moment(GC_END, step.after, words_of(one), times.at(end, one.bytes), step)
+        yield TraceState(GC_START, step.before, words_of(one), times.at(start, one.bytes), step)
+        yield TraceState(GC_END, step.after, words_of(one), times.at(end, one.bytes), step)
         since = one.end_event + 1
     last = heap.at(heap.events)
     rate = times.nanos / max(1, last.allocated_bytes)
     until = times.nanos + int(rate * max(0, last.allocated_bytes - _allocated_at(heap)))
     yield from _clock(last, since, clock_bytes, times, until)
-    yield Moment(ENDS, last, "", times.at(until, last.allocated_bytes))
+    yield TraceState(ENDS, last, "", times.at(until, last.allocated_bytes))
 
 
-def _first_event(heap: Heap) -> int:
+def _first_event(heap: RebuiltHeap) -> int:
     """The event before the first allocation: then the spaces are there, and nothing is in them."""
     collections = heap.collections
     until = heap.at(collections[0].start_event if len(collections) else heap.events)
     return int(until.birth.min(initial=until.event))
 
 
-def _allocated_at(heap: Heap) -> int:
+def _allocated_at(heap: RebuiltHeap) -> int:
     return heap.collections[-1].bytes if len(heap.collections) else 0
 
 
 def _clock(
-    until: Snapshot, since: int, clock_bytes: int, times: _Times, until_nanos: int
-) -> Iterator[Moment]:
+    until: HeapSnapshot, since: int, clock_bytes: int, times: _Times, until_nanos: int
+) -> Iterator[TraceState]:
     """The moments of the clock before `until`, after event `since`."""
     rows = np.flatnonzero(until.birth >= since)
     rows = rows[np.argsort(until.birth[rows], kind="stable")]
@@ -137,7 +137,7 @@ def _clock(
     places = np.unique(np.searchsorted(allocated, marks))
     for place in places[places < len(rows)].tolist():
         event, done = int(births[place]), int(allocated[place])
-        yield Moment(
+        yield TraceState(
             CLOCK,
             _before(until, event, done),
             "",
@@ -145,7 +145,7 @@ def _clock(
         )
 
 
-def _before(until: Snapshot, event: int, allocated: int) -> Snapshot:
+def _before(until: HeapSnapshot, event: int, allocated: int) -> HeapSnapshot:
     """The heap before an event since which nothing moved and nothing died."""
     there = until.birth < event
     columns: dict[str, Any] = {name: column[there] for name, column in until.columns.items()}
