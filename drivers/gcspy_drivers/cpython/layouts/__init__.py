@@ -22,11 +22,11 @@ from gcspy_drivers.cpython.layouts.layout import (
     POOL_HEADER,
     GcLayout,
     GraphLayout,
-    VersionLayout,
     ObjectLayout,
     ObmallocHome,
     ObmallocLayout,
     PoolGeometry,
+    VersionLayout,
 )
 
 __all__ = [

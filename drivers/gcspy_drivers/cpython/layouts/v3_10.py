@@ -3,7 +3,7 @@
 Source: measured on 3.10.13; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GraphLayout, VersionLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import GraphLayout, ObmallocHome, VersionLayout
 
 LAYOUT = VersionLayout(
     version=(3, 10),

@@ -3,7 +3,12 @@
 Source: measured on 3.11.7 and on Debian's 3.11.2; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GraphLayout, VersionLayout, ObjectLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import (
+    GraphLayout,
+    ObjectLayout,
+    ObmallocHome,
+    VersionLayout,
+)
 
 LAYOUT = VersionLayout(
     version=(3, 11),

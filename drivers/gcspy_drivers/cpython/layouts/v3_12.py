@@ -3,7 +3,12 @@
 Source: measured on 3.12.1 and Ubuntu's 3.12.3; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GraphLayout, VersionLayout, ObjectLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import (
+    GraphLayout,
+    ObjectLayout,
+    ObmallocHome,
+    VersionLayout,
+)
 
 LAYOUT = VersionLayout(
     version=(3, 12),

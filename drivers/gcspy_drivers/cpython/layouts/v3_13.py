@@ -6,7 +6,12 @@ pymalloc.
 Source: measured on 3.13.0, 3.13.5, 3.13.7 and 3.13.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GraphLayout, VersionLayout, ObjectLayout, ObmallocHome
+from gcspy_drivers.cpython.layouts.layout import (
+    GraphLayout,
+    ObjectLayout,
+    ObmallocHome,
+    VersionLayout,
+)
 
 LAYOUT = VersionLayout(
     version=(3, 13),

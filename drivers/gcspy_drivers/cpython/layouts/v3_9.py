@@ -5,10 +5,10 @@ Source: measured on 3.9.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Obje
 
 from gcspy_drivers.cpython.layouts.layout import (
     GraphLayout,
-    VersionLayout,
     ObjectLayout,
     ObmallocHome,
     PoolGeometry,
+    VersionLayout,
 )
 
 LAYOUT = VersionLayout(
