@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_drivers.cpython.layouts import Layout
+from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.cpython.objects.types import TypeTable
 
 __all__ = ["COLUMNS", "Attributes", "Form", "TypeForm", "forms_of"]
@@ -140,7 +140,9 @@ _FRAME_HELD: Final = (24, 32, 40, 48, 56, 72, 80)
 """3.9 and 3.10: caller, code, builtins, globals, locals, and what traces it; the blocks behind them are never cleared."""
 
 
-def forms_of(types: TypeTable, layout: Layout, words: NDArray[np.int64]) -> NDArray[np.int64]:
+def forms_of(
+    types: TypeTable, layout: VersionLayout, words: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Make the table.
 
     Args:

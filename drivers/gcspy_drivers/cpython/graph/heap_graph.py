@@ -26,7 +26,7 @@ from gcspy_drivers.cpython.graph.roots import (
     named_roots,
     state_words,
 )
-from gcspy_drivers.cpython.layouts import Layout
+from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.remote.memory import Memory
 
@@ -59,7 +59,7 @@ class HeapGraph:
 
     copy: MemoryCopy
     types: TypeTable
-    layout: Layout
+    layout: VersionLayout
     graph: ReferenceGraph
     address: NDArray[np.int64]
     kind: NDArray[np.int32]
@@ -130,7 +130,7 @@ def build_graph(
     memory: Memory,
     copy: MemoryCopy,
     types: TypeTable,
-    layout: Layout,
+    layout: VersionLayout,
     interpreters: tuple[Interpreter, ...],
     list_heads: tuple[int, ...],
     loops: Loops,
@@ -204,7 +204,7 @@ def build_graph(
     return _finished(walk, types, layout)
 
 
-def _finished(walk: _Walk, types: TypeTable, layout: Layout) -> HeapGraph:
+def _finished(walk: _Walk, types: TypeTable, layout: VersionLayout) -> HeapGraph:
     _, _, _, _, address, kind, parent, targets, *_ = walk.walked
     looked, found = int(walk.state[State.NEXT]), int(walk.state[State.TARGETS])
     full = bool(walk.state[State.FULL])
@@ -248,7 +248,7 @@ def _learn_types(copy: MemoryCopy, types: TypeTable, loops: Loops) -> None:
         types.learn(address[inside].astype(np.uint64))
 
 
-def _type_words(memory: Memory, types: TypeTable, layout: Layout) -> NDArray[np.int64]:
+def _type_words(memory: Memory, types: TypeTable, layout: VersionLayout) -> NDArray[np.int64]:
     """Read of each type where weak references are kept, and the names that its instances share."""
     found = np.zeros((len(types), 2), dtype=np.int64)
     for column, offset in enumerate((_WEAK_AT, layout.objects.cached_keys_at)):
@@ -257,7 +257,7 @@ def _type_words(memory: Memory, types: TypeTable, layout: Layout) -> NDArray[np.
     return found
 
 
-def _numbers(layout: Layout, multiplier: int, shift: int, mask: int) -> NDArray[np.int64]:
+def _numbers(layout: VersionLayout, multiplier: int, shift: int, mask: int) -> NDArray[np.int64]:
     places = layout.graph
     if places is None:
         raise TargetError("the layout of this version of Python says nothing of roots")

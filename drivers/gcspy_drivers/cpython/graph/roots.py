@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.graph.texts import read_text
-from gcspy_drivers.cpython.layouts import GraphLayout, Layout
+from gcspy_drivers.cpython.layouts import GraphLayout, VersionLayout
 
 __all__ = ["Root", "RootKind", "library_words", "named_roots", "state_words"]
 
@@ -67,7 +67,7 @@ class Root:
 
 
 def named_roots(
-    copy: MemoryCopy, layout: Layout, interpreters: tuple[Interpreter, ...]
+    copy: MemoryCopy, layout: VersionLayout, interpreters: tuple[Interpreter, ...]
 ) -> list[Root]:
     """List modules, and the variables of all threads' functions.
 
@@ -96,7 +96,7 @@ def named_roots(
 
 
 def state_words(
-    copy: MemoryCopy, layout: Layout, interpreters: tuple[Interpreter, ...]
+    copy: MemoryCopy, layout: VersionLayout, interpreters: tuple[Interpreter, ...]
 ) -> Iterator[tuple[str, RootKind, NDArray[np.int64]]]:
     """Yield the words of the interpreters' and threads' own structures: name, kind, words."""
     places = layout.graph
@@ -137,7 +137,9 @@ def _number(copy: MemoryCopy, places: GraphLayout, state: int) -> int:
     return copy.word(state + (places.thread_native or places.thread_ident)) or 0
 
 
-def _variables(copy: MemoryCopy, layout: Layout, places: GraphLayout, state: int) -> Iterator[Root]:
+def _variables(
+    copy: MemoryCopy, layout: VersionLayout, places: GraphLayout, state: int
+) -> Iterator[Root]:
     """Yield what a thread's functions hold, the innermost first."""
     thread = _number(copy, places, state)
     frame = copy.word(state + places.thread_frame)
@@ -151,7 +153,7 @@ def _variables(copy: MemoryCopy, layout: Layout, places: GraphLayout, state: int
 
 
 def _frame(
-    copy: MemoryCopy, layout: Layout, places: GraphLayout, frame: int, thread: int
+    copy: MemoryCopy, layout: VersionLayout, places: GraphLayout, frame: int, thread: int
 ) -> Iterator[Root]:
     code = (copy.word(frame + places.frame_code) or 0) & ~7
     names = _variable_names(copy, layout, places, code)
@@ -176,7 +178,7 @@ def _frame(
 
 
 def _variable_names(
-    copy: MemoryCopy, layout: Layout, places: GraphLayout, code: int
+    copy: MemoryCopy, layout: VersionLayout, places: GraphLayout, code: int
 ) -> list[str] | None:
     """Return the names of a function's variables; None if that is no code."""
     found: list[str] = []
