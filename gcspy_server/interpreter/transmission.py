@@ -192,11 +192,15 @@ class SpaceSender:
 
     def _summarise(self, stream: ServerStream, stamp: Stamp) -> Summary:
         counted: NDArray[np.bool_] | None = None
+        other = None
         if stream._summary is None or stream._summary[1] is None:
             counted = counted_tiles(self.space._control, stream._known)
         if stream._summary is None:
-            other = stream.schema.max_stream
-            maxima = None if other is None else self.space.streams[other]._values
+            if stream.schema.max_stream is not None:
+                other = self.space.streams[stream.schema.max_stream]
+                if other._known is not None:  # of what is unknown there is no share
+                    counted = other._known if counted is None else counted & other._known
+            maxima = None if other is None else other._values
             values, covered = summary_of(stream.schema, stream._values, counted, maxima)
         else:
             values, given = stream._summary

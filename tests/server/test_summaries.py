@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 from gcspy_protocol.model import Control, Presentation, Stream
+from gcspy_protocol.streams.values import Stamp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcspy_server.api import Server, UniformNames
 from gcspy_server.interpreter.summaries import counted_tiles, exact_sum, summary_of
+from gcspy_server.interpreter.transmission import SpaceSender
 
 
 @given(st.sampled_from(["i1", "u2", "i4", "u4", "i8", "u8"]), st.data())
@@ -71,3 +74,28 @@ def test_each_presentation_has_its_summary() -> None:
     assert summary_of(percent, values, counted, None) == ((5, 150), 3)
     assert summary_of(of_other, values, counted, np.array([10, 20, 30, 40])) == ((5, 60), 3)
     assert summary_of(enum, values, counted, None) == ((0, 1, 2), 3)
+
+
+def test_of_a_share_of_what_is_unknown_there_is_no_summary() -> None:
+    server = Server("s", events=["Clock"])
+    space = server.add_space("Generations", names=UniformNames(0, 1, 4))
+    examined = space.add_stream("Examined", maximum=1000)
+    survivors = space.add_stream(
+        "Survivors", presentation=Presentation.PERCENT_VAR, max_stream=examined
+    )
+    survivors.data[:], examined.data[:] = [1, 2, 3, 4], [0, 20, 30, 40]
+    stamp = Stamp(sequence=1, time_nanos=1, event=0, occurrence=1)
+
+    def summary() -> tuple[tuple[int, ...], int]:
+        found = SpaceSender(space).summary(survivors.schema.id, stamp)
+        return found.values, found.covered
+
+    assert summary() == ((10, 90), 4)
+    examined.set_unknown(np.array([True, False, False, False]))
+    assert summary() == ((9, 90), 3)
+    survivors.set_unknown(np.array([False, False, False, True]))
+    assert summary() == ((5, 50), 2)
+    space.control[1] = 0
+    assert summary() == ((3, 30), 1)
+    examined.set_unknown(np.ones(4, dtype=bool))
+    assert summary()[1] == 0, "whatever the sum is, it covers nothing"

@@ -131,14 +131,19 @@ class ToldTime:
 
     Attributes:
         total_micros: (3,) how long the collections of each generation took, in µs.
+        total_known: (3,) whether that is known; it is: Python counts from its start on.
         last_micros: (3,) the last of each, in µs; 0 before the first.
+        timed: (3,) whether there was one.
     """
 
     def __init__(self, times: CollectionTimes) -> None:
         self._times = times
         self.total_micros = times.total_nanos // 1000
+        self.total_known = np.ones(len(_RINGS), dtype=np.bool_)
+        self.timed = np.zeros(len(_RINGS), dtype=np.bool_)
         self.last_micros = np.zeros(len(_RINGS), dtype=np.int64)
         for one in times.recent:  # by start: a later one of the same generation comes later
+            self.timed[int(one["generation"])] = True
             self.last_micros[int(one["generation"])] = (
                 int(one["stop"]) - int(one["start"])
             ) // 1000

@@ -50,6 +50,13 @@ class CollectorTime:
         self.total_micros: npt.NDArray[np.int64] = np.zeros(GENERATIONS, dtype=np.int64)
         self.last_micros: npt.NDArray[np.int64] = np.zeros(GENERATIONS, dtype=np.int64)
 
+    @property
+    def timed(self) -> npt.NDArray[np.bool_]:
+        """Of which generations a collection was told, (3,), new."""
+        return self._told > 0
+
+    total_known = timed
+
     def start(self, number: int) -> None:
         """A collection starts, and its program stands still."""
         now = self._now()

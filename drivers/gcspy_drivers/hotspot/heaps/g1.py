@@ -64,8 +64,7 @@ class G1Reading:
         known: (regions,) whether it could be read consistently; of the others nothing is meant.
         kind: (regions,) `RegionKind`; free ones may be uncommitted, which is not told here.
         used: (regions,) bytes up to its top.
-        live: (regions,) bytes that the last completed marking did not find dead; -1: not known, as everywhere before the first one, but for
-            free regions. None: the VM does not say it.
+        live: (regions,) bytes that the last completed marking did not find dead; -1: not known, as everywhere before the first one. None: the VM does not say it.
         remembered: (regions,) remembered cards; None: the VM does not say it.
         state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2 complete; None: the VM does not say it.
         pinned: (regions,) objects that must not be moved; None: the VM does not say it.
@@ -417,7 +416,7 @@ class G1Reader:
         else:
             return None
         counted = old & (live >= 0) & (live <= used) & marked
-        return np.where(counted, live, np.where(kind == RegionKind.FREE, 0, -1))
+        return np.where(counted, live, np.where((kind == RegionKind.FREE) & marked, 0, -1))
 
     def _kept(self) -> tuple[I64 | None, U8 | None, Bool]:
         """Return remembered cards, their state, and whether they could be read, (regions that are there,) each."""
