@@ -114,7 +114,7 @@ def run_window(
     compare: Sequence[Path] = (),
     front: FrontDoor | None = None,
     remember: bool = False,
-    wish: ClassOptions | None = None,
+    class_options: ClassOptions | None = None,
     on_ready: Callable[[MainWindow], None] | None = None,
 ) -> int:
     """Show a window until it is closed.
@@ -130,7 +130,7 @@ def run_window(
         compare: The files of a recording to put beside the session.
         front: What can be started from the window.
         remember: Whether the address is listed on the start page from now on; a recording's files always are.
-        wish: What is requested of a class.
+        class_options: What is requested of a class.
         on_ready: Called once with the window, when it is shown.
 
     Returns:
@@ -164,8 +164,8 @@ def run_window(
             window.opener.opened(Recent(address=str(where)))
         if compare:
             window.compare.open_soon(*compare)
-        if wish is not None:
-            window.classroom.wish(wish)
+        if class_options is not None:
+            window.classroom.class_options(class_options)
         if where is not None:
             window.link.open(where, token=token, wants_control=control)
         if on_ready is not None:

@@ -16,7 +16,7 @@ from gcspy_session.client import ClientConnection
 __all__ = ["MOST_WAITING", "REST", "Questions"]
 
 MOST_WAITING = 4
-"""Questions that a client may have waiting: one on the way, and what it wished for meanwhile."""
+"""Questions that a client may have waiting: one on the way, and what it requested meanwhile."""
 
 REST = 4
 """After an answer none is worked at for so many times what it took: all clients together take a fifth of a core at most."""

@@ -1,7 +1,7 @@
 """What a user feels who scrubs a live session: how long the window is held up by a turn of its loop, at 100,000 and 1,000,000 tiles.
 
 A real server, socket and window (off screen); the heap changes by 1 % at each event. Told is the processor time of the window's own
-thread in the longest turn between a wish and the picture, since other work on the machine does not show in it, and how many of
+thread in the longest turn between a request and the picture, since other work on the machine does not show in it, and how many of
 those turns took longer than 50 ms.
 """
 
@@ -148,8 +148,8 @@ def _measure(tiles: int, events: int, seeks: int) -> None:
         print(
             f"{tiles:,} tiles, {events} events, {window.shift.status.memory_bytes >> 20} MiB kept"
         )
-        wishes = np.random.default_rng(2).integers(1, events + 1, seeks).tolist()
-        _print("anywhere", [_go(window, number) for number in wishes])
+        requests = np.random.default_rng(2).integers(1, events + 1, seeks).tolist()
+        _print("anywhere", [_go(window, number) for number in requests])
         _print("next event", [_go(window, number) for number in range(1, seeks + 1)])
         _print("previous event", [_go(window, number) for number in range(seeks, 0, -1)])
 

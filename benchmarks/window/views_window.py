@@ -1,7 +1,7 @@
 """What a user feels of each view of 1,000,000 tiles: how long until it is drawn, and how long the window is held up meanwhile.
 
 A real server, socket and window (off screen, 1,600 by 1,000); 1 % of the heap changes at each event. Told are the time by the clock from a
-wish, or from the event's arrival, to the picture; and the processor time of the window's own thread in the longest turn of its loop,
+request, or from the event's arrival, to the picture; and the processor time of the window's own thread in the longest turn of its loop,
 since other work on the machine does not show in it. The window must not be held up for more than 50 ms.
 """
 

@@ -229,11 +229,11 @@ def main() -> None:
     parser.add_argument("--python", required=True, help="interpreter of the programs")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("which", nargs="*", default=["linter", "workbook", "graph"])
-    wish = parser.parse_args()
-    wish.output.mkdir(parents=True, exist_ok=True)
-    for name in wish.which:
+    request = parser.parse_args()
+    request.output.mkdir(parents=True, exist_ok=True)
+    for name in request.which:
         {"linter": linter, "workbook": workbook, "graph": graph}[name](
-            wish.python, wish.output.resolve()
+            request.python, request.output.resolve()
         )
 
 

@@ -202,10 +202,10 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each as it is and mended")
     parser.add_argument("which", nargs="*", default=[one.name for one in INVESTIGATIONS])
-    wish = parser.parse_args()
-    wish.output.mkdir(parents=True, exist_ok=True)
-    jars = fetch(wish.programs, (*_H2, *_JYTHON)).resolve()
-    classes = wish.programs.resolve() / "investigations"
+    request = parser.parse_args()
+    request.output.mkdir(parents=True, exist_ok=True)
+    jars = fetch(request.programs, (*_H2, *_JYTHON)).resolve()
+    classes = request.programs.resolve() / "investigations"
     classes.mkdir(exist_ok=True)
     sources = sorted(HERE.glob("*.java"))
     subprocess.run(
@@ -221,8 +221,8 @@ def main() -> None:
         check=True,
     )
     for one in INVESTIGATIONS:
-        if one.name in wish.which:
-            investigate(one, jars, classes, wish.output.resolve(), wish.pairs)
+        if one.name in request.which:
+            investigate(one, jars, classes, request.output.resolve(), request.pairs)
 
 
 if __name__ == "__main__":

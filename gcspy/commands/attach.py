@@ -128,10 +128,12 @@ def command(
             from gcspy_client.model.attendance import ClassOptions
 
         say_addresses(sidecar.addresses[1:])
-        wish = ClassOptions(
+        class_options = ClassOptions(
             person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
         )
-        return run_window(sidecar.addresses[0], theme=theme, front=front_door(), wish=wish)
+        return run_window(
+            sidecar.addresses[0], theme=theme, front=front_door(), class_options=class_options
+        )
 
 
 def _serve(options: ServingOptions) -> int:

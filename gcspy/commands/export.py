@@ -141,7 +141,7 @@ def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, fo
 def _pictures(
     files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool, is_gif: bool
 ) -> None:
-    wish = PictureOptions(
+    chosen = PictureOptions(
         **{name: options[name] for name in ("first", "last", "kinds", "space", "stream")},
         every=options["every"] or 1,
         most=options["most_frames"] or (MOST_FRAMES if is_gif else None),
@@ -151,9 +151,9 @@ def _pictures(
     with opened(files) as recording:
         if is_gif:
             speed = options["speed"] or 1.0
-            taken = write_gif(recording, output, wish, replace=force, speed=speed, say=_say)
+            taken = write_gif(recording, output, chosen, replace=force, speed=speed, say=_say)
         else:
-            taken = write_png_folder(recording, output, wish, replace=force)
+            taken = write_png_folder(recording, output, chosen, replace=force)
     size = (
         output.stat().st_size if is_gif else sum(path.stat().st_size for path in output.iterdir())
     )

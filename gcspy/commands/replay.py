@@ -200,7 +200,7 @@ def command(
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
             say(f"gcspy: {note}", err=True)
-        wish = ClassOptions(
+        class_options = ClassOptions(
             person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
         )
         return run_window(
@@ -210,7 +210,7 @@ def command(
             opened=files,
             compare=compare,
             front=front_door(),
-            wish=wish,
+            class_options=class_options,
         )
 
 

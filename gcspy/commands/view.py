@@ -58,7 +58,7 @@ def command(
         control=not (watch_only or following),
         front=front_door(),
         remember=True,
-        wish=ClassOptions(
+        class_options=ClassOptions(
             person=person, following=following, successor=successor, addresses=_shared(where)
         ),
     )

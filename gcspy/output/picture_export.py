@@ -82,7 +82,7 @@ class Taken:
     left_out: int
 
 
-def wanted_events(recording: Recording, wish: PictureOptions) -> tuple[NDArray[Any], int]:
+def wanted_events(recording: Recording, chosen: PictureOptions) -> tuple[NDArray[Any], int]:
     """The events of which pictures are taken.
 
     Returns:
@@ -94,8 +94,8 @@ def wanted_events(recording: Recording, wish: PictureOptions) -> tuple[NDArray[A
     """
     import numpy as np
 
-    first = recording.first if wish.first is None else wish.first
-    last = recording.last if wish.last is None else wish.last
+    first = recording.first if chosen.first is None else chosen.first
+    last = recording.last if chosen.last is None else chosen.last
     if not 1 <= recording.first <= first <= last <= recording.last:
         what = (
             f"it has {recording.first} to {recording.last}"
@@ -108,24 +108,24 @@ def wanted_events(recording: Recording, wish: PictureOptions) -> tuple[NDArray[A
     events = recording.events
     numbers = events["number"]
     wanted = (numbers >= first) & (numbers <= last)
-    if wish.kinds:
-        ids = [kind for name in wish.kinds for kind in recording.event_ids(name)]
+    if chosen.kinds:
+        ids = [kind for name in chosen.kinds for kind in recording.event_ids(name)]
         wanted &= np.isin(events["event"], ids)
-    rows = events[wanted][:: wish.every]
+    rows = events[wanted][:: chosen.every]
     if not len(rows):
         raise CommandError(
-            f"there is no event {' or '.join(wish.kinds)} from {first} to {last}",
+            f"there is no event {' or '.join(chosen.kinds)} from {first} to {last}",
             exit_code=ExitCode.RECORDING,
         )
-    if wish.most is None or len(rows) <= wish.most:
+    if chosen.most is None or len(rows) <= chosen.most:
         return rows, 0
     # Evenly, and always the first and the last.
-    kept = np.unique(np.linspace(0, len(rows) - 1, wish.most).round().astype(np.int64))
+    kept = np.unique(np.linspace(0, len(rows) - 1, chosen.most).round().astype(np.int64))
     return rows[kept], len(rows) - len(kept)
 
 
 def _pictures(
-    recording: Recording, wish: PictureOptions, rows: NDArray[Any], label: str
+    recording: Recording, chosen: PictureOptions, rows: NDArray[Any], label: str
 ) -> Iterator[tuple[Any, Camera]]:
     """Each row, in order, with a camera that shows its event.
 
@@ -142,7 +142,7 @@ def _pictures(
     # does not survive that: Ctrl-C waits for the end of the event.
     with stop_signals() as stop:
         camera = Camera(
-            size=wish.size, theme=Theme(wish.theme), space=wish.space, stream=wish.stream
+            size=chosen.size, theme=Theme(chosen.theme), space=chosen.space, stream=chosen.stream
         )
         try:
             with progress_bar(label) as progress:
@@ -158,7 +158,7 @@ def _pictures(
             camera.close()
 
 
-def _prepare(recording: Recording, wish: PictureOptions) -> None:
+def _prepare(recording: Recording, chosen: PictureOptions) -> None:
     """Refuse what cannot be, before anything is written.
 
     Raises:
@@ -167,11 +167,11 @@ def _prepare(recording: Recording, wish: PictureOptions) -> None:
     require_gui()
     if not has_display():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    if wish.space is not None:
+    if chosen.space is not None:
         names = _spaces_of(recording)
-        if wish.space not in names:
+        if chosen.space not in names:
             raise CommandError(
-                f"there is no space {wish.space!r} in the recording; there are: {', '.join(names)}",
+                f"there is no space {chosen.space!r} in the recording; there are: {', '.join(names)}",
                 exit_code=ExitCode.RECORDING,
             )
 
@@ -187,7 +187,7 @@ def _spaces_of(recording: Recording) -> list[str]:
 
 
 def write_png_folder(
-    recording: Recording, folder: Path, wish: PictureOptions, *, replace: bool
+    recording: Recording, folder: Path, chosen: PictureOptions, *, replace: bool
 ) -> Taken:
     """Write a PNG file an event, numbered as in the recording, and an index that says which is what.
 
@@ -195,14 +195,14 @@ def write_png_folder(
         CommandError: A part is missing, nothing is wanted, or the folder cannot be written.
         RecordingError: The recording is damaged.
     """
-    rows, left_out = wanted_events(recording, wish)
+    rows, left_out = wanted_events(recording, chosen)
     digits = max(6, len(str(recording.last)))
     names = [kind.name for kind in recording.welcome.events]
     began, wall = int(recording.events["time_nanos"][0]), recording.welcome.wall_offset_nanos
     told = []
-    _prepare(recording, wish)
+    _prepare(recording, chosen)
     with new_folder(folder, replace=replace, ours=_is_export) as part:
-        for row, camera in _pictures(recording, wish, rows, f"writing {folder}"):
+        for row, camera in _pictures(recording, chosen, rows, f"writing {folder}"):
             name = f"{int(row['number']):0{digits}}.png"
             camera.save(part / name)
             time = int(row["time_nanos"])
@@ -221,7 +221,7 @@ def write_png_folder(
         index = {
             "gcspy": "pictures",
             "server": recording.welcome.server,
-            "size": list(wish.size),
+            "size": list(chosen.size),
             "events": told,
         }
         (part / _INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
@@ -243,7 +243,7 @@ def _is_export(folder: Path) -> bool:
 def write_gif(
     recording: Recording,
     path: Path,
-    wish: PictureOptions,
+    chosen: PictureOptions,
     *,
     replace: bool,
     speed: float = 1.0,
@@ -254,7 +254,7 @@ def write_gif(
     Args:
         recording: What to show.
         path: The file.
-        wish: What of it.
+        chosen: What of it.
         replace: Whether a file that is there may be replaced.
         speed: How many times faster than it happened.
         say: Told what the user should know.
@@ -270,12 +270,12 @@ def write_gif(
         )
     from gcspy_replay.file.export.gif_file import GifWriter, frame_centis
 
-    rows, left_out = wanted_events(recording, wish)
+    rows, left_out = wanted_events(recording, chosen)
     times = rows["time_nanos"].astype("i8").tolist()
     centis = frame_centis(times, speed=speed)
-    _prepare(recording, wish)
-    with new_file(path, replace=replace) as part, GifWriter(wish.size) as gif:
-        for i, (_, camera) in enumerate(_pictures(recording, wish, rows, "taking pictures")):
+    _prepare(recording, chosen)
+    with new_file(path, replace=replace) as part, GifWriter(chosen.size) as gif:
+        for i, (_, camera) in enumerate(_pictures(recording, chosen, rows, "taking pictures")):
             gif.add(camera.pixels(), centis[i])
         with progress_bar(f"writing {path}") as progress:
             gif.write(part, progress)

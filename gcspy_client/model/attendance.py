@@ -45,7 +45,7 @@ def login_name() -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassOptions:
-    """What whoever opens a window wishes of a class.
+    """What whoever opens a window wants of a class.
 
     Attributes:
         person: Name for the others; empty: as stored, else the login's.

@@ -64,7 +64,7 @@ def test_what_is_ignored_stays_ignored() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_what_the_system_follows_is_noted_only_where_it_is_wished() -> None:
+def test_what_the_system_follows_is_noted_only_where_it_is_requested() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with interruption_held_back():
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

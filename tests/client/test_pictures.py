@@ -22,10 +22,12 @@ SIZE = (640, 400)
 
 
 def pictures(
-    recording: Recording, first: int, last: int, **wish: str
+    recording: Recording, first: int, last: int, **request: str
 ) -> dict[int, NDArray[np.uint32]]:
     """Return pictures of some events, taken in order by one camera."""
-    camera = Camera(size=SIZE, theme=Theme.DARK, space=wish.get("space"), stream=wish.get("stream"))
+    camera = Camera(
+        size=SIZE, theme=Theme.DARK, space=request.get("space"), stream=request.get("stream")
+    )
     taken = {}
     for step, session in recording.steps(first, last):
         camera.follow(session, step.change)

@@ -164,7 +164,7 @@ class _Disturbed(KillRound):
             return int(recording.events["time_nanos"][-1]) > self._killed_nanos
 
     def _ends(self, client: Command, *, asked: bool, codes: tuple[int, ...]) -> None:
-        """A client has ended as it should, with a word where that is not what was wished."""
+        """A client has ended as it should, with a word where that is not what was requested."""
         if asked:
             client.send(signal.SIGINT)
         if not until(lambda: client.status is not None):

@@ -218,7 +218,7 @@ class Ground:
         """
         self._made += 1
         out, err = (self.folder / "out" / f"{self._made}.{end}" for end in ("out", "err"))
-        wish = {
+        request = {
             "argv": argv,
             "program": program,
             "out": str(out),
@@ -229,7 +229,7 @@ class Ground:
         }
         assert self._process.stdin is not None
         with self._changed:
-            self._process.stdin.write(json.dumps(wish).encode() + b"\n")
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
             assert self._changed.wait_for(lambda: self._answers, PATIENCE_SECS), "nothing starts"
             pid = self._answers.pop()

@@ -62,7 +62,7 @@ def _say(**fields: object) -> None:
     os.write(1, json.dumps(fields).encode() + b"\n")
 
 
-def _become(wish: dict[str, Any]) -> None:
+def _become(request: dict[str, Any]) -> None:
     """In the child: take the place of a process that was started from a shell."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -72,18 +72,18 @@ def _become(wish: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(wish[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
+        os.dup2(os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
     os.closerange(3, 256)
-    os.environ.update(wish.get("env", {}))
-    if wish.get("fsize") is not None:
+    os.environ.update(request.get("env", {}))
+    if request.get("fsize") is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python has it anyway
-        resource.setrlimit(resource.RLIMIT_FSIZE, (wish["fsize"], resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["fsize"], resource.RLIM_INFINITY))
     random.seed()
-    if wish.get("clock"):
-        _jump(*wish["clock"])
-    if wish.get("program"):
-        os.execvp(wish["argv"][0], wish["argv"])
-    sys.argv = ["gcspy", *wish["argv"]]
+    if request.get("clock"):
+        _jump(*request["clock"])
+    if request.get("program"):
+        os.execvp(request["argv"][0], request["argv"])
+    sys.argv = ["gcspy", *request["argv"]]
 
 
 def _jump(after_secs: float, by_secs: float) -> None:
@@ -129,10 +129,10 @@ def _serve() -> list[str] | None:
             return None
         *lines, pending = (pending + more).split(b"\n")
         for line in lines:
-            wish = json.loads(line)
+            request = json.loads(line)
             pid = os.fork()
             if not pid:
-                _become(wish)
+                _become(request)
                 return list(sys.argv[1:])
             _say(pid=pid)
 

@@ -227,7 +227,7 @@ class HistoryGraph:
         return replace(self.whole(events_pixels, tiles_pixels), last=growing(len(self.events)))
 
     def look(self, look: GraphOptions, palette: Palette) -> HistoryPicture:
-        """The pixels of what a user wishes to see."""
+        """The pixels of what a user wants to see."""
         return self.draw(view_of(look, self.events, self.keys), palette)
 
     def draw(self, view: HistoryView, palette: Palette) -> HistoryPicture:

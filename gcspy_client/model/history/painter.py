@@ -20,11 +20,11 @@ __all__ = ["HistoryDrawn", "HistoryPainter"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryDrawn:
-    """What came of a wish.
+    """What came of a request.
 
     Attributes:
         graph: Of which graph.
-        look: What was wished.
+        look: What was requested.
         picture: The picture.
         palette: The colours it is in.
         wanted: What would have to be read for it to be as fine as its pixels; None: nothing.
@@ -51,8 +51,8 @@ class HistoryPainter:
             "gcspy history painter", notify
         )
 
-    def wish(self, graph: HistoryGraph, look: GraphOptions, palette: Palette) -> None:
-        """Draw this next, instead of what was wished of the graph before and has not begun."""
+    def request(self, graph: HistoryGraph, look: GraphOptions, palette: Palette) -> None:
+        """Draw this next, instead of what was requested of the graph before and has not begun."""
         self._worker.submit(partial(_draw, graph, look, palette), kind=graph)
 
     def do(self, work: Callable[[], None]) -> None:

@@ -1,6 +1,6 @@
 """Which part of a history graph is looked at, and what was drawn of it: times, tiles, lines, and what is under a pixel.
 
-A `GraphOptions` is what a user wishes, in event numbers or times that last; a `HistoryView` is what that comes to among the events
+A `GraphOptions` is what a user wants, in event numbers or times that last; a `HistoryView` is what that comes to among the events
 and tiles that there are now. A drawn graph carries the events and keys that it was drawn of, so that
 whoever points at it need not ask a graph that is growing in another thread.
 
@@ -105,7 +105,7 @@ class HistoryView:
 
 @dataclass(frozen=True, slots=True)
 class GraphOptions:
-    """What a user wishes to see of a graph.
+    """What a user wants to see of a graph.
 
     Attributes:
         events_pixels: Pixels along the events.
@@ -237,7 +237,7 @@ def growing(count: int) -> int:
 
 
 def view_of(look: GraphOptions, events: HistoryEvents, keys: TileKeys) -> HistoryView:
-    """What a wish comes to among these events and tiles; events go across."""
+    """What a request comes to among these events and tiles; events go across."""
     first, last = _along_events(look, events)
     low, high = look.tiles if look.tiles is not None else (0.0, float(max(1, len(keys))))
     every = look.every

@@ -44,21 +44,21 @@ class AskingOnce:
         self._send = send
         self._number = _FIRST_NUMBER
         self._under_way: SessionQuestion | None = None
-        self._wished: SessionQuestion | None = None
+        self._requested: SessionQuestion | None = None
         self._told: OrderedDict[SessionQuestion, Answer] = OrderedDict()
 
-    def wish(self, question: SessionQuestion) -> Answer | None:
+    def request(self, question: SessionQuestion) -> Answer | None:
         """Return what was told; where nothing was, ask."""
         told = self._told.get(question)
         if told is None:
-            self._wished = question
+            self._requested = question
             self._ask()
         return told
 
     def _ask(self) -> None:
-        if self._under_way is not None or self._wished is None:
+        if self._under_way is not None or self._requested is None:
             return
-        self._under_way, self._wished = self._wished, None
+        self._under_way, self._requested = self._requested, None
         self._number += 1
         one = self._under_way
         self._send(
@@ -76,14 +76,14 @@ class AskingOnce:
         self._told[question] = answer
         while len(self._told) > _MOST_KEPT:
             self._told.popitem(last=False)
-        if self._wished in self._told:
-            self._wished = None
+        if self._requested in self._told:
+            self._requested = None
         self._ask()
         return True
 
     def forget(self) -> None:
         """Another connection: nothing is under way there, and nothing was told."""
-        self._under_way = self._wished = None
+        self._under_way = self._requested = None
         self._told.clear()
 
     def forgive(self) -> None:

@@ -74,11 +74,11 @@ class TileQuestions:
         """Whether a question about the subject is under way, and none was answered yet."""
         return self._under_way is not None and self._latest_of != self.subject
 
-    def wish(self, subject: QuestionSubject | None, newest: int, *, exact: bool = False) -> None:
+    def request(self, subject: QuestionSubject | None, newest: int, *, exact: bool = False) -> None:
         """Say what to ask about.
 
         Args:
-            subject: The latest wish; None: nothing.
+            subject: The latest request; None: nothing.
             newest: Sequence of the latest event: an answer about an earlier one is asked for again.
             exact: Also ask again for an answer about a later one: events may go backwards, as those of a playback do.
         """

@@ -44,13 +44,13 @@ def dress(
         _order(drawing, space, looks, look.order)
     if look.row_width != plain.row_width:
         width = look.row_width
-        drawing.wish(
+        drawing.request(
             "width", lambda r: r.set_row_width(width) if isinstance(r, RowsRenderer) else None
         )
     if look.second != plain.second:
         second = _own(looks, space, look.second)
         if second is not None:
-            drawing.wish(
+            drawing.request(
                 "second",
                 lambda r: r.set_second(second) if isinstance(r, BivariateRenderer) else None,
             )
@@ -60,10 +60,10 @@ def dress(
             for part in (_own(looks, space, number) for number in look.parts)
             if part is not None
         ]
-        drawing.wish("parts", _parts(parts))
+        drawing.request("parts", _parts(parts))
     if look.logarithmic != plain.logarithmic:
         log = look.logarithmic
-        drawing.wish(
+        drawing.request(
             "log", lambda r: r.set_logarithmic(log) if isinstance(r, DistributionRenderer) else None
         )
 
@@ -90,7 +90,7 @@ def _order(
     source = None if choice is None else _own(looks, space, choice.stream)
     if choice is None or source is None:
         drawing.after_events(None)
-        drawing.wish(
+        drawing.request(
             "order", lambda r: r.set_order(None) if isinstance(r, ArrangedRenderer) else None
         )
         return
@@ -107,5 +107,5 @@ def _order(
         if renderer.order is None or (live and (changed is None or len(changed))):
             sort(renderer)
 
-    drawing.wish("order", sort)
+    drawing.request("order", sort)
     drawing.after_events(follow)

@@ -94,7 +94,7 @@ class SpaceRenderer:
         self._size = (1, 1)
         self._sequence = 0
         self._renderer: Renderer | None = None
-        self._wishes: dict[str, Callable[[Renderer], None]] = {}
+        self._requests: dict[str, Callable[[Renderer], None]] = {}
         self._after: Callable[[Renderer, EventChange], None] | None = None
         self._patches: list[Patch] = []
         self._waiting = 0
@@ -108,11 +108,11 @@ class SpaceRenderer:
 
     # --------------------------------------------------------- called by the window's thread
 
-    def wish(self, kind: str, what: Callable[[Renderer], None]) -> None:
+    def request(self, kind: str, what: Callable[[Renderer], None]) -> None:
         """Have something done to the renderer; of one kind only the latest is done."""
         with self._gate:
-            self._wishes.pop(kind, None)
-            self._wishes[kind] = what
+            self._requests.pop(kind, None)
+            self._requests[kind] = what
         self._worker.submit(self._draw_waiting)
 
     def resize(self, width: int, height: int, scale: float, zoom: float = 1.0) -> None:
@@ -122,11 +122,11 @@ class SpaceRenderer:
             self._size = width, height
             renderer.resize(width, height, scale, zoom)
 
-        self.wish("size", resize)
+        self.request("size", resize)
 
     def show(self, source: TileSource, palette: Palette) -> None:
         """Draw other numbers, or in other colours."""
-        self.wish("source", lambda renderer: renderer.show(source, palette))
+        self.request("source", lambda renderer: renderer.show(source, palette))
 
     def after_events(self, what: Callable[[Renderer, EventChange], None] | None) -> None:
         """Have something done after events were drawn."""
@@ -180,7 +180,7 @@ class SpaceRenderer:
             self._lock.release()
 
     def settle(self, timeout_secs: float) -> bool:
-        """Wait until everything that was wished is drawn; whether it is."""
+        """Wait until everything that was requested is drawn; whether it is."""
         return self._worker.settle(timeout_secs)
 
     def stop(self) -> None:
@@ -192,21 +192,21 @@ class SpaceRenderer:
 
     def _draw_waiting(self) -> None:
         with self._gate:
-            wishes, self._wishes = self._wishes, {}
+            requests, self._requests = self._requests, {}
             patches, self._patches = self._patches, []
             after, self._waiting = self._after, 0
-        if self.failure is not None or not (wishes or patches):
+        if self.failure is not None or not (requests or patches):
             return
         try:
             with self._lock:
-                self._draw(wishes, patches, after)
+                self._draw(requests, patches, after)
                 self.drawn = self._picture()
         except Exception as error:  # noqa: BLE001  # as above
             self.failure = error
 
     def _draw(
         self,
-        wishes: dict[str, Callable[[Renderer], None]],
+        requests: dict[str, Callable[[Renderer], None]],
         patches: list[Patch],
         after: Callable[[Renderer, EventChange], None] | None,
     ) -> None:
@@ -215,8 +215,8 @@ class SpaceRenderer:
         renderer = self._renderer
         if renderer is None:
             renderer = self._renderer = self._make(self._twin, self._source, self._palette)
-            for wish in sorted(wishes, key=lambda kind: kind == "size"):
-                wishes[wish](renderer)
+            for request in sorted(requests, key=lambda kind: kind == "size"):
+                requests[request](renderer)
         else:
             renderer.space = self._twin
             if patches:
@@ -224,7 +224,7 @@ class SpaceRenderer:
                 renderer.follow(change)
                 if after is not None:
                     after(renderer, change)
-            for what in wishes.values():
+            for what in requests.values():
                 what(renderer)
         if patches:
             self._sequence = patches[-1].change.event.sequence

@@ -106,12 +106,12 @@ class ClassPart(Part):
 
     # ------------------------------------------------------------------------ who we are
 
-    def wish(self, wish: ClassOptions) -> None:
-        """Begin as whoever opened the window wishes; before it connects."""
-        if wish.person:
-            self.call(wish.person, remember=False)
-        self.heir, self.addresses = person_name(wish.successor), wish.addresses
-        self.follow(wish.following)
+    def class_options(self, class_options: ClassOptions) -> None:
+        """Begin as whoever opened the window wants; before it connects."""
+        if class_options.person:
+            self.call(class_options.person, remember=False)
+        self.heir, self.addresses = person_name(class_options.successor), class_options.addresses
+        self.follow(class_options.following)
 
     @property
     def name(self) -> str:
@@ -192,7 +192,7 @@ class ClassPart(Part):
             self.follow(True)
 
     def choose_successor(self, number: int | None) -> None:
-        """Let another inherit control, whoever was wished for when the window was opened."""
+        """Let another inherit control, whoever was requested when the window was opened."""
         self.heir = ""
         self.name_successor(number)
 

@@ -64,7 +64,7 @@ class Other(QObject):
     def __init__(self, name: str, session: ClientSession, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.name, self.session = name, session
-        self.wished = 0
+        self.requested = 0
         self.clock = ProgramClock()
 
     @property
@@ -86,10 +86,11 @@ class Other(QObject):
         return self.name if welcome is None else f"{welcome.server}  ({self.name})"
 
     @property
-    def shows_what_was_wished(self) -> bool:
+    def shows_what_was_requested(self) -> bool:
         """Whether it shows the event that it was told last."""
         return (
-            self.session.interpreter.last_event is not None and self.session.number == self.wished
+            self.session.interpreter.last_event is not None
+            and self.session.number == self.requested
         )
 
     def show(self, number: int) -> None:
@@ -97,7 +98,7 @@ class Other(QObject):
         raise NotImplementedError
 
     def settle(self) -> bool:
-        """Show what was wished, now; whether that came about."""
+        """Show what was requested, now; whether that came about."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -168,7 +169,7 @@ class OtherRecording(Other):
 
     def show(self, number: int) -> None:
         """Show an event, soon."""
-        self.wished = number
+        self.requested = number
         if self._opened:
             self._worker.submit(partial(self._reach, number))
 
@@ -194,14 +195,14 @@ class OtherRecording(Other):
             self.moved.emit()
 
     def settle(self) -> bool:
-        """Show what was wished, now."""
+        """Show what was requested, now."""
         for _ in range(3):
             if not self._worker.settle(_SETTLE_SECS):
                 return False
             self._take()
             if self._worker.idle:
                 break
-        return self.shows_what_was_wished
+        return self.shows_what_was_requested
 
     def stop(self) -> None:
         """Show nothing more; the files are closed."""
@@ -272,7 +273,7 @@ class OtherLive(Other):
 
     def show(self, number: int) -> None:
         """Show an event, soon."""
-        self.wished = number
+        self.requested = number
         self._worker.submit(partial(self._reach, number))
 
     def _reach(self, number: int) -> _Reached:
@@ -289,16 +290,16 @@ class OtherLive(Other):
             self.failed.emit(str(outcome.failure))
             return
         done = outcome.result()
-        if done.number == self.wished:
+        if done.number == self.requested:
             self.session.show(done.state, done.number)
             self.moved.emit()
 
     def settle(self) -> bool:
-        """Show what was wished, now."""
+        """Show what was requested, now."""
         if not self._worker.settle(_SETTLE_SECS):
             return False
         self._take()
-        return self.shows_what_was_wished
+        return self.shows_what_was_requested
 
     def stop(self) -> None:
         """Leave the session; what was kept of it is given up."""

@@ -185,7 +185,7 @@ class ComparePart(Part):
         self._say()
 
     def give_up(self) -> None:
-        """Leave, as the user wishes; an event that was set aside can be had again with Undo, as long as no other was."""
+        """Leave, as the user wants; an event that was set aside can be had again with Undo, as long as no other was."""
         if self.moment is not None:
             self._given_up = self.moment
             self._desk.undo.do("leave the comparison", self.leave, self._return)

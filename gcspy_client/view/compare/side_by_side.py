@@ -43,7 +43,7 @@ class SideBySide(QObject):
         pane: Its side.
         differencing: Paints the differences, at its side.
         pairs: Which space belongs to which, by their ids; left is the window's.
-        wished: Number of the event that belongs to the one that is shown; None: there is none.
+        requested: Number of the event that belongs to the one that is shown; None: there is none.
 
     Signals:
         changed: What is compared, or what could not be, is another.
@@ -65,7 +65,7 @@ class SideBySide(QObject):
         self.pane = OtherPane(other.session, desk.theme)
         self.painter = DifferencePainter(other.session, self.pane.spaces, self)
         self.pairs: list[Pair] = []
-        self.wished: int | None = None
+        self.requested: int | None = None
         self.by_place = False
         self._at: tuple[object, ...] = ()
         self._ready = False
@@ -139,21 +139,21 @@ class SideBySide(QObject):
 
     def _align(self, *, moved: bool) -> None:
         session = self._desk.session
-        self.wished = counterpart(
+        self.requested = counterpart(
             self._left_side(), self.other.side, session.number, self._desk.sides.bar.alignment
         )
-        if self.wished is None:
+        if self.requested is None:
             return
-        if self.wished != self.other.wished:
-            self.other.show(self.wished)
-        elif moved and self.other.shows_what_was_wished:
+        if self.requested != self.other.requested:
+            self.other.show(self.requested)
+        elif moved and self.other.shows_what_was_requested:
             self.painter.ask()
 
     def _grown(self) -> None:
         """There are more events of B: one of them may belong to the one that is shown."""
-        before = self.wished
+        before = self.requested
         self._align(moved=False)
-        if self.wished != before:
+        if self.requested != before:
             self._say()
 
     def _realigned(self, _alignment: object) -> None:
@@ -309,7 +309,7 @@ class SideBySide(QObject):
         if not self._ready:
             self.changed.emit()
             return
-        if self.wished is None:
+        if self.requested is None:
             bar = self._desk.sides.bar
             matching = bar.by.currentText()
             clocks = (self._left_side().clock, self.other.clock)

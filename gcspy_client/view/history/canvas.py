@@ -2,7 +2,7 @@
 
 It blits the pixels of a drawn graph one to one, whatever the screen's scale, with an axis of tiles, the event that
 the window shows, the selected tile, and ranges of tiles that the user drew. It draws no graph itself: it says what it would
-like to see (`wished`), and shows what it has, moved and scaled, until that comes.
+like to see (`requested`), and shows what it has, moved and scaled, until that comes.
 
     click               go to the event, select the tile
     drag                choose tiles, to plot what they held
@@ -85,7 +85,7 @@ class HistoryCanvas(QWidget):
     """Shows a history graph.
 
     Signals:
-        wished: What it would like to see, a `GraphOptions`.
+        requested: What it would like to see, a `GraphOptions`.
         pointed: What is under the mouse, an `HitResult`; None: nothing.
         picked: An event was clicked, by its place, and a tile, by its key.
         brushed: First and last key of the tiles that the user drew over.
@@ -97,7 +97,7 @@ class HistoryCanvas(QWidget):
         theme: For which ground.
     """
 
-    wished = Signal(object)
+    requested = Signal(object)
     pointed = Signal(object)
     picked = Signal(object, object)
     brushed = Signal(object, object)
@@ -124,7 +124,7 @@ class HistoryCanvas(QWidget):
         self._image = QImage()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.wish)
+        self._timer.timeout.connect(self.request)
         self._rest_until = 0.0
         self._shown: tuple[GraphOptions, HistoryPicture, HistoryView] | None = None
         time.changed.connect(self._time_changed)
@@ -148,7 +148,7 @@ class HistoryCanvas(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self._theme = theme
-        self.wish()
+        self.request()
 
     def show_marks(self, sequence: int | None, key: int | None) -> None:
         """Mark the event that the window shows, and the selected tile."""
@@ -175,13 +175,13 @@ class HistoryCanvas(QWidget):
             scale=scale,
         )
 
-    def wish(self) -> None:
+    def request(self) -> None:
         """Ask for the picture that is wanted now."""
         self._timer.stop()
-        self.wished.emit(self.look())
+        self.requested.emit(self.look())
         self.update()
 
-    def wish_soon(self) -> None:
+    def request_soon(self) -> None:
         """Ask for it after a rest, however often this is asked for before that: the graph has grown."""
         if not self._timer.isActive():
             rest = max(_LEAST_REST_SECS, min(_MOST_REST_SECS, self._rest_until - time.monotonic()))
@@ -205,7 +205,7 @@ class HistoryCanvas(QWidget):
         self._timer.stop()
 
     def _time_changed(self) -> None:
-        self.wish()
+        self.request()
         self.drawn_anew.emit()
 
     def area(self) -> QRect:
@@ -279,7 +279,7 @@ class HistoryCanvas(QWidget):
         tiles = None if room >= count and self.tile_pixels is None else (first, first + room)
         if tiles != self.tiles:
             self.tiles = tiles
-            self.wish()
+            self.request()
             self.drawn_anew.emit()
             self.looked.emit()
 
@@ -301,14 +301,14 @@ class HistoryCanvas(QWidget):
         if pixels is None:
             self.tiles = None
         self.tile_pixels = pixels
-        self.wish()
+        self.request()
         self.drawn_anew.emit()
 
     def fit(self) -> None:
         """Show everything."""
         self.tiles = self.tile_pixels = None
         self._time.show(None)
-        self.wish()
+        self.request()
         self.drawn_anew.emit()
         self.looked.emit()
 
@@ -467,9 +467,9 @@ class HistoryCanvas(QWidget):
     # -------------------------------------------------------------------------- events
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Wish for the new size."""
+        """Request for the new size."""
         super().resizeEvent(event)
-        self.wish()
+        self.request()
         self.drawn_anew.emit()
 
     def leaveEvent(self, event: object) -> None:

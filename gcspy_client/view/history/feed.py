@@ -89,9 +89,9 @@ class HistoryFeed(QObject):
         if self._filling is not None:
             self._filling.look_at(first, last)
 
-    def wish(self, graph: HistoryGraph, look: GraphOptions, palette: Palette) -> None:
+    def request(self, graph: HistoryGraph, look: GraphOptions, palette: Palette) -> None:
         """Draw a graph."""
-        self._painter.wish(graph, look, palette)
+        self._painter.request(graph, look, palette)
 
     def do(self, work: Callable[[], None]) -> None:
         """Do something to a graph, in the thread that draws."""

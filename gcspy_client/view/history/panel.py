@@ -253,14 +253,14 @@ class HistoryPanel(QWidget):
                 track.canvas.every = every
             if at_kind != AUTOMATIC:
                 track.canvas.at_kind = at_kind
-            track.canvas.wish()
+            track.canvas.request()
         self.tracks_changed.emit()
 
     def set_marks(self, marks: bool) -> None:
         """Mark pixels that hide changes, or do not."""
         for track in self.tracks:
             track.canvas.marks = marks
-            track.canvas.wish()
+            track.canvas.request()
         self.tracks_changed.emit()
 
     def zoom_tiles(self, factor: float) -> None:
@@ -274,7 +274,7 @@ class HistoryPanel(QWidget):
             track.forget_brushes()
 
     def refuse(self, why: str) -> None:
-        """Say what became of a wish, until something else is to be said."""
+        """Say what became of a request, until something else is to be said."""
         self._word = why
         self._say()
 
@@ -333,7 +333,7 @@ class HistoryPanel(QWidget):
         track.begin(found, feed, self._recorded(), budget_bytes=self._budget())
         if not feed.reads:
             track.canvas.words = _UNKNOWN_FILES
-        track.canvas.wish()
+        track.canvas.request()
 
     def _selected(self, track: HistoryTrack) -> int | None:
         space = (
@@ -395,12 +395,12 @@ class HistoryPanel(QWidget):
                 else self._session.live.spaces.get(track.graphed.space)
             )
             if track.follow(space, change):
-                track.canvas.wish_soon()
+                track.canvas.request_soon()
 
     def _grown(self) -> None:
         self._was_read |= self.read >= 1
         for track in self.tracks:
-            track.canvas.wish_soon()
+            track.canvas.request_soon()
         self._say()
 
     def _show_drawn(self, drawn: HistoryDrawn) -> None:

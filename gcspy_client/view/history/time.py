@@ -56,7 +56,7 @@ class HistoryTime(QObject):
             self.span = span
             self.changed.emit()
             self._telling = (
-                True  # elsewhere there may be no room beyond the last event: that is no wish
+                True  # elsewhere there may be no room beyond the last event: that is no request
             )
             self.chosen.emit(span)
             self._telling = False

@@ -109,7 +109,7 @@ class HistoryTrack(QWidget):
         self._build()
         self.set_theme(theme)
         self._valued.connect(self.pointed)
-        self.canvas.wished.connect(self._wish)
+        self.canvas.requested.connect(self._request)
         self.canvas.pointed.connect(self._point)
         self.canvas.picked.connect(self.picked)
         self.canvas.brushed.connect(self.add_brush)
@@ -279,10 +279,10 @@ class HistoryTrack(QWidget):
 
     # ----------------------------------------------------------------------- pictures
 
-    def _wish(self, look: GraphOptions) -> None:
+    def _request(self, look: GraphOptions) -> None:
         palette = self.palette_now
         if self._feed is not None and self.graph is not None and palette is not None:
-            self._feed.wish(self.graph, look, palette)
+            self._feed.request(self.graph, look, palette)
 
     def show_drawn(self, drawn: HistoryDrawn) -> None:
         """Show a picture of this graph; read what it would have to be finer."""

@@ -87,7 +87,7 @@ class HistoryUndo(QObject):
             panel.remove_track(panel.tracks[-1])
         panel.refresh()
         for track in panel.tracks:
-            track.canvas.wish()
+            track.canvas.request()
         if state.by_time == panel.time.by_time:
             panel.time.show(state.span)
         self._before = self._state()

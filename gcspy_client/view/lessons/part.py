@@ -81,8 +81,8 @@ class LessonPart(Part):
         self._over_now = [Curtain(one, _HIDDEN, colours) for one in over_now]
         self._over_time = [Curtain(one, _HIDDEN, colours) for one in over_time]
         self.progress.changed.connect(self.refresh)
-        self.progress.view_wished.connect(self.look)
-        self.progress.event_wished.connect(self._go_to)
+        self.progress.view_requested.connect(self.look)
+        self.progress.event_requested.connect(self._go_to)
         triggers.manager.fired.connect(self.progress.fired)
 
     @property

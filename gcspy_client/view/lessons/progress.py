@@ -39,8 +39,8 @@ class LessonProgress(QObject):
 
     Signals:
         changed: Any of these is another.
-        view_wished: Something else is to be looked at; its `View`.
-        event_wished: An event of the past is to be shown; its number. 0: the latest.
+        view_requested: Something else is to be looked at; its `View`.
+        event_requested: An event of the past is to be shown; its number. 0: the latest.
 
     Args:
         session: What is shown, and what is live.
@@ -48,8 +48,8 @@ class LessonProgress(QObject):
     """
 
     changed = Signal()
-    view_wished = Signal(object)
-    event_wished = Signal(int)
+    view_requested = Signal(object)
+    event_requested = Signal(int)
 
     def __init__(
         self, session: ClientSession, link: WindowLink, parent: QObject | None = None
@@ -212,7 +212,7 @@ class LessonProgress(QObject):
         if place in self.reached:
             self._look_at(place)
         else:
-            self.event_wished.emit(_FIRST if rewound else 0)
+            self.event_requested.emit(_FIRST if rewound else 0)
             self._do(step)
             if step.until:
                 self.waiting = True
@@ -233,7 +233,7 @@ class LessonProgress(QObject):
         assert self.lesson is not None
         number = self.reached[place]
         newest = number == max(self.reached.values())
-        self.event_wished.emit(0 if newest and not self._session.is_playback else number)
+        self.event_requested.emit(0 if newest and not self._session.is_playback else number)
         self._show_view(place)
 
     def _show_view(self, place: int) -> None:
@@ -241,18 +241,18 @@ class LessonProgress(QObject):
         assert self.lesson is not None
         for step in reversed(self.lesson.steps[: place + 1]):
             if step.view is not None:
-                self.view_wished.emit(step.view)
+                self.view_requested.emit(step.view)
                 return
 
     def _do(self, step: LessonStep) -> None:
         """Set what a step sets."""
         if step.view is not None:
-            self.view_wished.emit(step.view)
+            self.view_requested.emit(step.view)
         welcome = self._session.live.welcome
-        wished = [filters_of(step, () if welcome is None else welcome.events)]
+        requested = [filters_of(step, () if welcome is None else welcome.events)]
         if not self._session.is_playback:
-            wished.append(settings_of(step, self._session.live.settings.settings))
-        for messages, wrong in wished:
+            requested.append(settings_of(step, self._session.live.settings.settings))
+        for messages, wrong in requested:
             for message in messages:
                 self._link.send(message)
             if wrong:

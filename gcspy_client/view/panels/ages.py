@@ -151,7 +151,7 @@ class Ages(Part):
             self.panel.show_words("Not available: there is no connection.", title)
             return
         question = SessionQuestion(space.space.id, kind, text)
-        answer = self.asking.wish(question)
+        answer = self.asking.request(question)
         if answer is None:
             self.panel.show_words("Reading the lifetimes of all objects…", title)
         elif answer.state is AnswerState.NOT_RECORDED:

@@ -105,10 +105,10 @@ class CostPanel(QFrame):
     """Levels, budget, and what that did.
 
     Signals:
-        wished: Id of a setting, and the value that it shall have.
+        requested: Id of a setting, and the value that it shall have.
     """
 
-    wished = Signal(int, int)
+    requested = Signal(int, int)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -118,7 +118,7 @@ class CostPanel(QFrame):
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
         self._group = QButtonGroup(self)
-        self._group.idClicked.connect(lambda value: self.wished.emit(self._level_id, value))
+        self._group.idClicked.connect(lambda value: self.requested.emit(self._level_id, value))
         self.levels: list[tuple[RadioButton, PlainLabel]] = []
         self._level_grid = QGridLayout()
         self._level_grid.setHorizontalSpacing(9)
@@ -254,7 +254,7 @@ class CostPanel(QFrame):
         set_tip(self.mode, why_not or setting.about)
 
     def _mode_chosen(self, place: int) -> None:
-        self.wished.emit(self._mode_id, self.mode.itemData(place))
+        self.requested.emit(self._mode_id, self.mode.itemData(place))
 
     def _show_budget(
         self, session: ClientInterpreter, setting: Setting | None, why_not: str
@@ -302,7 +302,7 @@ class CostPanel(QFrame):
                     cell.setText(texts[place][column])
 
     def _budget_chosen(self, place: int) -> None:
-        self.wished.emit(self._budget_id, self.budget.itemData(place))
+        self.requested.emit(self._budget_id, self.budget.itemData(place))
 
 
 def _sentence(words: str) -> str:
@@ -325,7 +325,7 @@ class CostPart(Part):
     def __init__(self, desk: Desk, footer: Footer) -> None:
         super().__init__(desk)
         self.panel = CostPanel(desk.theme)
-        self.panel.wished.connect(self.set)
+        self.panel.requested.connect(self.set)
         self.words = _FooterWords()
         self.words.clicked.connect(partial(desk.docks.show, "cost"))
         about = "cost of monitoring: level, budget and skipped events"

@@ -48,7 +48,7 @@ class DetailsPart(Part):
         ):
             desk.docks.add(name, title, widget, side, shown=True)
         details.stream_chosen.connect(desk.selection.choose_stream)
-        details.filters.wished.connect(self.set_filters)
+        details.filters.requested.connect(self.set_filters)
         desk.link.refused.connect(self._refused)
 
     def set_filters(self, filters: tuple[EventFilter, ...]) -> None:
@@ -56,7 +56,7 @@ class DetailsPart(Part):
         self._desk.link.send(SetFilters(filters=filters))
 
     def _refused(self, _error: Error) -> None:
-        self._details.filters.model.forget_wishes()
+        self._details.filters.model.forget_requests()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in the colours of a theme."""

@@ -89,10 +89,10 @@ class _Model(PlainTableModel):
     """The table.
 
     Signals:
-        wished: Another filter for a kind of event.
+        requested: Another filter for a kind of event.
     """
 
-    wished = Signal(object)
+    requested = Signal(object)
 
     def __init__(self, theme: Theme, now: Callable[[int], EventFilter | None]) -> None:
         super().__init__()
@@ -100,19 +100,19 @@ class _Model(PlainTableModel):
         self.rows: list[EventRow] = []
         self.reason = ""
         self._now = now
-        self._wishes: dict[int, tuple[EventFilter | None, EventFilter]] = {}
+        self._requests: dict[int, tuple[EventFilter | None, EventFilter]] = {}
 
     def _base(self, shown: EventFilter) -> EventFilter:
-        """What a wish changes: the wish before, while the server has not answered it; else what is in force."""
+        """What a request changes: the request before, while the server has not answered it; else what is in force."""
         now = self._now(shown.event)
-        before = self._wishes.get(shown.event)
+        before = self._requests.get(shown.event)
         if before is not None and before[0] == now:
             return before[1]
         return shown if now is None else now
 
-    def forget_wishes(self) -> None:
+    def forget_requests(self) -> None:
         """They were refused."""
-        self._wishes.clear()
+        self._requests.clear()
 
     def show_rows(self, rows: Sequence[EventRow], reason: str) -> None:
         """Show these; a cell that stays as it is is not touched, so that whoever writes into it goes on."""
@@ -210,23 +210,23 @@ class _Model(PlainTableModel):
         return text
 
     def setData(self, index: _Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """Wish for another filter; what is shown changes when the server says so."""
+        """Request for another filter; what is shown changes when the server says so."""
         one = self._base(self.rows[index.row()].filter)
         column = index.column()
         if role == Qt.ItemDataRole.CheckStateRole:
             on = Qt.CheckState(value) is Qt.CheckState.Checked
-            wished = replace(one, enabled=on) if column == _ON else replace(one, pause=on)
+            requested = replace(one, enabled=on) if column == _ON else replace(one, pause=on)
         elif isinstance(value, int):
-            wished = (
+            requested = (
                 replace(one, period=value)
                 if column == _PERIOD
                 else replace(one, delay_millis=value)
             )
         else:
             return False
-        if wished != one:
-            self._wishes[one.event] = self._now(one.event), wished
-            self.wished.emit(wished)
+        if requested != one:
+            self._requests[one.event] = self._now(one.event), requested
+            self.requested.emit(requested)
         return True
 
 
@@ -304,7 +304,7 @@ class _Numbers(QStyledItemDelegate):
             editor.selectAll()
 
     def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: _Index) -> None:
-        """Wish for what was written."""
+        """Request for what was written."""
         if isinstance(editor, QSpinBox):
             editor.interpretText()
             model.setData(index, editor.value(), Qt.ItemDataRole.EditRole)
@@ -314,14 +314,14 @@ class FilterPanel(QFrame):
     """Table, and what is in force.
 
     Signals:
-        wished: Filters that the user wishes for: a tuple of `EventFilter`.
+        requested: Filters that the user wants for: a tuple of `EventFilter`.
 
     Args:
         theme: For which ground.
         now: The filter of a kind of event that is in force; the table follows a moment later.
     """
 
-    wished = Signal(object)
+    requested = Signal(object)
 
     def __init__(
         self, theme: Theme, now: Callable[[int], EventFilter | None], parent: QWidget | None = None
@@ -331,7 +331,7 @@ class FilterPanel(QFrame):
         self._shown: tuple[object, ...] = ()
         self.setProperty("card", "true")
         self.model = _Model(theme, now)
-        self.model.wished.connect(lambda one: self.wished.emit((one,)))
+        self.model.requested.connect(lambda one: self.requested.emit((one,)))
         self.table = QTableView()
         self.table.setModel(self.model)
         self._numbers = _Numbers(self)
@@ -465,13 +465,13 @@ class FilterPanel(QFrame):
         return [widget for widget in widgets if isinstance(widget, PlainPushButton)]
 
     def _remove(self, one: ActiveFilter, _checked: bool = False) -> None:
-        self.wished.emit(without(self._filters, one.part, (one.event,)))
+        self.requested.emit(without(self._filters, one.part, (one.event,)))
 
     def remove_all(self, part: FilterPart, _checked: bool = False) -> None:
-        """Wish that a part of filters is in force for no kind of event."""
-        wished = without(self._filters, part)
-        if wished:
-            self.wished.emit(wished)
+        """Request that a part of filters is in force for no kind of event."""
+        requested = without(self._filters, part)
+        if requested:
+            self.requested.emit(requested)
 
     def in_force(self, part: FilterPart) -> bool:
         """Whether a part is in force for any kind of event."""

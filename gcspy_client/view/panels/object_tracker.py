@@ -239,7 +239,7 @@ class ObjectTracker(Part):
         event = session.interpreter.last_event
         if event is None:
             return
-        asking.wish(subject, event.sequence, exact=True)
+        asking.request(subject, event.sequence, exact=True)
         answer = asking.answer(event.sequence, live=session.is_live)
         if answer is None:
             self.panel.say("Asking…", title)

@@ -32,7 +32,7 @@ _STEPS = 200
 class _Row(QObject):
     """One setting."""
 
-    wished = Signal(int, int)
+    requested = Signal(int, int)
 
     def __init__(self, setting: Setting, parent: QObject) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class _Row(QObject):
             for number, name in enumerate(setting.choices):
                 self.chooser.add(name, setting.minimum + number)
             self.chooser.activated.connect(
-                lambda place: self.wished.emit(self._id, setting.minimum + place)
+                lambda place: self.requested.emit(self._id, setting.minimum + place)
             )
             self.widgets.append(self.chooser)
         else:
@@ -82,7 +82,7 @@ class _Row(QObject):
 
     def _act(self) -> None:
         after = self.setting.value + 1
-        self.wished.emit(self._id, after if self.setting.allows(after) else self.setting.minimum)
+        self.requested.emit(self._id, after if self.setting.allows(after) else self.setting.minimum)
 
     def _moved(self, value: int) -> None:
         if self.field is not None:
@@ -100,7 +100,7 @@ class _Row(QObject):
         )
 
     def _slid(self, value: int) -> None:
-        self.wished.emit(self._id, value)
+        self.requested.emit(self._id, value)
 
     def show_setting(self, setting: Setting, why_not: str) -> None:
         """Show its value, unless the user is about to choose another; and what still holds where that is something else."""
@@ -144,10 +144,10 @@ class SettingsPanel(QFrame):
     """All of them, a row each.
 
     Signals:
-        wished: A setting is to have another value; its number and the value.
+        requested: A setting is to have another value; its number and the value.
     """
 
-    wished = Signal(int, int)
+    requested = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -191,7 +191,7 @@ class SettingsPanel(QFrame):
         self.rows = {}
         for place, setting in enumerate(settings, start=1):
             row = _Row(setting, self)
-            row.wished.connect(self.wished)
+            row.requested.connect(self.requested)
             self.rows[setting.id] = row
             if row.button is not None:
                 self._grid.addWidget(row.button, place, 1, 1, 2)
@@ -214,7 +214,7 @@ class SettingPart(Part):
         super().__init__(desk)
         self._cost = cost_part
         self.panel = SettingsPanel()
-        self.panel.wished.connect(self.set)
+        self.panel.requested.connect(self.set)
         about = "settings of the target; of a simulation: heap, nursery, pace, slow motion"
         self._dock = desk.docks.add(
             "settings",

@@ -148,7 +148,7 @@ class TypePanels(Part):
             self.contents.offer(kinds_of(space.space.details)),
             None if tile is None else space.names.key(tile),
         )
-        self._wish(subject)
+        self._request(subject)
         answer = self.asking.answer(
             event.sequence, live=session.is_live
         )  # of a playback the latest, until that of this event has come
@@ -171,7 +171,7 @@ class TypePanels(Part):
         else:
             self.contents.say(_WHY[answer.state].format(reason=answer.reason), title)
 
-    def _wish(self, subject: QuestionSubject) -> None:
+    def _request(self, subject: QuestionSubject) -> None:
         """Ask, unless the past is shown: the server knows the present only."""
         session, live = self._desk.session, self._desk.session.live.last_event
         if not session.is_live or live is None:
@@ -179,12 +179,12 @@ class TypePanels(Part):
             return
         now = monotonic()
         if subject == self._asked[0] and now - self._asked_at < _AGAIN_SECS:
-            self.asking.wish(subject, self._asked[1], exact=session.is_playback)
+            self.asking.request(subject, self._asked[1], exact=session.is_playback)
             if live.sequence != self._asked[1] and not self._again.isActive():
                 self._again.start(round(1000 * (_AGAIN_SECS - (now - self._asked_at))) + 1)
             return
         self._asked, self._asked_at = (subject, live.sequence), now
-        self.asking.wish(subject, live.sequence, exact=session.is_playback)
+        self.asking.request(subject, live.sequence, exact=session.is_playback)
 
     def _why_nothing(self) -> str:
         if not self._desk.link.status.phase.connected:

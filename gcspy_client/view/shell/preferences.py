@@ -62,14 +62,14 @@ class Preferences(Part):
     # --------------------------------------------------------------------------- theme
 
     def use_stored_theme(self) -> None:
-        """Dress the window as the user wished the last time."""
+        """Dress the window as the user last chose."""
         theme = self._settings.choice("look.theme", Theme)
         if theme is not None:
             self._desk.appearance.choose(theme)
 
     @property
     def theme(self) -> Theme | None:
-        """What the user wishes; None follows the system."""
+        """What the user wants; None follows the system."""
         return next((theme for theme in Theme if self._desk.appearance.is_chosen(theme)), None)
 
     def choose_theme(self, theme: Theme | None) -> None:

@@ -47,7 +47,7 @@ class TileCanvas(QWidget):
         hovered: The tile under the mouse; -1 for none.
         picked: A tile was clicked or reached with the arrow keys.
         marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
-        moved: Another part is seen, as the mouse wished; the place before.
+        moved: Another part is seen, as requested with the mouse; the place before.
         entered: The mouse came in, or the keyboard's focus.
 
     Args:

@@ -142,7 +142,7 @@ class RendererCanvas(SpaceView):
         """Draw for another ground."""
         self._theme = theme
         palette = self.colours(self._source)
-        self.drawing.wish("palette", lambda renderer: renderer.set_palette(palette))
+        self.drawing.request("palette", lambda renderer: renderer.set_palette(palette))
         self.update()
 
     def select(self, tile: int | None) -> None:

@@ -25,7 +25,7 @@ class SpaceView(QWidget):
         picked: A tile was clicked or reached with the keyboard.
         marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
         entered: The mouse came in, or the keyboard's focus.
-        moved: Another part is seen, as the mouse wished; the place before.
+        moved: Another part is seen, as requested with the mouse; the place before.
         failed: Why it cannot go on, in words.
         changed: What it says of itself changed: how many tiles share a place, say.
 

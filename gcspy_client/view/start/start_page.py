@@ -249,7 +249,7 @@ class _List(QListWidget):
         return [str(text) for text in texts]
 
     def _ask(self, item: PlainListItem) -> None:
-        # A click activates as well where the desktop opens things with one click: it is one wish.
+        # A click activates as well where the desktop opens things with one click: it is one request.
         if item.flags() & Qt.ItemFlag.ItemIsEnabled and not self._asked:
             self._asked = True
             try:

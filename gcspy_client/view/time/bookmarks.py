@@ -54,7 +54,7 @@ class BookmarkStore(QObject):
     Signals:
         changed: There are others now.
         refused: They could not be read or written; why, in words.
-        asked: The user wishes to see an event; its number.
+        asked: The user wants to see an event; its number.
 
     Args:
         session: What is shown.

@@ -44,14 +44,14 @@ __all__ = ["TimeNavigator"]
 
 
 class TimeNavigator(QObject):
-    """Moves through time as users wish, and keeps the panel in step.
+    """Moves through time as users request, and keeps the panel in step.
 
     Attributes:
         chosen: First and last event of the range that the user drew.
         more_flags: Are asked for what is marked in the timeline beside bookmarks.
 
     Signals:
-        refused: A wish could not be fulfilled; why, in words.
+        refused: A request could not be fulfilled; why, in words.
         moved: Another moment is shown, or the range is another: whoever says words follows.
 
     Args:

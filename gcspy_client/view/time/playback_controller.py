@@ -1,10 +1,10 @@
 """Moving through time: one behaviour, whether a player at the other end obeys or the time shift in this process.
 
-* `WirePlaying`: a recording that a player serves; wishes are messages, their fulfilment comes as events.
+* `WirePlaying`: a recording that a player serves; requests are messages, their fulfilment comes as events.
 * `ShiftPlaying`: the past of a live session; a playback over what was kept, driven by Qt's timer. The live
   session goes on meanwhile, and is not asked to do anything.
 
-Seeks are coalesced: one at a time is under way, and of those that are wished meanwhile only the latest follows.
+Seeks are coalesced: one at a time is under way, and of those that are requested meanwhile only the latest follows.
 
 Knows playbacks and the link; does not know buttons or keys.
 """
@@ -50,7 +50,7 @@ class PlaybackController(QObject):
 
     Signals:
         changed: What it says of itself has changed.
-        refused: A wish could not be fulfilled; why, in words.
+        refused: A request could not be fulfilled; why, in words.
     """
 
     changed = Signal()
@@ -112,7 +112,7 @@ class WirePlayback(PlaybackController):
     ) -> None:
         super().__init__(parent)
         self._session, self._link = session, link
-        self._manner: SetPlayback | None = None  # wished and not confirmed
+        self._manner: SetPlayback | None = None  # requested and not confirmed
         self._under_way = False
         self._next: Seek | None = None
         link.received.connect(self._received)
@@ -126,7 +126,7 @@ class WirePlayback(PlaybackController):
 
     @property
     def manner(self) -> SetPlayback:
-        """How it is played: as was wished last, or as the player says."""
+        """How it is played: as last requested, or as the player says."""
         if self._manner is not None:
             return self._manner
         playback = self._session.live.playback
@@ -152,7 +152,7 @@ class WirePlayback(PlaybackController):
         self._link.send(place)
 
     def _joined(self, place: Seek) -> Seek:
-        """The wish with what waits: steps add up, anything else replaces it."""
+        """The request with what waits: steps add up, anything else replaces it."""
         waiting = self._next
         if place.steps is not None and waiting is not None and waiting.steps is not None:
             return Seek(steps=waiting.steps + place.steps)
@@ -409,7 +409,7 @@ class ShiftPlayback(PlaybackController):
             self.go_live()
 
     def _go_on(self) -> None:
-        """What was wished meanwhile comes next."""
+        """What was requested meanwhile comes next."""
         if self._next is not None:
             self._seeking.start(0)
         elif self._resumes:

@@ -70,7 +70,7 @@ class SaveOffer:
     name: str
 
 
-class _Cancelled(Exception):  # no error: the user wished it
+class _Cancelled(Exception):  # no error: the user requested it
     """The user does not want the file any more."""
 
 

@@ -81,7 +81,7 @@ class TriggerPanel(QWidget):
     """List and form.
 
     Signals:
-        event_asked: The number of an event that the user wishes to see.
+        event_asked: The number of an event that the user wants to see.
 
     Args:
         triggering: What it shows and changes.

@@ -160,14 +160,14 @@ def attach(pid: int, *words: str) -> str:
     """Speak the attach protocol: four texts that end with zero, then the answer, whose first line is a code."""
     path = Path(tempfile.gettempdir()) / f".java_pid{pid}"
     if not path.exists():
-        wish = Path(f"/proc/{pid}/cwd/.attach_pid{pid}")
-        wish.touch()
+        request = Path(f"/proc/{pid}/cwd/.attach_pid{pid}")
+        request.touch()
         try:
             os.kill(pid, signal.SIGQUIT)
             while not path.exists():
                 os.kill(pid, 0)
         finally:
-            wish.unlink()
+            request.unlink()
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(30)
         line.connect(str(path))

@@ -104,22 +104,22 @@ def test_an_empty_table_is_no_chart_and_a_strange_one_is_refused(kind: str) -> N
             chart_of(kind, DetailTable(columns=(DetailColumn(name="?"),) * len(row), rows=(row,)))
 
 
-def test_a_question_is_asked_once_and_of_what_is_wished_meanwhile_the_latest() -> None:
+def test_a_question_is_asked_once_and_of_what_is_requested_meanwhile_the_latest() -> None:
     sent: list[Query] = []
     asking = AskingOnce(sent.append)
     first, second, third = (SessionQuestion(1, kind) for kind in CHART_KINDS[:3])
-    assert [asking.wish(one) for one in (first, second, third, first)] == [None] * 4
+    assert [asking.request(one) for one in (first, second, third, first)] == [None] * 4
     assert [query.kind for query in sent] == [first.kind]
     assert not asking.take(Answer(number=7, space=1, sequence=1, state=AnswerState.ANSWERED))
     told = Answer(number=sent[0].number, space=1, sequence=1, state=AnswerState.ANSWERED)
     assert asking.take(told)
-    assert asking.wish(first) is told
+    assert asking.request(first) is told
     assert len(sent) == 1
-    asking.wish(third)
+    asking.request(third)
     assert asking.take(
         Answer(number=sent[1].number, space=1, sequence=1, state=AnswerState.UNKNOWN)
     )
-    assert asking.wish(third) is not None
+    assert asking.request(third) is not None
     asking.forgive()
-    assert asking.wish(third) is None
-    assert asking.wish(first) is told
+    assert asking.request(third) is None
+    assert asking.request(first) is told

@@ -25,7 +25,7 @@ def at(time: int, value: int, kind: int = 0, name: str = "allocated bytes") -> E
     st.integers(-1, 25),
     st.integers(0, 2),
 )
-def test_the_latest_event_no_further_than_a_value_of_the_wished_kind_where_several_are_there(
+def test_the_latest_event_no_further_than_a_value_of_the_requested_kind_where_several_are_there(
     told: list[tuple[int, int]], wanted: int, kind: int
 ) -> None:
     highest, events = 0, []

@@ -259,7 +259,7 @@ def test_what_the_user_made_of_streams_is_compared_as_well(watched: Watched, wai
     assert np.allclose(compared.size * compared.direction, np.array(more(watched, 4, 6)) / 2)
 
 
-def test_of_many_wishes_the_difference_shows_the_latest(watched: Watched, wait: Wait) -> None:
+def test_of_many_requests_the_difference_shows_the_latest(watched: Watched, wait: Wait) -> None:
     window = watched.window
     go(watched, wait, 2)
     press(window, Qt.Key.Key_A)

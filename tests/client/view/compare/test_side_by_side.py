@@ -62,9 +62,9 @@ def other_heap(window: MainWindow) -> NDArray[np.uint8]:
 
 
 def compared(window: MainWindow) -> SpaceComparison:
-    wish = beside(window)
+    request = beside(window)
     assert window.compare.settle()
-    view = wish.pane.spaces.panels[HEAP].view
+    view = request.pane.spaces.panels[HEAP].view
     assert isinstance(view, DifferenceView)
     assert view.compared is not None
     return view.compared
@@ -130,14 +130,14 @@ def test_events_are_matched_by_number_by_kind_and_by_clock(
                 "this program has none"
             )
         else:
-            assert beside(window).wished == 6, matching
+            assert beside(window).requested == 6, matching
     bar.by.setCurrentIndex(list(EventMatching).index(EventMatching.OCCURRENCE))
     bar.offset.setValue(-2)
-    assert beside(window).wished == 4
+    assert beside(window).requested == 4
     bar.by.setCurrentIndex(list(EventMatching).index(EventMatching.CLOCK))
     assert bar.offset.value() == 0, "an offset in events is none in seconds"
     bar.offset.setValue(-3600.0)
-    assert beside(window).wished is None
+    assert beside(window).requested is None
 
 
 def test_where_no_event_belongs_to_the_one_that_is_shown_it_is_said(
@@ -236,7 +236,7 @@ def test_two_live_programs_are_compared_as_they_go(
         wait(partial(_has, other, number))
     assert beside(window).by_place, "two processes"
     watched.happen(3)
-    wait(lambda: beside(window).wished == EVENTS + 3)
+    wait(lambda: beside(window).requested == EVENTS + 3)
     window.sides.bar.offset.setValue(-2)
     wait(lambda: beside(window).other.session.number == EVENTS + 1)
     # Both programs have the same heap at the same event: two events apart it is not the same.

@@ -53,7 +53,7 @@ def has_drawn(track: HistoryTrack, events: int) -> bool:
 
 
 def is_settled(track: HistoryTrack) -> bool:
-    """Whether the picture is the one that was wished last."""
+    """Whether the picture is the one that was requested last."""
     canvas = track.canvas
     return canvas.drawn is not None and canvas.drawn.view == canvas.view()
 
@@ -638,9 +638,9 @@ def test_no_graph_is_ever_drawn_or_filled_in_the_thread_of_the_window(
     threads: set[str] = set()
     look, take = HistoryGraph.look, HistoryGraph.take
 
-    def looking(graph: HistoryGraph, wish: GraphOptions, palette: Palette) -> HistoryPicture:
+    def looking(graph: HistoryGraph, request: GraphOptions, palette: Palette) -> HistoryPicture:
         threads.add(threading.current_thread().name)
-        return look(graph, wish, palette)
+        return look(graph, request, palette)
 
     def taking(graph: HistoryGraph, row: HistoryRow, *, number: int = 0) -> bool:
         threads.add(threading.current_thread().name)

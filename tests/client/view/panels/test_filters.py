@@ -79,7 +79,7 @@ def test_delays_and_pauses_are_set_and_removed_all_at_once(watched: Watched, wai
     write(watched, 1, DELAY, 30)
     press(watched, 1, PAUSE)  # before the server has answered
     wait(lambda: in_force(watched, 1).pause)
-    assert in_force(watched, 1).delay_millis == 30, "a wish does not undo the wish before"
+    assert in_force(watched, 1).delay_millis == 30, "a request does not undo the request before"
     watched.window.settle()
     texts = [chip.text() for chip in filters_of(watched).chips()]
     assert texts == [

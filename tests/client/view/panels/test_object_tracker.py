@@ -201,15 +201,15 @@ def test_going_back_asks_again_and_what_was_told_of_an_event_is_kept() -> None:
     sent: list[Query] = []
     asking = TileQuestions(sent.append, first=100)
     one = QuestionSubject("s", 1, "objects", None, "Node")
-    asking.wish(one, 9, exact=True)
+    asking.request(one, 9, exact=True)
     asking.take(Answer(number=101, space=1, sequence=9, state=AnswerState.ANSWERED))
-    asking.wish(one, 4, exact=True)
+    asking.request(one, 4, exact=True)
     assert [(query.number, query.text) for query in sent] == [(101, "Node"), (102, "Node")]
     asking.take(Answer(number=102, space=1, sequence=4, state=AnswerState.ANSWERED))
     for event in (9, 4, 9):
-        asking.wish(one, event, exact=True)
+        asking.request(one, event, exact=True)
     assert len(sent) == 2
-    asking.wish(one, 5, exact=True)
+    asking.request(one, 5, exact=True)
     asking.take(Answer(number=103, space=1, sequence=0, state=AnswerState.UNKNOWN))
-    asking.wish(one, 5, exact=True)
+    asking.request(one, 5, exact=True)
     assert len(sent) == 3, "what is not known is not asked over and over"

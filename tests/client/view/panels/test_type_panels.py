@@ -183,19 +183,19 @@ def test_tiles_are_painted_by_name_and_the_legend_tells_the_frequent_ones(
     assert (len(before.enum_names), len(now.enum_names)) == (20, 25)
 
 
-def test_one_question_is_under_way_and_the_latest_wish_follows() -> None:
+def test_one_question_is_under_way_and_the_latest_request_follows() -> None:
     sent: list[Query] = []
     asking = TileQuestions(sent.append)
     one, two, three = (QuestionSubject("s", 1, "types", key) for key in (1, 2, 3))
-    asking.wish(one, 5)
-    asking.wish(two, 5)
-    asking.wish(three, 5)
+    asking.request(one, 5)
+    asking.request(two, 5)
+    asking.request(three, 5)
     assert [query.key for query in sent] == [1]
     asking.take(Answer(number=99, space=1, sequence=5, state=AnswerState.ANSWERED))
     assert asking.waits
     asking.take(Answer(number=1, space=1, sequence=5, state=AnswerState.ANSWERED))
     assert asking.answer(5, live=True) is None, "it was about another tile"
-    asking.wish(three, 5)
+    asking.request(three, 5)
     assert [query.key for query in sent] == [1, 3]
     asking.take(Answer(number=2, space=1, sequence=4, state=AnswerState.ANSWERED))
     found = asking.answer(5, live=True)

@@ -102,7 +102,7 @@ def test_a_layout_that_cannot_be_read_is_the_default_one(
     window.close()
 
 
-def test_a_user_may_wish_that_no_layout_is_restored(qtbot: QtBot, settings: UserSettings) -> None:
+def test_a_user_may_ask_that_no_layout_is_restored(qtbot: QtBot, settings: UserSettings) -> None:
     window = opened(qtbot, settings)
     window.docks["tile"].close()
     window.close()

@@ -102,7 +102,7 @@ def test_a_space_is_drawn_hovered_clicked_and_followed_through_each_renderer(
     event = window.session.interpreter.last_event
     assert event is not None
     assert drawn.sequence == event.sequence
-    canvas.drawing.wish(
+    canvas.drawing.request(
         "anew", lambda renderer: renderer.draw()
     )  # takes back the marks of hidden changes
     window.settle()
@@ -420,7 +420,7 @@ def test_a_busy_renderer_gets_all_that_came_at_once(watched: Watched) -> None:
     window.settle()
     assert drawn_by(canvas).sequence == newest.sequence
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
-    drawing.wish("anew", lambda renderer: renderer.draw())
+    drawing.request("anew", lambda renderer: renderer.draw())
     window.settle()
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
 
@@ -451,13 +451,13 @@ def test_looking_back_and_going_live_again_shows_the_state_of_that_event(
         window.settle()
         space = window.session.interpreter.spaces[1]
         assert np.array_equal(space.streams[watched_stream(watched)].values, watched.heaps[number])
-        canvas.drawing.wish("anew", lambda renderer: renderer.draw())
+        canvas.drawing.request("anew", lambda renderer: renderer.draw())
         window.settle()
         assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
     window.navigator.last()
     wait(lambda: window.session.is_live)
     watched.happen(1)
-    canvas.drawing.wish("anew", lambda renderer: renderer.draw())
+    canvas.drawing.request("anew", lambda renderer: renderer.draw())
     window.settle()
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
 
@@ -482,7 +482,7 @@ def test_a_reconnect_keeps_how_spaces_are_looked_at(watched: Watched, wait: Wait
     wait(lambda: window.session.events_seen > before)
     window.settle()
     canvas = canvas_of(window)
-    canvas.drawing.wish("anew", lambda renderer: renderer.draw())
+    canvas.drawing.request("anew", lambda renderer: renderer.draw())
     window.settle()
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
     table = window.spaces.panels[2].view

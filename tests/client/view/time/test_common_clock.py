@@ -124,7 +124,7 @@ def test_the_event_at_the_same_count_of_allocated_bytes_is_shown_and_found(
         assert values[1][found["b"]["event"] - 1] == (COLLECTION_ENDS, theirs)
     # Before the large heap's first collection there is no event that belongs to it.
     window.navigator.go_to(window.session.timeline.first)
-    wait(lambda: window.compare.beside is not None and window.compare.beside.wished is None)
+    wait(lambda: window.compare.beside is not None and window.compare.beside.requested is None)
     assert (
         "program's clock" in window.compare.beside.pane.why_not if window.compare.beside else False
     )
