@@ -66,9 +66,9 @@ def test_what_cannot_be_told_is_said_so(play: Play, watch: Watch) -> None:
     assert refused.state is AnswerState.REFUSED
     assert "types, objects" in refused.reason
     for text, reason in (
-        ("nothing", "nothing is known"),
+        ("nothing", "no data"),
         ("wrong", "no size 'x'"),
-        ("broken", "nothing is known"),
+        ("broken", "no data"),
     ):
         answer = ask(watcher, text=text)
         assert (answer.state, answer.sequence) == (AnswerState.UNKNOWN, 3)

@@ -60,7 +60,7 @@ def test_a_file_holds_what_memory_would(tmp_path: Path) -> None:
 def test_a_file_is_not_replaced_unless_that_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "a.gcspy"
     path.write_bytes(b"precious")
-    with pytest.raises(RecordingError, match="is there already"):
+    with pytest.raises(RecordingError, match="exists already"):
         FileStore(path)
     assert path.read_bytes() == b"precious"
     Small(FileStore(path, replace=True)).events(2).writer.close()
@@ -205,7 +205,7 @@ def test_a_ring_of_seconds_is_bounded_where_the_clock_turns_back(tmp_path: Path)
 def test_a_part_that_cannot_be_created_ends_a_recording_that_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.0001.gcspy").write_bytes(b"somebody's")
     session = Small(SplitStore(tmp_path / "a.gcspy", part_bytes=3000), rule=RULE)
-    with pytest.raises(RecordingError, match=r"a\.0001\.gcspy is there already"):
+    with pytest.raises(RecordingError, match=r"a\.0001\.gcspy exists already"):
         session.events(60)
     written = session.writer.number
     with pytest.raises(RecordingError, match=f"was closed after event {written}"):
@@ -334,7 +334,7 @@ def test_the_time_shift_gives_up_the_oldest_beyond_its_disk() -> None:
     while session.writer.bytes_written < 2_000_000:
         session.event()
     assert store.disk_bytes <= 300_000
-    with pytest.raises(RecordingError, match="no longer kept"):
+    with pytest.raises(RecordingError, match="no longer stored"):
         cursor.seek(60)
     assert recording.refresh()
     assert recording.first > 90

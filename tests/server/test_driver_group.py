@@ -484,7 +484,7 @@ def test_a_driver_that_hangs_is_given_up_and_what_it_does_later_reaches_nobody(
             assert good.stream.gathered
         assert len(events) == 3
         assert hanging.closed.wait(60), "its target is released"
-        assert group.given_up == [f"{label} (package 1) was given up: tick takes longer than 0.1 s"]
+        assert group.given_up == [f"{label} (package 1) was stopped: tick takes longer than 0.1 s"]
         assert group.given_up[0] in group.notice()
         (left,) = (one for one in server.spaces if one.name == "bad")
         assert left.told_info == group.given_up[0]

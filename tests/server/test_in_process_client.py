@@ -65,6 +65,6 @@ def test_a_server_that_listens_hands_nothing_over(tmp_path_factory: pytest.TempP
     server = Server("listens", events=("Tick",))
     with (
         server.serve(f"unix:{tmp_path_factory.mktemp('s')}/s"),
-        pytest.raises(LocalProtocolError, match="listens already"),
+        pytest.raises(LocalProtocolError, match="already listening"),
     ):
         server.deliver_to(lambda _data: None)

@@ -192,7 +192,7 @@ def test_a_program_is_held_for_its_controller_only(serve: Serve, join: Join) -> 
     viewer.send(m.Lossless(deadline_millis=LONGEST))
     error = viewer.next(m.Error)
     assert error.code is ErrorCode.NOT_CONTROLLER
-    assert "would hold the program" in error.message
+    assert "holds the program" in error.message
     for _ in range(12):
         target.event(START)
     controller = lossless(join(address, control=True))

@@ -103,7 +103,7 @@ def test_names_of_another_kind_are_refused() -> None:
         (lambda: UniformNames((1 << 64) - 10, 4096, 1), "64-bit"),
         (lambda: ExtentNames([0, 8], [16, 8]), "overlap at 0x8"),
         (lambda: ExtentNames([8, 8], [0, 0]), "overlap"),
-        (lambda: ExtentNames([1, 2], [1]), "one number a tile"),
+        (lambda: ExtentNames([1, 2], [1]), "one number per tile"),
         (lambda: ExtentNames([(1 << 64) - 1], [2]), "ends beyond"),
         (lambda: StringNames(["a", "b"], [1, 1]), "its own"),
         (lambda: StringNames(["a"], [1, 2]), "1 names"),

@@ -59,7 +59,7 @@ def test_it_goes_on_over_a_lost_connection(serve: Serve, relay: Relay) -> None:
         assert (repeated.occurrence, repeated.cached) == (event.occurrence, True)
         assert link.lost == 1
         assert "trying to reconnect for 10 s" in said[0]
-        assert said[1].startswith("connected again to unix:")
+        assert said[1].startswith("reconnected to unix:")
 
 
 def test_without_patience_it_is_a_link_like_any(serve: Serve, relay: Relay) -> None:

@@ -139,13 +139,13 @@ ANSWERS: list[tuple[Answer, str]] = [
     (closing, "closed the connection|is lost"),
     (echoing, "a server in state greeting may not send HELLO"),
     (of_version_1, "version 1 would send the token in the clear over plain TCP"),
-    (welcoming, "cannot prove that it knows the token .it welcomes us without"),
+    (welcoming, "cannot prove that it knows the token .it sent a welcome without"),
     (replaying, "cannot prove that it knows the token"),
     (knowing_another, "cannot prove that it knows the token"),
     (without_a_proof, "a server in state proving may not send WELCOME|cannot prove"),
     (truncating, "in the middle of a frame"),
     (exaggerating, "over the limit of"),
-    (asking, "has not proved that it knows the token, and says: no token$"),
+    (asking, "has not proved that it knows the token, and reports: no token$"),
 ]
 
 

@@ -273,7 +273,7 @@ def test_who_looks_at_what_is_given_up_is_told_and_the_rest_is_still_there() -> 
         shift.at(shift.first)
         session.events(600)
         assert shift.settle(_SOON)
-        with pytest.raises(RecordingError, match="is not kept"):
+        with pytest.raises(RecordingError, match="is not stored"):
             shift.at(2)
         assert values_at(shift, 699) == session.values(699).tolist()
 
