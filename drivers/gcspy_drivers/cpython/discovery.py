@@ -16,6 +16,7 @@ from typing import Final
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
 from gcspy_drivers.cpython.layouts import debug_offsets, is_known, known_text
+from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.elf import MACHINE_X86_64, Image, open_image
 from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
@@ -24,7 +25,6 @@ from gcspy_drivers.remote.process import Process
 
 __all__ = [
     "FREE_THREADED_RUNTIME",
-    "PythonDiscovery",
     "RuntimeFound",
     "find_runtime",
     "look",
@@ -44,36 +44,6 @@ _WITHOUT_PYMALLOC: Final = ("malloc", "malloc_debug", "mimalloc", "mimalloc_debu
 
 # What an executable exports does not change, and a host runs many processes of few executables.
 _PROGRAMS_SEEN: dict[tuple[str, int], bool] = {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PythonDiscovery:
-    """What a look at a process found.
-
-    Attributes:
-        pid: The process.
-        start_ticks: Its start time, which with the PID names it.
-        command: Short name of its command.
-        runtime: ``CPython``, ``CPython (free-threaded)``, or empty when it is none.
-        version: Its version as far as it was found: (3, 11, 7), (3, 10), or ().
-        image: The executable or library that the runtime is in.
-        why_not: Why it cannot be watched, with the remedy; empty when it can.
-        note: What the user should know before; may be empty.
-    """
-
-    pid: int
-    start_ticks: int
-    command: str
-    runtime: str = ""
-    version: tuple[int, ...] = ()
-    image: str = ""
-    why_not: str = ""
-    note: str = ""
-
-    @property
-    def version_text(self) -> str:
-        """The version as people write it."""
-        return ".".join(map(str, self.version))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +115,7 @@ class _Candidate:
     flags: str
 
 
-def look(pid: int) -> PythonDiscovery:
+def look(pid: int) -> RuntimeDiscovery:
     """Look at a process without attaching to it.
 
     Args:
@@ -212,7 +182,7 @@ def without_pymalloc(setting: str) -> bool:
     return setting in _WITHOUT_PYMALLOC
 
 
-def _look_at(process: Process) -> PythonDiscovery:
+def _look_at(process: Process) -> RuntimeDiscovery:
     maps = read_maps(process)
     memory = Memory(process)
     try:
@@ -229,7 +199,7 @@ def _look_at(process: Process) -> PythonDiscovery:
         runtime.close()
 
 
-def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> PythonDiscovery:
+def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> RuntimeDiscovery:
     try:
         runtime.refuse_unsupported()
         memory.read(runtime.exported("_PyRuntime"), 8)
@@ -244,16 +214,18 @@ def _judge(process: Process, memory: Memory, runtime: RuntimeFound) -> PythonDis
 
 def _found(
     process: Process, *, runtime: RuntimeFound | None = None, why_not: str = "", note: str = ""
-) -> PythonDiscovery:
-    return PythonDiscovery(
-        pid=process.pid,
+) -> RuntimeDiscovery:
+    if runtime is None:
+        return RuntimeDiscovery(start_ticks=process.start_ticks, why_not=why_not)
+    return RuntimeDiscovery(
         start_ticks=process.start_ticks,
-        command=process.name,
-        runtime="" if runtime is None else runtime.name,
-        version=() if runtime is None else runtime.version,
-        image="" if runtime is None else runtime.path,
+        runtime=runtime.name,
+        version=".".join(map(str, runtime.version)),
+        numbers=runtime.version,
+        image=runtime.path,
+        facts=(f"{runtime.path} ({note})" if note else runtime.path,),
+        modes=() if runtime.free_threaded else ("passive", "stopped"),
         why_not=why_not,
-        note=note,
     )
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Mapping
 from typing import ClassVar, Final
 
 import numpy as np
@@ -27,11 +26,10 @@ from gcspy_drivers.cpython.cooperation.stub import NUMBERS
 from gcspy_drivers.cpython.cooperation.stub_events import GC_END, GC_START, KINDS, cause_of
 from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.layouts.debug_offsets import FREE_THREADED, with_gil
-from gcspy_drivers.cpython.passive_driver import ABOUT_MEMORY
 from gcspy_drivers.cpython.spaces.generation_space import GenerationSpace
 from gcspy_drivers.cpython.spaces.object_view import title_of
+from gcspy_drivers.cpython.spaces.process_memory_space import open_memory_space
 from gcspy_drivers.kit.memory_map import MemoryMapper
-from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_drivers.kit.stubbed_driver import EXACT_EVENTS
 from gcspy_drivers.remote.process import Process
@@ -43,7 +41,6 @@ from gcspy_server.api import (
     Recognition,
     Server,
     ServerDescription,
-    Specificity,
     WaitingDriver,
 )
 
@@ -85,14 +82,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         found = look(pid)
         if found.runtime != FREE_THREADED_RUNTIME:
             return None
-        return Recognition(
-            runtime=found.runtime,
-            specificity=Specificity.RUNTIME,
-            version=found.version_text,
-            detail=found.image,
-            supported=False,
-            why_not=found.why_not,
-        )
+        return found.recognition()
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> FreeThreadedDriver:
@@ -104,9 +94,9 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         """
         if options.stub_fd is None:
             found = look(pid)
-            known = with_gil(found.version[:2])
+            known = with_gil(found.numbers[:2])
             raise Unsupported(
-                FREE_THREADED, found=f"{FREE_THREADED_RUNTIME} {found.version_text}", known=known
+                FREE_THREADED, found=f"{FREE_THREADED_RUNTIME} {found.version}", known=known
             )
         connection = socket.socket(fileno=options.stub_fd)
         try:
@@ -120,7 +110,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         driver = cls(
             process,
             options,
-            found.version_text,
+            found.version,
             StubLine(connection, process, lambda _secs: False),
         )
         try:
@@ -140,15 +130,9 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         return EXACT_EVENTS
 
     @property
-    def title(self) -> str:
-        """What is visualised."""
-        process = self.process
-        return f"{process.name} ({FREE_THREADED_RUNTIME} {self._version}, process {process.pid})"
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """Facts about the target."""
-        return {"version": self._version}
+    def version(self) -> str:
+        """Its version, as people write it; empty: not known."""
+        return self._version
 
     def description(self) -> ServerDescription:
         """Return what distinguishes the session."""
@@ -163,13 +147,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
     def start(self) -> None:
         """Add the spaces; the target begins with the first tick or wait."""
         self._generations = GenerationSpace(self.server, title_of("GC generations", 0))
-        self._memory = MemorySpace(
-            self.server,
-            main=True,
-            driver=self.name,
-            arenas="pymalloc arenas",
-            description=ABOUT_MEMORY,
-        )
+        self._memory = open_memory_space(self.server, main=True)
         self._accounting.want(self.server)
 
     def prepare(self) -> None:

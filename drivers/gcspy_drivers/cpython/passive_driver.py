@@ -32,6 +32,7 @@ from gcspy_drivers.cpython.spaces.generation_space import (
     collections_between,
 )
 from gcspy_drivers.cpython.spaces.object_view import ObjectView, title_of
+from gcspy_drivers.cpython.spaces.process_memory_space import open_memory_space
 from gcspy_drivers.cpython.spaces.size_class_space import SizeClassSpace
 from gcspy_drivers.cpython.stopped_target import (
     ABOUT_HOLDS,
@@ -54,14 +55,9 @@ from gcspy_server.api import (
     Server,
     ServerDescription,
     ServerSpace,
-    Specificity,
 )
 
-__all__ = ["ABOUT_MEMORY", "COLLECTIONS", "PassiveDriver"]
-
-ABOUT_MEMORY: Final = (
-    "All memory of the process by kind. pymalloc serves only blocks of up to 512 bytes"
-)
+__all__ = ["COLLECTIONS", "PassiveDriver"]
 
 POOLS: Final = 2
 OBJECTS: Final = 3
@@ -138,15 +134,7 @@ class PassiveDriver(SampledDriver):
         found = look(pid)
         if found.runtime == FREE_THREADED_RUNTIME:
             return None  # `free_threaded_driver.FreeThreadedDriver` knows it
-        return Recognition(
-            runtime=found.runtime,
-            specificity=Specificity.RUNTIME,
-            version=found.version_text,
-            detail=f"{found.image} ({found.note})" if found.note else found.image,
-            modes=("passive", "stopped") if found.runtime and not found.why_not else (),
-            supported=bool(found.runtime) and not found.why_not,
-            why_not=found.why_not,
-        )
+        return found.recognition()
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
@@ -174,19 +162,14 @@ class PassiveDriver(SampledDriver):
         return ("Clock", "Collections")
 
     @property
-    def title(self) -> str:
-        """What is visualised."""
-        process = self.process
-        return f"{process.name} (CPython {self._version}, process {process.pid})"
+    def version(self) -> str:
+        """Its version, as people write it."""
+        return ".".join(map(str, self._target.version))
 
     @property
     def facts(self) -> Mapping[str, str]:
         """Facts about the target."""
-        return {"version": self._version, "image": self._target.image_path}
-
-    @property
-    def _version(self) -> str:
-        return ".".join(map(str, self._target.version))
+        return {"image": self._target.image_path}
 
     def description(self) -> ServerDescription:
         """Return what distinguishes the session; see `ServerDescription`."""
@@ -219,13 +202,7 @@ class PassiveDriver(SampledDriver):
         heaps = self._target.heaps(self._interpreters)
         self._add_heap_spaces(server, tuple(heap.owner for heap in heaps), heaps)
         self._add_generation_spaces(server)
-        self._memory_space = MemorySpace(
-            server,
-            main=not heaps,
-            driver=self.name,
-            arenas="pymalloc arenas",
-            description=ABOUT_MEMORY,
-        )
+        self._memory_space = open_memory_space(server, main=not heaps)
         self._follow_level()
         self._follow_mode()
         for reading in self._target.generations(self._interpreters):

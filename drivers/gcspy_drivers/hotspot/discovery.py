@@ -6,46 +6,23 @@ A mapped ``libjvm.so`` that exports the tables for debuggers is one. Knows names
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
 from gcspy_drivers.hotspot.agent.agent import why_not_loaded
 from gcspy_drivers.hotspot.vm.jvm import Jvm
+from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
 from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["JvmDiscovery", "library_of", "look"]
+__all__ = ["library_of", "look"]
 
 _LIBRARY: Final = re.compile(r"/libjvm\.so$")
 _JAVA: Final = re.compile(r"/java$")
 
 
-@dataclass(frozen=True, kw_only=True)
-class JvmDiscovery:
-    """What a look at a process found.
-
-    Attributes:
-        runtime: ``HotSpot``, or empty when it is none.
-        version: As the VM says it.
-        program: Main class and arguments, as the VM keeps them.
-        collector: Name of its collector.
-        heap: How large its heap is, for people.
-        why_not: Why it cannot be watched, with the remedy; empty when it can.
-        modes: In which ways it can be watched.
-    """
-
-    runtime: str = ""
-    version: str = ""
-    program: str = ""
-    collector: str = ""
-    heap: str = ""
-    why_not: str = ""
-    modes: tuple[str, ...] = ()
-
-
-def look(pid: int) -> JvmDiscovery:
+def look(pid: int) -> RuntimeDiscovery:
     """Look at a process without attaching to it.
 
     Raises:
@@ -57,16 +34,16 @@ def look(pid: int) -> JvmDiscovery:
         except NotPermitted as error:
             # Of somebody else's process only the name of its program may be known, and often not even that.
             seems = process.name == "java" or bool(_JAVA.search(process.read_link("exe") or ""))
-            return JvmDiscovery(runtime="HotSpot" if seems else "", why_not=str(error))
+            return RuntimeDiscovery(runtime="HotSpot" if seems else "", why_not=str(error))
         if library_of(maps) is None:
-            return JvmDiscovery(why_not="not a JVM")
+            return RuntimeDiscovery(why_not="not a JVM")
         try:
             with Jvm(process, maps) as jvm:
                 return _judge(jvm)
         except (TargetGone, NotPermitted) as error:
-            return JvmDiscovery(runtime="HotSpot", why_not=str(error))
+            return RuntimeDiscovery(runtime="HotSpot", why_not=str(error))
         except TargetError as error:
-            return JvmDiscovery(runtime="HotSpot", why_not=str(error))
+            return RuntimeDiscovery(runtime="HotSpot", why_not=str(error))
 
 
 def library_of(maps: Maps) -> str | None:
@@ -77,18 +54,17 @@ def library_of(maps: Maps) -> str | None:
     return None
 
 
-def _judge(jvm: Jvm) -> JvmDiscovery:
-    why_not = ""
+def _judge(jvm: Jvm) -> RuntimeDiscovery:
+    why_not, heap = "", jvm.heap_text()
     try:
         jvm.refuse_unsupported()
     except Unsupported as error:
         why_not = str(error)
-    return JvmDiscovery(
+    return RuntimeDiscovery(
         runtime="HotSpot",
         version=jvm.version,
         program=jvm.command,
-        collector=jvm.collector,
-        heap=jvm.heap_text(),
+        facts=(jvm.collector, heap and f"heap {heap}"),
         why_not=why_not,
-        modes=() if why_not else ("passive",) if why_not_loaded(jvm) else ("passive", "agent"),
+        modes=("passive",) if why_not_loaded(jvm) else ("passive", "agent"),
     )

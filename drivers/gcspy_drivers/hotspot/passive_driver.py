@@ -28,7 +28,7 @@ from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
 from gcspy_drivers.kit.loop_notice import COMING
 from gcspy_drivers.kit.sampled_driver import SampledDriver
-from gcspy_server.api import AttachOptions, GatherRequest, Recognition, Specificity
+from gcspy_server.api import AttachOptions, GatherRequest, Recognition
 
 __all__ = ["COLLECTIONS", "PassiveDriver"]
 
@@ -69,18 +69,7 @@ class PassiveDriver(SampledDriver):
     @classmethod
     def find(cls, pid: int) -> Recognition:
         """Say cheaply whether the process is a JVM that can be watched."""
-        found = look(pid)
-        facts = (found.collector, f"heap {found.heap}" if found.heap else "")
-        return Recognition(
-            runtime=found.runtime,
-            specificity=Specificity.RUNTIME,
-            version=found.version,
-            detail=", ".join(fact for fact in facts if fact),
-            program=found.program,
-            modes=found.modes,
-            supported=bool(found.runtime) and not found.why_not,
-            why_not=found.why_not,
-        )
+        return look(pid).recognition()
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
@@ -107,11 +96,15 @@ class PassiveDriver(SampledDriver):
         return f"{program} (Java {jvm.version}, {jvm.collector}, process {process.pid})"
 
     @property
+    def version(self) -> str:
+        """Its version, as the VM says it."""
+        return self._jvm.version
+
+    @property
     def facts(self) -> Mapping[str, str]:
         """Facts about the target."""
         jvm = self._jvm
         return {
-            "version": jvm.version,
             "collector": jvm.collector,
             "image": jvm.image.path,
             "command": jvm.command,

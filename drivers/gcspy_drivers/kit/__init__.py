@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from gcspy_drivers.kit.loop_notice import COMING, tell_coming
     from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap, MemoryMapper
     from gcspy_drivers.kit.memory_space import MemorySpace
+    from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
     from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
+    from gcspy_drivers.kit.stream_sequence import StreamSequence
     from gcspy_drivers.kit.streams import (
         Colour,
         add_amount,
@@ -49,6 +51,7 @@ __all__ = [
     "EXACT_EVENTS",
     "EXACT_KINDS",
     "EmbeddedSession",
+    "RuntimeDiscovery",
     "GroupedTiles",
     "GroupedTiling",
     "HELLO_SECS",
@@ -60,6 +63,7 @@ __all__ = [
     "Piece",
     "RecordBuffers",
     "SampledDriver",
+    "StreamSequence",
     "StubEvent",
     "StubbedDriver",
     "UniformTiling",
@@ -86,6 +90,7 @@ _HOMES: Final = {
     "Piece": "gcspy_drivers.kit.copier",
     "RecordBuffers": "gcspy_drivers.kit.copier",
     "EmbeddedSession": "gcspy_drivers.kit.embedded_session",
+    "RuntimeDiscovery": "gcspy_drivers.kit.runtime_discovery",
     "GroupedTiles": "gcspy_drivers.kit.grouped_tiling",
     "GroupedTiling": "gcspy_drivers.kit.grouped_tiling",
     "choose_group": "gcspy_drivers.kit.grouped_tiling",
@@ -97,6 +102,7 @@ _HOMES: Final = {
     "MemorySpace": "gcspy_drivers.kit.memory_space",
     "CLOCK": "gcspy_drivers.kit.sampled_driver",
     "SampledDriver": "gcspy_drivers.kit.sampled_driver",
+    "StreamSequence": "gcspy_drivers.kit.stream_sequence",
     "Colour": "gcspy_drivers.kit.streams",
     "add_amount": "gcspy_drivers.kit.streams",
     "add_bytes": "gcspy_drivers.kit.streams",

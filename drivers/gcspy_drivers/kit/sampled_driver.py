@@ -116,11 +116,17 @@ class SampledDriver(SteppedDriver):
     @property
     def title(self) -> str:
         """What is visualised."""
-        return f"{self.process.name} ({self.runtime or self.name}, process {self.process.pid})"
+        what = f"{self.runtime or self.name} {self.version}".rstrip()
+        return f"{self.process.name} ({what}, process {self.process.pid})"
+
+    @property
+    def version(self) -> str:
+        """Version of the runtime, as people write it; empty: it has none, or it is not known."""
+        return ""
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """More facts about the target, such as its ``version``; of the same name as the base's, they replace it."""
+        """More facts about the target; of the same name as the base's, they replace it."""
         return {}
 
     def description(self) -> ServerDescription:
@@ -192,7 +198,7 @@ class SampledDriver(SteppedDriver):
             processors=_processors(process.pid),
             waited_nanos=partial(waited_nanos, process.pid),
             general_info=self.note + (described.general_info or self.info),
-            target=facts | dict(self.facts),
+            target=facts | ({"version": self.version} if self.version else {}) | dict(self.facts),
         )
 
     def open(self, server: Server) -> None:

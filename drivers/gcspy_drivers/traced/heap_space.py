@@ -17,7 +17,7 @@ from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, TraceSpace
 from gcspy_objects.names import TypeKind, Types
 from numpy.typing import NDArray
 
-from gcspy_drivers.kit.streams import add_category, add_count, add_percent
+from gcspy_drivers.kit.stream_sequence import StreamSequence
 from gcspy_drivers.traced.categories import dominant
 from gcspy_drivers.traced.name_space import NameSpace
 from gcspy_drivers.traced.trace_states import GC_END, GC_START, TraceState
@@ -105,7 +105,6 @@ class HeapSpace:
             description=f"All {TITLES[kind].lower()} spaces of the heap, {tile_bytes:,} bytes a tile",
             details=details,
         )
-        self._order = 0
         self._gathered: tuple[int, int, tuple[TraceSpace, ...]] | None = None
         self._sums: dict[str, tuple[int, ...]] = {}
 
@@ -116,76 +115,45 @@ class HeapSpace:
         """Add the streams, when the spaces are there that those of categories name."""
         self._top_type, self._top_thread = types, threads
         most = max(1, self._tile_bytes // _SMALLEST_OBJECT)
-        self.used = self._bytes(
+        add = StreamSequence(self.space, self._tile_bytes, colours=_COLOURS)
+        self.used = add.bytes(
             "Used",
             "Bytes of all that lies in the tile, the fillers of buffers among it, dead or alive.",
         )
-        self.objects = self._count(
-            "Objects", most, "Objects of the program that begin in the tile."
-        )
-        self.survived = self._bytes(
+        self.objects = add.count("Objects", most, "Objects of the program that begin in the tile.")
+        self.survived = add.bytes(
             "Survived",
             "Bytes of the program's objects that this collection, or the latest, found alive.",
         )
-        self.died = self._bytes(
+        self.died = add.bytes(
             "Died",
             "Bytes of the program's objects that this collection, or the latest, found dead.",
         )
-        self.promoted = self._bytes(
+        self.promoted = add.bytes(
             "Promoted",
             "Bytes of those that this collection, or the latest, moved from young to old.",
         )
-        self.new = self._bytes(
+        self.new = add.bytes(
             "New", "Bytes of the program's objects that were allocated since the event before."
         )
-        self.age = self._count(
+        self.age = add.count(
             "Age", _MOST_AGE, "Collections that the oldest object of the tile survived."
         )
-        self.instances = self._count(
-            "Instances", most, "Objects of the program that are no arrays."
-        )
-        self.small = self._count(
-            "Small arrays", most, f"Arrays of fewer than {BIG_LENGTH} elements."
-        )
-        self.big = self._count("Big arrays", most, f"Arrays of {BIG_LENGTH} elements or more.")
-        self.fillers = self._bytes(
+        self.instances = add.count("Instances", most, "Objects of the program that are no arrays.")
+        self.small = add.count("Small arrays", most, f"Arrays of fewer than {BIG_LENGTH} elements.")
+        self.big = add.count("Big arrays", most, f"Arrays of {BIG_LENGTH} elements or more.")
+        self.fillers = add.bytes(
             "Fillers",
             "Bytes that are no object of the program: the rest of a thread's buffer, and what a failed promotion left behind.",
         )
-        self.top_type = self._category(
-            "Top type", self._top_type, "The type that has most bytes of the tile."
+        self.top_type = add.category(
+            "Top type", self._top_type.space, "The type that has most bytes of the tile."
         )
-        self.top_thread = self._category(
-            "Allocated by", self._top_thread, "The thread that allocated most bytes of the tile."
+        self.top_thread = add.category(
+            "Allocated by",
+            self._top_thread.space,
+            "The thread that allocated most bytes of the tile.",
         )
-
-    def _bytes(self, name: str, about: str) -> ServerStream:
-        self._order += 1
-        return add_percent(
-            self.space,
-            name,
-            about,
-            order=self._order,
-            most=self._tile_bytes,
-            colour=_COLOURS.get(name),
-            dtype="i4",
-        )
-
-    def _count(self, name: str, most: int, about: str) -> ServerStream:
-        self._order += 1
-        return add_count(
-            self.space,
-            name,
-            about,
-            order=self._order,
-            most=most,
-            colour=_COLOURS.get(name),
-            dtype="i4",
-        )
-
-    def _category(self, name: str, named: NameSpace, about: str) -> ServerStream:
-        self._order += 1
-        return add_category(self.space, name, named.space, about, order=self._order)
 
     # ------------------------------------------------------------------------- gathering
 

@@ -34,7 +34,7 @@ def test_each_version_is_recognised_with_its_exact_number(python: str, start: St
             0
         ]  # before 3.11 only names tell it, and they have no more
     found = look(child.pid)
-    assert (found.runtime, found.version_text, found.why_not) == ("CPython", version, "")
+    assert (found.runtime, found.version, found.why_not) == ("CPython", version, "")
     assert found.image.startswith("/")
     recognised = CPythonDriver.recognise(child.pid)
     assert (recognised.runtime, recognised.version, recognised.supported) == (
@@ -43,7 +43,7 @@ def test_each_version_is_recognised_with_its_exact_number(python: str, start: St
         True,
     )
     with Target(child.pid, start_ticks=found.start_ticks) as target:
-        assert target.version == found.version
+        assert target.version == found.numbers
 
 
 def test_an_executable_of_any_name_is_looked_into(stripped_python: str, tmp_path: Path) -> None:
@@ -58,8 +58,7 @@ def test_an_executable_of_any_name_is_looked_into(stripped_python: str, tmp_path
         assert child.stdout is not None
         child.stdout.readline()
         found = look(child.pid)
-        assert (found.command, found.runtime, found.version[:2], found.image) == (
-            "my-application",
+        assert (found.runtime, found.numbers[:2], found.image) == (
             "CPython",
             (3, 11),
             str(copy),

@@ -174,6 +174,11 @@ FAULTS = {
     "gather_raises": Fault(
         "gathering raises", _gather("raise RuntimeError('boom')"), "RuntimeError: boom"
     ),
+    "tick_raises": Fault(
+        "it raises before it asks for an event",
+        _method("tick(self)", "raise RuntimeError('boom')"),
+        "RuntimeError: boom",
+    ),
     "gather_exits": Fault("gathering exits", _gather("raise SystemExit(3)"), "SystemExit: 3"),
     "gather_recurses": Fault("gathering recurses", _gather("self.gather()"), "RecursionError"),
     "gather_hangs": Fault(

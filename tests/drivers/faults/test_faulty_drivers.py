@@ -48,7 +48,7 @@ shares with another driver. Every message begins with the name of the driver and
 * *check-driver* and *tail*: the exit code. 10 is a faulty driver; at 0 what was asked for came.
   *hangs*: the mistake is told within seconds, and Ctrl-C ends the command.
 * *window*: where it is told. The *start page* can try something else; in a *session* the other
-  driver goes on.
+  driver goes on. One of several drivers that hangs while it gathers is given up after 20 s.
 
 | mistake | ps | check-driver | tail | window | message |
 |---|---|---|---|---|---|

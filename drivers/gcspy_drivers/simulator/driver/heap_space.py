@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_drivers.kit.streams import add_count, add_percent, hide_all
+from gcspy_drivers.kit.stream_sequence import StreamSequence
+from gcspy_drivers.kit.streams import hide_all
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.facts import CLEAN
 from gcspy_drivers.simulator.heap import BLACK, GREY, MAX_AGE, WORD_BYTES
@@ -103,21 +104,21 @@ class HeapSpace:
 
     def _add_streams(self) -> None:
         plan, tile = self._plan, self._tile_bytes
-        self._order = 0
-        self.used = self._percent(
+        add = StreamSequence(self.space, tile, colours=_COLOURS, presentation=Presentation.PLUS)
+        self.used = add.bytes(
             "Used space", "Bytes of objects, dead or alive, that lie in the tile."
         )
-        self.live = self._percent(
+        self.live = add.bytes(
             "Live", "Bytes that the roots reach: what a perfect collector would keep."
         )
-        self.objects = self._count(
+        self.objects = add.count(
             "Objects", tile // _SMALLEST_OBJECT, "Objects that begin in the tile."
         )
-        self.new = self._percent("New", "Bytes of objects that were made since the event before.")
+        self.new = add.bytes("New", "Bytes of objects that were made since the event before.")
         phases = {phase for kind in plan.kinds.values() for phase in kind}
         marks = any("mark" in phase or "trace" in phase for phase in phases)
         self.marked = (
-            self._count(
+            add.count(
                 "Marked",
                 tile // _SMALLEST_OBJECT,
                 "Objects that were reached and looked at (black).",
@@ -126,19 +127,19 @@ class HeapSpace:
             else None
         )
         self.grey = (
-            self._count(
+            add.count(
                 "Grey", tile // _SMALLEST_OBJECT, "Objects that were reached and not looked at yet."
             )
             if marks
             else None
         )
         self.promoted = (
-            self._percent("Promoted", "Bytes that the collection brought here.")
+            add.bytes("Promoted", "Bytes that the collection brought here.")
             if self.is_old
             else None
         )
         self.left = (
-            self._count(
+            add.count(
                 "Old copies",
                 tile // _SMALLEST_OBJECT,
                 "Copies that were left behind; the object is elsewhere.",
@@ -147,15 +148,15 @@ class HeapSpace:
             else None
         )
         self.oldest = (
-            self._count("Age", MAX_AGE, "Collections that the oldest object of the tile survived.")
+            add.count("Age", MAX_AGE, "Collections that the oldest object of the tile survived.")
             if self._has_ages()
             else None
         )
-        self.roots = self._count(
+        self.roots = add.count(
             "Roots", 8, "References from the program to objects that begin in the tile."
         )
         self.dirty = (
-            self._count("Dirty cards", 8, "Cards in the tile into which a reference was stored.")
+            add.count("Dirty cards", 8, "Cards in the tile into which a reference was stored.")
             if plan.cards() is not None
             else None
         )
@@ -167,31 +168,6 @@ class HeapSpace:
 
     def _has_ages(self) -> bool:
         return self._plan.moves and len(self._plan.kinds) > 1
-
-    def _percent(self, name: str, about: str) -> ServerStream:
-        self._order += 1
-        return add_percent(
-            self.space,
-            name,
-            about,
-            order=self._order,
-            most=self._tile_bytes,
-            colour=_COLOURS.get(name),
-            dtype="i4",
-        )
-
-    def _count(self, name: str, most: int, about: str) -> ServerStream:
-        self._order += 1
-        return add_count(
-            self.space,
-            name,
-            about,
-            order=self._order,
-            most=most,
-            presentation=Presentation.PLUS,
-            colour=_COLOURS.get(name),
-            dtype="i4",
-        )
 
     def fit(self) -> None:
         """Follow a heap that has grown or shrunk."""

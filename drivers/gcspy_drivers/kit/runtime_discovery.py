@@ -1,0 +1,57 @@
+"""`RuntimeDiscovery`: what a cheap look at a process found; the same record for every driver.
+
+Knows texts; does not know how anything is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcspy_server.api import Recognition, Specificity
+
+__all__ = ["RuntimeDiscovery"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeDiscovery:
+    """What a look at a process found.
+
+    Attributes:
+        runtime: Name of the runtime; empty: the process has none that this driver knows.
+        version: Its version, as far as it was found, as people write it.
+        numbers: The same as numbers: (3, 11, 7), (3, 10), or () where it is not known, or no numbers.
+        image: The executable or library that the runtime is in; empty: not known.
+        facts: What else a human should know, such as the image or the collector; empty ones are not shown.
+        program: What runs in it, where the command line does not say it well; may be empty.
+        modes: In which ways it can be watched.
+        why_not: Why it cannot be watched, with the remedy; empty: it can.
+        start_ticks: Start time of the process, which with the PID names it; 0: not noted.
+    """
+
+    runtime: str = ""
+    version: str = ""
+    numbers: tuple[int, ...] = ()
+    image: str = ""
+    facts: tuple[str, ...] = ()
+    program: str = ""
+    modes: tuple[str, ...] = ()
+    why_not: str = ""
+    start_ticks: int = 0
+
+    @property
+    def supported(self) -> bool:
+        """Whether it can be watched."""
+        return bool(self.runtime) and not self.why_not
+
+    def recognition(self) -> Recognition:
+        """Return it as a driver's answer about the process."""
+        return Recognition(
+            runtime=self.runtime,
+            specificity=Specificity.RUNTIME,
+            version=self.version,
+            detail=", ".join(fact for fact in self.facts if fact),
+            program=self.program,
+            modes=self.modes if self.supported else (),
+            supported=self.supported,
+            why_not=self.why_not,
+        )
