@@ -22,8 +22,8 @@ from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError
 
-from gcspy_drivers.remote.abandoned import keep, remove_abandoned
 from gcspy_drivers.remote.files import TargetRoot, open_regular, refuse_shared, remove
+from gcspy_drivers.remote.leftover_folders import keep, remove_abandoned
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.sockets import accept_from, bind_in, packet_socket
 from gcspy_drivers.remote.user import as_user, user_of
