@@ -111,7 +111,7 @@ class LosslessMode:
             match message:
                 case Error(code=ErrorCode.NOT_CONTROLLER):
                     raise Refused(
-                        f"a lossless recording would hold the program, and {message.message}",
+                        f"a lossless recording was refused: {message.message}",
                         code=message.code.name.lower(),
                         remedy=message.remedy,
                     )

@@ -158,7 +158,7 @@ def test_a_program_that_somebody_else_controls_is_not_held(
     ):
         code = main(["record", listening.addresses[0], "-o", str(path), "--lossless"])
     assert code == ExitCode.NO_CONNECTION
-    assert "would hold the program" in capsys.readouterr().err
+    assert "reserved for the controller" in capsys.readouterr().err
     assert not path.exists()
 
 
