@@ -58,6 +58,8 @@ def unpack(
     width, held, bits, at, widened = 8, 0, 0, 0, False
     count, written = 0, 0
     while True:
+        # Invariant: the lowest `bits` bits of `held` are read and not used yet; a code takes
+        # `width` of them.
         while bits < width:
             if at == len(packed):
                 return -1
@@ -66,12 +68,14 @@ def unpack(
             bits += 8
         bits -= width
         code = (held >> bits) & ((1 << width) - 1)
+        # All ones: codes are one bit wider from here on. At 31 bits there is nothing wider.
         if code == (1 << width) - 1:
             if width == 31:
                 return -4
             width += 1
             widened = True
             continue
+        # Zero right after a widening ends the payload.
         if widened and code == 0:
             return written if at == len(packed) else -5
         widened = False
@@ -83,6 +87,8 @@ def unpack(
             written += 1
             lengths[count] = 1
         else:
+            # Entry n: the n-th output and the first byte of the one after it; so its length is that
+            # output's + 1.
             entry = code - 256
             if entry >= count:
                 return -2

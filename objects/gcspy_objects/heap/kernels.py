@@ -97,6 +97,8 @@ def _allocate(
     old = 0
     for row in range(len(kind)):
         what = kind[row]
+        # Records taken so far: a break leaves the current record to the slow path, which explains
+        # what is wrong.
         sums[4] = row
         if what in (_NEXT, _ALLOCATE):  # a tuple is slow
             thread = threads[row]
@@ -104,16 +106,20 @@ def _allocate(
             if length <= 0 or length > MOST_BYTES:
                 break
             if what == _NEXT:
+                # The address is implied: the next free byte of the thread's buffer.
                 here = cursor[thread]
                 if start[thread] < 0 or here + length > end[thread]:
                     break
                 cursor[thread] = here + length
             else:
                 here = addresses[row]
+                # An explicit address inside of the thread's own buffer must be the next free byte,
+                # too.
                 if start[thread] <= here < end[thread]:
                     if here != cursor[thread]:
                         break
                     cursor[thread] = here + length
+            # A heap has a handful of spaces: a linear search from the top is the fastest.
             space = len(space_starts) - 1
             while space >= 0 and space_starts[space] > here:
                 space -= 1
@@ -125,6 +131,7 @@ def _allocate(
             address[count] = here
             size[count] = length
             birth[count] = first_event + row
+            # Age is measured in the program's bytes only: fillers do not count.
             birth_bytes[count] = allocated_bytes + own_bytes
             if told[row] & _FILLER_TOLD:
                 flag |= _FILLER
@@ -212,6 +219,7 @@ def _collect(
         what = kind[row]
         if what in (_MOVE, _MOVE_NEXT, _KEEP, _MOVE_RUN):  # a tuple is slow
             source = addresses[row]
+            # Binary search for the object at `source`, first among the young, then among the old.
             low = 0
             high = young
             while low < high:
@@ -233,6 +241,7 @@ def _collect(
                 if low >= len(old_address) or old_address[low] != source or not full:
                     return count
                 state[1] = 1
+            # `fate` and `to` have the young objects first, the old ones behind them.
             item = low + young if in_old else low
             number = 1
             if what == _MOVE_RUN:
@@ -240,6 +249,8 @@ def _collect(
                 room = len(fate) - item if in_old else young - item
                 if number < 1 or number > room:
                     return count
+            # Nothing is changed before the whole record is known to be valid: no object may be
+            # named twice.
             for each in range(item, item + number):
                 if fate[each] != 0:
                     return count
@@ -254,6 +265,7 @@ def _collect(
                     while space >= 0 and space_starts[space] > target:
                         space -= 1
                     place = min(int(space_kinds[space]), _ELSEWHERE) if space >= 0 else _ELSEWHERE
+                # One copy buffer per thread and kind of space: row = thread * 4 + kind.
                 key = int(threads[row]) * 4 + place
                 if what == _MOVE:
                     if start[key] <= target < end[key]:
@@ -265,6 +277,7 @@ def _collect(
                     if start[key] < 0 or target + length > end[key]:
                         return count
                     cursor[key] = target + length
+            # A run moves consecutive objects by one distance; they may cross into the next space.
             space = len(space_starts) - 1
             for each in range(item, item + number):
                 here = old_address[each - young] if in_old else young_address[each]

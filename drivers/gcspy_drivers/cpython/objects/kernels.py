@@ -127,9 +127,11 @@ def look_into(
         form[10],
     )
     golden, lowest_place, pool_shift = form[11], form[12], form[13]
+    # The two low bits of both links of a tracked object are flags of the collector.
     three = np.int64(~3)
     for row in range(begin, len(address)):
         size = np.int64((max(size_class[row], 0) + 1) * unit)
+        # Invariant: blocks in use + free blocks = carved blocks.
         used = carved[row] - free[row]
         # All that one pool can need, so that nothing has to be taken back.
         if (
@@ -144,20 +146,28 @@ def look_into(
         if not valid[row]:
             continue
         good[row] = True
+        # Start with every carved block in use, then follow the free list and clear its blocks.
         in_use[: carved[row]] = True
+        # Word 1 of a pool header: address of the first free block; each free block holds the next
+        # address.
         at = words[row, 1]
         for step in range(free[row]):
             place = at - address[row] - header
             block = place // size
+            # A block outside of the pool, between two blocks, or met twice: the list changed during
+            # the copy.
             if place < 0 or block * size != place or block >= carved[row] or not in_use[block]:
                 good[row] = False
                 break
             in_use[block] = False
             at = words[row, (block * size + header) >> 3]
+            # The list must end exactly where the header says: a longer one was torn.
             if step + 1 == free[row] and at != 0:
                 good[row] = False
         if not good[row] or size_class[row] < 0 or used == 0:
             continue
+        # Debug builds add 24 bytes to each block, so that an object has less room; `reach` is in
+        # words.
         room = size - (24 if shift else 0)
         reach = min(8, size >> 3)
         first_entry = fill[0]
@@ -167,6 +177,8 @@ def look_into(
             base = (block * size + header) >> 3
             kind = -1
             at_word = shift
+            # An object starts 0, 16 or 32 bytes into its block: behind a collector head, a
+            # dictionary and weak references.
             for prefix in range(0, 48, 16):
                 at_word = (prefix >> 3) + shift
                 if at_word + 2 > reach:
@@ -174,12 +186,17 @@ def look_into(
                 count = words[row, base + at_word] & ~flags
                 if count < 1 or count > most:
                     continue
+                # A plausible count that is also a mapped address is a pointer: no reference count.
                 if count >= lowest and _covered(starts, ends, count):
                     continue
+                # The type pointer follows the reference count. A direct-mapped table of known types
+                # answers most words.
                 word = words[row, base + at_word + 1]
                 number = slots[((word * multiplier) >> slot_shift) & slot_mask]
                 if number < 0 or type_address[number] != word:
                     if (
+                        # Not a known type: list it once as a candidate if it is an aligned, mapped
+                        # address that was not refused.
                         word & 7 == 0
                         and word >= starts[0]
                         and word < ends[len(ends) - 1]
@@ -193,6 +210,7 @@ def look_into(
                 if type_forms[number, 0] == prefix and type_forms[number, 1] <= room:
                     kind = number
                     break
+            # `tally` is indexed by type + 1: row 0 counts blocks without an object.
             if tally[kind + 1] == 0:
                 entries[fill[0], 1] = kind
                 fill[0] += 1
@@ -222,6 +240,8 @@ def look_into(
                     blocks[pool_rows[row], base >> 1] = 2 + 16 * (at_word >> 1)
                 continue
             sums[row, 1] += 1
+            # The collector head is the two words before the object: next and previous; next = 0:
+            # not tracked.
             following = words[row, base + at_word - 2] & three
             if len(blocks):
                 blocks[pool_rows[row], base >> 1] = (3 if following == 0 else 8) + 16 * (
@@ -238,6 +258,7 @@ def look_into(
             head_rows[0, node] = pool_rows[row]
             head_rows[1, node] = kind
             head_bytes[node] = size
+        # One entry per type of this pool. Reading a count out sets it to 0 for the next pool.
         _in_order(entries, first_entry, fill[0])
         for entry in range(first_entry, fill[0]):
             entries[entry, 0] = pool_rows[row]
@@ -292,6 +313,8 @@ def index_nodes(address: I64, lowest_page: int, pages: I32, bits: I64, ranks: I3
     Returns:
         How many pages have nodes; more than ``bits`` has room for: nothing was filled but ``pages``.
     """
+    # First pass: number the pages that have nodes, from 1 on; 0 means none. Nodes are in order of
+    # address.
     found, last = 0, -1
     for row in range(len(address)):
         page = (address[row] >> _PAGE_SHIFT) - lowest_page
@@ -302,6 +325,8 @@ def index_nodes(address: I64, lowest_page: int, pages: I32, bits: I64, ranks: I3
     if found > len(bits):
         return found
     for row in range(len(address)):
+        # Second pass: a page has 4 words of 64 bits, one bit per 16 bytes; a rank counts the nodes
+        # before its word.
         page = pages[(address[row] >> _PAGE_SHIFT) - lowest_page] - 1
         which = (address[row] >> 10) & 3
         if bits[page, which] == 0:
@@ -323,6 +348,7 @@ def _row_of(at: int, lowest_page: int, pages: I32, bits: I64, ranks: I32) -> int
     bit = (at >> 4) & 63
     if (word >> bit) & 1 == 0:
         return -1
+    # Row = nodes before this word + bits set below this one.
     below = word & ((np.int64(1) << bit) - 1)
     # How many bits are set, in the processor's own way of doing it in pairs, fours and bytes.
     below = below - ((below >> 1) & 0x5555555555555555)
@@ -420,6 +446,8 @@ def walk(to: I32, numbers: I8, mark: I32, result: I8, of_node: I8) -> None:
             continue
         ways += 1
         row = begin
+        # Mark each node with the number of the walk that met it first, so that every link is
+        # followed once.
         while True:
             mark[row] = ways
             row = to[row]
@@ -467,6 +495,7 @@ def _block_at(
 ) -> tuple[int, int]:
     """Return the flat number of the entry of the block that an address is in, and the bytes from its beginning; -1: there is none."""
     cells = entry.shape[1]
+    # `row` has an entry per pool-sized, aligned range of addresses: row of its pool + 1, or 0.
     number = at // (16 * cells) - lowest
     if number < 0 or number >= len(row):
         return -1, 0
@@ -476,6 +505,7 @@ def _block_at(
     place = at - address[pool] - header
     if place < 0:
         return -1, 0
+    # Round down to the beginning of the block; the last block must end within the pool.
     begin = place // size[pool] * size[pool]
     if header + begin + size[pool] > 16 * cells:
         return -1, 0
@@ -542,9 +572,12 @@ def enter_kept(
             if kind < 3 or kind > 8:
                 continue
             generation = _generation_of(kind)
+            # Labels: 9 = kept by an untracked object, 10 + g = kept by one of generation g. The
+            # largest label wins.
             kept = 9 if generation < 0 else 10 + generation
             head = (label >> 4) * 2
             for word in range(block_bytes >> 3):
+                # Skip the collector head, the reference count and the type.
                 if word >= head - 2 and word < head + 2:
                     continue
                 where, _ = _block_at(
@@ -592,6 +625,8 @@ def count_references(
             mine = _generation_of(kind)
             head = (label >> 4) * 2
             for word in range(block_bytes >> 3):
+                # Objects (labels 3 to 8) have a head to skip; blocks that they keep (9 and above)
+                # do not.
                 if kind < 9 and word >= head - 2 and word < head + 2:
                     continue
                 where, place = _block_at(
@@ -600,6 +635,8 @@ def count_references(
                 if where < 0:
                     continue
                 target = int(flat[where])
+                # Count only pointers to the first byte of an object: the label has its offset, in
+                # units of 16 bytes.
                 if target & 15 < 2 or target & 15 > 8 or place != (target >> 4) * 16:
                     continue
                 other = where // cells
@@ -667,6 +704,8 @@ def lead_out(
                 if kind < 9 and number >= head - 2 and number < head + 2:
                     continue
                 word = words[local, (first >> 3) + number]
+                # malloc aligns to 16 bytes. `recent` is a direct-mapped cache that removes most
+                # repetitions.
                 if word <= 0 or word & 15 != 0 or recent[(word >> 4) & 1023] == word:
                     continue
                 place = (word >> form[1]) - form[0]

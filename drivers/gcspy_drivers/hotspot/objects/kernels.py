@@ -103,9 +103,11 @@ def walk(
     address, stop, tiles, shift = place[_ADDRESS], place[_STOP], place[_TILES], place[_SHIFT]
     gap, count, tile, why = 0, 0, -1, _DONE
     last = min(end, (stop - address) >> 3)
+    # The array length is 32 bits: the word that holds it, and whether it is the upper half.
     length_word, length_shift = form[4] >> 3, (form[4] & 4) << 3
     while at < last:
         here = address + (at << 3)
+        # Gaps are sorted and `here` only grows, so that one cursor is enough.
         while gap < len(gaps) and gaps[gap, 1] <= here:
             gap += 1
         if gap < len(gaps) and gaps[gap, 0] <= here:
@@ -113,6 +115,8 @@ def walk(
             _spread(sums, _FREE, here - tiles, size, shift)
             at += size >> 3
             continue
+        # Below the marked top only marked objects are alive: count the bytes up to the next mark as
+        # dead.
         if here < place[_MARKED_TOP] and here < place[_ALONE]:
             following = _next_mark(marks, here, place)
             if following > here:
@@ -124,6 +128,8 @@ def walk(
         if at + form[1] > end:
             why = _MORE
             break
+        # The class: a compressed pointer in the second word, a plain one, or bits of the header
+        # word.
         if form[0] == _NARROW:
             word = words[at + 1] & 0xFFFFFFFF
         elif form[0] == _PLAIN:
@@ -136,6 +142,7 @@ def walk(
             why = _BAD if word == 0 else _UNKNOWN
             break
         shape, size = classes[number, 0], classes[number, 1]
+        # Size in bytes = header + length << log2(element size).
         if shape == _ARRAY:
             if at + length_word >= end:
                 why = _MORE
@@ -145,6 +152,8 @@ def walk(
                 why = _BAD
                 break
             size += length << classes[number, 2]
+        # Mirrors and stack chunks store their own size in a field; a chunk has a bit map behind its
+        # words.
         elif shape in (_MIRROR, _CHUNK):
             offset = form[6] if shape == _MIRROR else form[8]
             if at + (offset >> 3) >= end:
@@ -159,6 +168,7 @@ def walk(
                 if shape == _MIRROR
                 else size + ((length + ((length * form[9] + 63) >> 6)) << 3)
             )
+        # Round up to the alignment of objects, a power of two.
         size = (size + form[5] - 1) & -form[5]
         if shape == 0 or size <= 0 or here + size > stop:
             why = _BAD
@@ -169,9 +179,11 @@ def walk(
             and not filler
             and (shape != _ARRAY or classes[number, 3] & _REFERENCES != 0)
         )
+        # References are counted only in an object that is completely in the copy.
         if refers and at + (size >> 3) > end:
             why = _MORE  # all of it has to be seen
             break
+        # Tiles only grow along the walk: write the tally of a tile when the next one begins.
         now = (here - tiles) >> shift
         if filled + count + 1 > len(entries):
             why = _ROOM
@@ -198,6 +210,8 @@ def walk(
             sums[now, _MARKED] += 1
             _spread(sums, _MARKED_BYTES, here - tiles, size, shift)
         if place[_SURVIVES]:
+            # The age is in the mark word if its lowest bits are 01; a locked or forwarded header
+            # has none: row 16.
             mark = words[at]
             age = (mark >> form[10]) & form[11] if mark & 3 == 1 else 16
             ages[age, 0] += 1
@@ -226,6 +240,7 @@ def _count(
         references: As in `walk`.
         generations: As in `walk`.
     """
+    # form[12]: bytes per reference; narrow ones are decoded as base + (value << shift).
     narrow = form[12] == 4
     base, shift, grain_shift, young = place[_BASE], place[_SHIFT], place[_GRAIN], place[_YOUNG]
     low, top = place[_LOW], place[_LOW] + (len(generations) << place[_GRAIN])
@@ -247,6 +262,7 @@ def _count(
         else:
             references[mine, _OUT] += 1
             references[theirs, _INTO] += 1
+        # Old to young is what a card table has to remember.
         other = generations[(target - low) >> grain_shift]
         if young == 0 and other == 1:
             references[mine, _DOWN] += 1
@@ -280,6 +296,7 @@ def _refer(
                 generations,
             )
         return
+    # Instances: (offset, count) pairs of consecutive reference fields, as the class declares them.
     for step in range(row[5]):
         offset, count = maps[row[4] + step, 0], maps[row[4] + step, 1]
         _count(
@@ -316,6 +333,7 @@ def _next_mark(marks: I64, here: int, place: I64) -> int:
     last = min(len(marks) << 6, (place[_MARKED_TOP] - place[_MARKS]) >> place[_MARK_SHIFT])
     while bit < last:
         word = marks[bit >> 6]
+        # No mark in 64 places: go to the next word.
         if word == 0:
             bit = ((bit >> 6) + 1) << 6
         elif (word >> (bit & 63)) & 1:
@@ -328,6 +346,8 @@ def _next_mark(marks: I64, here: int, place: I64) -> int:
 def _number_of(word: int, keys: I64, numbers: I32) -> int:
     """Return the number of a class, -1 where it is not known; as `klasses.slot_of` and `klasses.Klasses` have them."""
     mask = len(keys) - 1
+    # Open addressing with linear probing; the number of slots is a power of two, and key 0 is an
+    # empty slot.
     at = ((word >> 3) ^ (word >> 13) ^ word) & mask
     for _ in range(len(keys)):
         if keys[at] == 0:
