@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
@@ -58,8 +59,9 @@ def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
         token: str | None = None,
         control: bool = True,
         theme: Theme = Theme.DARK,
+        front: FrontDoor | None = None,
     ) -> MainWindow:
-        window = MainWindow(theme)
+        window = MainWindow(theme, front=front)
         windows.append(window)
         window.resize(1280, 720)
         with qtbot.waitExposed(window):
