@@ -15,10 +15,11 @@ import sys
 
 import click
 from gcspy_protocol.errors import GCspyError
+from gcspy_protocol.text.visible import Lines
 
 from gcspy.exit_codes import EXIT_CODE_HELP, ExitCode, exit_code_of
 from gcspy.lazy import LazyGroup
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_aside
 
 __all__ = ["gcspy", "main"]
 
@@ -86,7 +87,7 @@ def gcspy(context: click.Context) -> int | None:
     from gcspy.gui import has_window
 
     if not has_window():
-        say(context.get_help())
+        say(Lines.of(context.get_help()))
         return ExitCode.USAGE
     started: int = context.invoke(importlib.import_module("gcspy.commands.start").command)
     return started
@@ -107,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         result = gcspy.main(args=arguments, prog_name="gcspy", standalone_mode=False)
         return result if isinstance(result, int) else ExitCode.OK
     except GCspyError as error:
-        say(f"gcspy: {error}", err=True)
+        say_aside(str(error))
         return exit_code_of(error)
     except click.ClickException as error:
         error.show()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
+from gcspy_protocol.text.visible import Lines
 
 from gcspy.connection.tokens import own_token
 from gcspy.gui import require_window
@@ -147,7 +148,7 @@ def _serve(options: ServingOptions) -> int:
             f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
         )
         if loads_stub(options.values) and server.mode is not Mode.COOPERATIVE:
-            say(f"gcspy: {server.general_info}")
+            say(Lines.of(f"gcspy: {server.general_info}"))
         say_addresses(listening.addresses)
 
     ended = serve_target(options, stop=stop, on_ready=ready)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from gcspy_protocol.errors import CommandError
-from gcspy_protocol.text.visible import visible
+from gcspy_protocol.text.visible import Lines, visible
 
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
@@ -70,7 +70,7 @@ def command(
     with opened((left,)) as one, opened((right,)) as two:
         first, second = _numbers(one, two, event, other, by or "number")
         facts = facts_of(one, two, first, second, tiles)
-    say(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
+    say(json.dumps(facts) if as_json else Lines(*lines_of(facts)))
 
 
 def _numbers(

@@ -279,10 +279,12 @@ def _list(*, as_json: bool) -> None:
     say("Lessons: gcspy demo NAME; recorded, without a simulation: gcspy replay NAME")
     for one in lessons:
         say(f"  {one['name']!s:{width}}{one['title']}")
-    say("\nCollectors: gcspy demo --collector NAME")
+    say()
+    say("Collectors: gcspy demo --collector NAME")
     for row in collectors:
         say(f"  {row['name']:{width}}{row['title']}")
-    say("\nPrograms: gcspy demo --program NAME")
+    say()
+    say("Programs: gcspy demo --program NAME")
     for row in programs:
         say(f"  {row['name']:{width}}{row['title']}")
 

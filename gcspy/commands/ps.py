@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
 import click
 from gcspy_protocol.text.visible import visible
 
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_json
 
 __all__ = ["Row", "command", "rows"]
 
@@ -105,7 +104,7 @@ def command(everything: bool, as_json: bool, stub_of: str | None, pattern: str) 
         return
     found = [row for row in rows(everything) if pattern.lower() in row.command.lower()]
     if as_json:
-        say(json.dumps([asdict(row) for row in found], indent=2))
+        say_json([asdict(row) for row in found])
         return
     if not found:
         say("no process can be monitored: start a Python or Java program, or try `gcspy demo`")

@@ -19,7 +19,7 @@ from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import class_options, read_token, theme_option, token_option, trace_options
 from gcspy.output.share_lines import reachable_ones, say_addresses
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_aside
 from gcspy_client.interruption import interruption_held_back
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def command(
 
         say_addresses(sidecar.addresses[1:])
         for note in sidecar.notes:
-            say(f"gcspy: {note}", err=True)
+            say_aside(note)
         class_options = ClassOptions(
             person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
         )
@@ -223,7 +223,7 @@ def _serve(options: PlayingOptions) -> int:
             f"gcspy: playing {recording.welcome.server}, {len(recording):,} events; a pause stops the playback"
         )
         for line in notes:
-            say(f"gcspy: {line}", err=True)
+            say_aside(line)
         say_addresses(playing.addresses)
 
     play(options, stop=stop, on_ready=ready)

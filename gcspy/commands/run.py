@@ -32,7 +32,7 @@ from gcspy.options import (
     token_option,
 )
 from gcspy.output.share_lines import say_addresses
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say_aside
 from gcspy_client.interruption import interruption_held_back
 from gcspy_session.network.address import default_address
 
@@ -153,7 +153,7 @@ def command(
         except GCspyError as error:
             if not _ended(process):
                 raise
-            say(f"gcspy: {error}", err=True)  # it has said itself what is wrong
+            say_aside(str(error))  # it has said itself what is wrong
         return _exit_code(process.wait())
 
 

@@ -5,7 +5,6 @@ Knows drivers and questions; does not know what is asked.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from gcspy_protocol.details import AnswerState, DetailTable, Query
@@ -14,7 +13,7 @@ from gcspy_protocol.messages import Event
 
 from gcspy.connection.target import attach_group
 from gcspy.output.detail_text import print_table, rows_as_json
-from gcspy.output.terminal import say, say_aside
+from gcspy.output.terminal import say, say_aside, say_json
 from gcspy_compiled.machine_code import compile_after
 from gcspy_server.api import AttachOptions, Server, ServerSpace
 from gcspy_server.hosting.slow_watch import told_when_slow
@@ -110,7 +109,7 @@ def print_as_json(found: OneShot) -> None:
         "gather_nanos": found.gather_nanos,
         **rows_as_json(found.table),
     }
-    say(json.dumps(data, indent=2))
+    say_json(data)
 
 
 def print_as_text(found: OneShot) -> None:

@@ -15,7 +15,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
 from gcspy.output.progress import progress_bar
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say_aside
 
 if TYPE_CHECKING:
     from gcspy_objects.analysis.store import LifeStore
@@ -58,10 +58,8 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
             store = gather(heap, progress=progress)
         with store:
             if heap.ended is not None:
-                say(f"gcspy: {heap.ended}; only the records before that are counted", err=True)
+                say_aside(f"{heap.ended}; only the records before that are counted")
             if heap.findings:
-                say(
-                    f"gcspy: the trace contradicts itself: gcspy objects check {path} shows where",
-                    err=True,
-                )
+                where = f"gcspy objects check {path} shows where"
+                say_aside(f"the trace contradicts itself: {where}")
             yield store

@@ -5,7 +5,6 @@ Knows findings and how people read numbers; does not know how they came about.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from gcspy_protocol.text.visible import visible
 
 from gcspy.exit_codes import ExitCode
 from gcspy.gui import require_gui
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_json
 from gcspy.recorder.new_file import need_place, new_file
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def _print_json(findings: QueryResult) -> None:
             "rows": findings.rest,
             **{name: value for name, value in sums if value is not None},
         }
-    say(json.dumps(data, indent=2))
+    say_json(data)
 
 
 def _print_table(findings: QueryResult, output: Output) -> None:

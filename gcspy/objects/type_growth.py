@@ -5,7 +5,6 @@ Knows recordings and the model of growth; decodes each event once.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy_protocol.text.visible import visible
 from gcspy_replay.file.export.tables import ExportSelection
 
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_json
 from gcspy.recorder.named_recordings import opened
 from gcspy_client.model.panels.growth import (
     GrowthLog,
@@ -115,7 +114,7 @@ def print_as_json(found: Grown) -> None:
         "nanos": found.now.time_nanos - found.before.time_nanos,
         "rows": rows,
     }
-    say(json.dumps(data, indent=2))
+    say_json(data)
 
 
 def print_as_text(found: Grown) -> None:

@@ -25,6 +25,7 @@ from gcspy_protocol.messages import (
     Welcome,
 )
 from gcspy_protocol.model import ControlState, Naming
+from gcspy_protocol.text.visible import Lines
 
 from gcspy.connection.missed_total import MissedTotal
 from gcspy.connection.reconnecting_link import ReconnectingLink
@@ -67,7 +68,7 @@ class Printer:
         if self._as_json:
             say(json.dumps(event_as_dict(session, event, values=self.values)))
         else:
-            say("\n".join(event_as_lines(session, event) + info_lines(session, self._told_infos)))
+            say(Lines(*event_as_lines(session, event), *info_lines(session, self._told_infos)))
         self.shown += 1
         self._held = self.until is not None and self.until.holds(session)
 

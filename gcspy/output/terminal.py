@@ -6,27 +6,37 @@ obeyed by the terminal that it is printed on.
 
 from __future__ import annotations
 
+import json
 import re
 
 import click
-from gcspy_protocol.text.visible import visible
+from gcspy_protocol.text.visible import Lines, visible
 
-__all__ = ["say", "say_aside"]
+__all__ = ["say", "say_aside", "say_json"]
 
-_KEPT = re.compile(r"[^\n\t]+")
+_KEPT = re.compile(r"[^\t]+")
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text of lines; what is hidden in them becomes visible.
+    """Print a line, or several that are given as `Lines`; what is hidden in them becomes visible.
+
+    A name with a line break in it forges no line: of a text that is not `Lines` a break is shown as an escape.
 
     Args:
-        text: Lines, and columns between tabs.
+        text: A line of columns between tabs, or `Lines`.
         err: Print to standard error.
         nl: End with a new line.
     """
-    click.echo(_KEPT.sub(lambda part: visible(part[0]), text), err=err, nl=nl)
+    if not isinstance(text, Lines):
+        text = _KEPT.sub(lambda part: visible(part[0]), text)
+    click.echo(text, err=err, nl=nl)
+
+
+def say_json(data: object) -> None:
+    """Print JSON for people to read, too: of several lines."""
+    say(Lines.of(json.dumps(data, indent=2)))
 
 
 def say_aside(text: str) -> None:
-    """Say something that is no result, where it is in nobody's way."""
+    """Say something that is no result, where it is in nobody's way: one line, whatever names are in it."""
     say(f"gcspy: {text}", err=True)

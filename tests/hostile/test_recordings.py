@@ -19,10 +19,13 @@ from pyarrow import parquet
 from gcspy.cli import main
 from tests.hostile.corpus import FORGED, corpus
 from tests.hostile.fields import poisoned
+from tests.hostile.file_names import file_names
 from tests.hostile.sentinel import Sentinel
 from tests.hostile.session import EVENTS, event, introduction
 from tests.hostile.test_window import NAMES_OF_TEXTS, mixed
 from tests.replay.recorded import FACTS
+
+NAMES_OF_FILES = file_names(Path("/sentinel.png"))
 
 OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\ud800-\udfff]"
@@ -68,14 +71,43 @@ def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 def assert_harmless(
     folder: Path, sentinel: Sentinel, turn: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = folder / f"{turn}.gcspy"
+    names = list(file_names(sentinel.path).values())
+    path = folder / f"{names[turn % len(names)]}.gcspy"
     recorded(path, corpus(sentinel.path), turn)
     for name, *options in COMMANDS:
         out = run([name, str(path), *options], capsys)
         if "--json" in options:
             assert [json.loads(line) for line in out.splitlines()]
+    run(["compare", str(path), str(path), "--event", "1", "--other", "2"], capsys)
     assert_exports(path, folder, capsys)
+    assert_derived(path, capsys)
+    assert_refused(path.with_name(f"broken {path.name}"), capsys)
     assert not sentinel.opened()
+
+
+def assert_derived(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is made of a recording, beside it, is named in lines of one's own."""
+    for name, *options in (("cut", "--first", "1", "--last", "1"), ("repair",)):
+        made = path.with_name(f"{name} {path.name}")
+        run([name, str(path), *options, "-o", str(made)], capsys)
+        assert made.exists(), name
+    run(["pack", str(path)], capsys)
+
+
+def assert_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is no recording, and one that is not there, are named in lines of one's own."""
+    path.write_bytes(b"<b>no</b>")
+    gone = path.with_name(f"gone {path.name}")
+    for name in ("info", "verify", "tail", "growth"):
+        run([name, str(path)], capsys)
+        run([name, str(gone)], capsys)
+    run(["compare", str(gone), str(path)], capsys)
+    run(["replay", str(path), "--no-window"], capsys)
+    run(["screenshot", str(path), "-o", str(path.with_suffix(".png"))], capsys)
+    run(["objects", "types", str(path)], capsys)
+    run(["convert", str(path)], capsys)
+    for name in ("cut", "repair", "export"):
+        run([name, str(path), "-o", str(path.with_suffix(".csv"))], capsys)
 
 
 def assert_exports(path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +127,7 @@ def assert_exports(path: Path, folder: Path, capsys: pytest.CaptureFixture[str])
         assert set(parquet.read_table(str(folder / "a.parquet"))["space"].to_pylist()) == spaces
 
 
-@pytest.mark.parametrize("turn", [0, 7])
+@pytest.mark.parametrize("turn", [0, 14])
 def test_hostile_texts_in_all_fields_are_printed_and_exported_as_texts(
     tmp_path: Path, sentinel: Sentinel, turn: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,7 +135,7 @@ def test_hostile_texts_in_all_fields_are_printed_and_exported_as_texts(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("turn", range(len(NAMES_OF_TEXTS)))
+@pytest.mark.parametrize("turn", range(max(len(NAMES_OF_TEXTS), len(NAMES_OF_FILES))))
 def test_each_field_of_a_recording_has_each_hostile_text(
     tmp_path: Path, sentinel: Sentinel, turn: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gcspy.options import trace_options
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_aside
 
 __all__ = ["command"]
 
@@ -76,6 +76,6 @@ def command(
         )
     for note in notes:
         if ended is None or str(ended) not in note:  # that is the error with which this ends
-            say(f"gcspy: {note}", err=True)
+            say_aside(note)
     if ended is not None:
         raise ended

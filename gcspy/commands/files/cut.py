@@ -51,11 +51,14 @@ def command(
             )
         with new_file(output, replace=force) as part, progress_bar(f"writing {output}") as progress:
             events = cut(recording, FileStore(part), low, high, progress=progress)
+        left = ""
         try:
             marks = carry_sidecar(
                 sidecar_of(files), sidecar_path(output), recording.facts.recording, low, high
             )
             carried = f", {marks} bookmark{'s' if marks > 1 else ''}" if marks else ""
         except RecordingError as error:
-            carried = f"\n  bookmarks were not copied: {error}"
+            carried, left = "", f"  bookmarks were not copied: {error}"
     say(f"{output}: {events:,} events, {output.stat().st_size:,} bytes{carried}")
+    if left:
+        say(left)

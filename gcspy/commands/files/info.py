@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from gcspy_protocol.errors import RecordingError
-from gcspy_protocol.text.visible import visible
+from gcspy_protocol.text.visible import Lines, visible
 
 from gcspy.options import files_argument
 from gcspy.output.terminal import say
@@ -40,7 +40,7 @@ def command(files: tuple[Path, ...], as_json: bool) -> None:
     """
     with opened(files) as recording:
         facts = facts_of(recording) | _added(files, recording.facts.recording)
-    say(json.dumps(facts) if as_json else "\n".join(lines_of(facts)))
+    say(json.dumps(facts) if as_json else Lines(*lines_of(facts)))
 
 
 def facts_of(recording: Recording) -> dict[str, Any]:

@@ -73,16 +73,19 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
             unpack(source, out, progress=progress)
         else:
             pack(source, out, level=level, progress=progress)
+    left = ""
     try:
         marks = carry_sidecar(
             sidecar_path(file), sidecar_path(output), recording.facts.recording, 1, _LAST
         )
         carried = f"; {marks} bookmark{'s' if marks > 1 else ''} copied" if marks else ""
     except RecordingError as error:
-        carried = f"\n  bookmarks were not copied: {error}"
+        carried, left = "", f"  bookmarks were not copied: {error}"
     before, now = file.stat().st_size, output.stat().st_size
     ratio = f", {before / now:.1f} times smaller" if now < before else ""
     say(f"{output}: {now:,} bytes{ratio}{carried}")
+    if left:
+        say(left)
 
 
 def _name_for(file: Path, suffix: str, *, undo: bool) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from gcspy_protocol.text.visible import Lines
 
 from gcspy.commands.objects.options import trace_argument
 from gcspy.exit_codes import ExitCode
@@ -67,7 +68,7 @@ def command(
     if as_json:
         say(json.dumps({"trace": str(trace)} | report.as_json()))
     else:
-        say("\n".join(_told(trace.name, report)))
+        say(Lines(*_told(trace.name, report)))
     context.exit(ExitCode.OK if report.consistent else ExitCode.RECORDING)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
 import click
 
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_json
 
 __all__ = ["command"]
 
@@ -98,7 +97,7 @@ def command(
         table = object_table(now, heap.trace, rows, top)
         found = len(rows)
     if as_json:
-        say(json.dumps({"event": event, "objects": found, **rows_as_json(table)}, indent=2))
+        say_json({"event": event, "objects": found, **rows_as_json(table)})
         return
     say(
         f"{found:,} objects, before event {event:,} of the trace, after {now.collections:,} collections"

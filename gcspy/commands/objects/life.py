@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 from gcspy_protocol.errors import CommandError
 
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_json
 
 __all__ = ["command"]
 
@@ -76,7 +75,7 @@ def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) 
         data = {"life": rows_as_json(life)} | (
             {} if near is None else {"neighbours": rows_as_json(near)}
         )
-        say(json.dumps(data, indent=2))
+        say_json(data)
         return
     print_table(life)
     if near is not None:
