@@ -5,6 +5,7 @@ Knows paths and addresses as texts; where they are kept is somebody else's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class Recent:
 
     def missing(self) -> bool:
         """Whether a file of it is gone; what a server does is not looked at."""
-        return any(not path.exists() for path in self.files)
+        return any(not os.path.exists(path) for path in self.files)
 
 
 def recent_of(texts: Sequence[str], *, servers: bool) -> list[Recent]:

@@ -5,6 +5,7 @@ Knows files by their names; whether several are of one session is found out by w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def words_of(files: Sequence[Path]) -> tuple[str, str]:
     strange = [
         file
         for file in files
-        if file.suffix != _SUFFIX and not file.is_dir() and not _may_be_trace(file)
+        if file.suffix != _SUFFIX and not os.path.isdir(file) and not _may_be_trace(file)
     ]
     if not files or strange:
         name = strange[0].name if strange else "the dragged item"

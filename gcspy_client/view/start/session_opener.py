@@ -152,7 +152,9 @@ class SessionOpener(Part):
             self._say("This window cannot play files: open them with `gcspy replay`.")
             return
         files = tuple(sorted(path.absolute() for path in paths))
-        gone = [path for path in files if not path.exists()]
+        gone = [
+            path for path in files if not os.path.exists(path)
+        ]  # nor is one whose name is too long
         if gone:
             self._say(f"{gone[0]} no longer exists: it was moved or deleted.")
             self.show_recent()

@@ -8,6 +8,7 @@ Knows what can be saved and where to; does not know how a recording is written.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -213,12 +214,14 @@ class SaveDialog(QDialog):
             self.path.setText(name)
 
     def _file(self) -> Path:
-        path = Path(self.path.text()).expanduser()
-        return path if path.suffix else path.with_suffix(SUFFIX)
+        # While somebody types it may be "/", or the home of a user that there is not.
+        path = Path(os.path.expanduser(self.path.text()))
+        return path if path.suffix or not path.name else path.with_suffix(SUFFIX)
 
     def _look(self) -> None:
         """Say what pressing the button would do."""
-        there = self.path.text() != "" and self._file().is_file()
+        # Not `Path.is_file`, which raises for a name that is too long.
+        there = self.path.text() != "" and os.path.isfile(self._file())
         self.start.setText("Replace" if there else "Save")
         self.start.setEnabled(bool(self.path.text().strip()))
         self._say("This file already exists and would be overwritten." if there else "", "warning")

@@ -116,3 +116,23 @@ def test_closing_the_window_in_the_middle_of_a_saving_leaves_no_thread_and_no_fi
     assert not dialog.saving
     left = [path.name for path in tmp_path.iterdir() if path.name != "cut-short.gcspy"]
     assert not left, "no half file is left beside it"
+
+
+def test_whatever_is_typed_as_a_name_is_refused_in_words_or_saved(
+    watched: Watched, tmp_path: Path, wait: Wait
+) -> None:
+    dialog = watched.window.time.save_session()
+    assert dialog is not None
+    for typed in (
+        "/",
+        ".",
+        "~nobody-of-this-name/x",
+        "n" * 300,
+        f"{tmp_path}/{'n' * 300}",
+        "a\0b",
+    ):
+        dialog.path.setText(typed)
+        dialog.start.click()
+        wait(lambda: not dialog.saving)
+        assert dialog.said.text(), typed
+        assert "saved to" not in dialog.said.text(), typed
