@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from gcspy_protocol.errors import TargetError
 from numpy.typing import NDArray
 
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
-from gcspy_drivers.cpython.graph.forms import forms_of
+from gcspy_drivers.cpython.graph.forms import Form, TypeForm, forms_of
 from gcspy_drivers.cpython.graph.loops import Place, State
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
@@ -53,6 +54,7 @@ class HeapGraph:
         kind: (n,) row of its type.
         parent: (n,) who met it first, on a shortest way from a root; -1: a root.
         own: (n,) bytes of it, with what it keeps outside of itself, as allocated.
+        forms: (types, COLUMNS) what objects of each type keep, `forms.TypeForm`.
         roots: By object: where references to it begin.
         complete: Whether there was room for everything.
     """
@@ -65,6 +67,7 @@ class HeapGraph:
     kind: NDArray[np.int32]
     parent: NDArray[np.int32]
     own: NDArray[np.int64]
+    forms: NDArray[np.int64]
     roots: dict[int, Root]
     complete: bool
 
@@ -73,10 +76,40 @@ class HeapGraph:
         """How many there are."""
         return len(self.address)
 
+    @cached_property
+    def _by_address(self) -> NDArray[np.int32]:
+        return np.argsort(self.address, kind="stable").astype(np.int32)
+
     def number_of(self, address: int) -> int | None:
         """Return the number of the object at an address; None if none was found there."""
-        found = np.flatnonzero(self.address == address)
-        return int(found[0]) if len(found) else None
+        order = self._by_address
+        at = int(np.searchsorted(self.address, address, sorter=order))
+        if at == len(order) or self.address[order[at]] != address:
+            return None
+        return int(order[at])
+
+    @cached_property
+    def references(self) -> NDArray[np.int64]:
+        """(n,) each object's reference count, as it was copied."""
+        row = np.searchsorted(self.copy.runs[:, 0], self.address, side="right") - 1
+        place = self.copy.runs[row, 2] + (self.address - self.copy.runs[row, 0]) // 8
+        bits = np.uint64(self.layout.objects.refcount_flags)
+        return np.asarray((self.copy.words[place].view(np.uint64) & ~bits).view(np.int64))
+
+    @cached_property
+    def namespaces(self) -> NDArray[np.bool_]:
+        """(n,) whether an object is a module, its table of names, or a table of modules: what is never named as a holder."""
+        found = np.zeros(self.objects, dtype=np.bool_)
+        modules = np.flatnonzero(self.forms[self.kind, TypeForm.FORM] == Form.MODULE)
+        found[modules] = True
+        for module in self.address[modules].tolist():
+            table = self.number_of(self.copy.word(module + 16) or 0)
+            if table is not None:
+                found[table] = True
+        for number, root in self.roots.items():
+            if root.kind in (RootKind.MODULES, RootKind.FRAME):
+                found[number] = True
+        return found
 
     def of_type(self, name: str) -> NDArray[np.int32]:
         """Return the objects of types of this name, with a module's or without."""
@@ -185,12 +218,14 @@ def build_graph(
     )
     walk = _Walk(copy, loops, walked, forms, starts, own, state)
     named = named_roots(copy, layout, interpreters)
-    # Of several that lead to one object the first is the most telling.
-    first: dict[int, Root] = {}
-    for root in sorted(named, key=lambda each: each.kind):
-        first.setdefault(root.address, root)
-    walk.add(np.array(list(first), dtype=np.int64), first.values())
-    walk.go(progress)
+    # First what has the most telling names: what is reached from there has its way from there, also where another one is shorter.
+    for kinds in ((RootKind.MODULES,), (RootKind.VARIABLE,), (RootKind.STACK, RootKind.FRAME)):
+        first: dict[int, Root] = {}
+        for root in named:
+            if root.kind in kinds:
+                first.setdefault(root.address, root)
+        walk.add(np.array(list(first), dtype=np.int64), first.values())
+        walk.go(progress)
     for words in (state_words(copy, layout, interpreters), library_words(copy)):
         for name, root_kind, some in words:
             walk.add(some, [Root(0, root_kind, name)])
@@ -225,6 +260,7 @@ def _finished(walk: _Walk, types: TypeTable, layout: VersionLayout) -> HeapGraph
         kind[:looked].astype(np.int32, copy=True),
         parent[:looked].astype(np.int32, copy=True),
         walk.own[:looked].copy(),
+        walk.forms,
         {row: root for row, root in walk.roots.items() if row < looked},
         not full,
     )

@@ -1,0 +1,296 @@
+"""`Namer`: what a reference from one object to another is called, and the way from a root to an object in a programmer's words.
+
+Names are read when somebody asks; none are kept with the graph.
+
+Knows forms of objects and a copy of memory. Source: CPython 3.9 to 3.13 Include/cpython/descrobject.h (PyMemberDescrObject),
+Include/structmember.h (PyMemberDef).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from gcspy_drivers.cpython.graph.forms import Form, TypeForm
+from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
+from gcspy_drivers.cpython.graph.roots import RootKind
+from gcspy_drivers.cpython.graph.texts import read_text
+from gcspy_drivers.remote.memory import Memory
+
+__all__ = ["Namer"]
+
+_MOST_STEPS: Final = 24
+_MOST_ITEMS: Final = 1 << 24
+_MOST_KEY_CHARACTERS: Final = 60
+_DESCRIPTOR_NAME, _DESCRIPTOR_MEMBER, _MEMBER_OFFSET = 24, 40, 16
+_TYPE_DICT, _TYPE_BASE = 264, 256
+_TYPE_PLACES: Final = {
+    256: ".__base__",
+    264: ".__dict__",
+    336: ".__bases__",
+    344: ".__mro__",
+    352: " (cache of the class)",
+    360: ".__subclasses__()",
+}
+_BASES: Final = 64
+
+
+class Namer:
+    """Names for one graph.
+
+    Args:
+        graph: The graph.
+        memory: The target's memory, for names that lie in memory that was not copied.
+        forms: (types, columns) as `forms.forms_of` made them.
+    """
+
+    def __init__(self, graph: HeapGraph, memory: Memory) -> None:
+        self._graph = graph
+        self._copy = graph.copy
+        self._memory = memory
+        self._members: dict[int, dict[int, str]] = {}
+
+    def way_to(self, number: int) -> str:
+        """Say how a root leads to an object: ``__main__.AUDIT[3].items``.
+
+        Args:
+            number: The object.
+        """
+        way = [number]
+        parent = self._graph.parent
+        while parent[way[-1]] >= 0 and len(way) < _MOST_STEPS:
+            way.append(int(parent[way[-1]]))
+        way.reverse()
+        first = way[0]
+        root = self._graph.roots.get(first)
+        text = "…" if root is None else str(root)
+        steps = way
+        if root is not None and root.kind is RootKind.MODULES:
+            # sys.modules['a'].__dict__['B'] is a.B to everybody; the tables between have no name of their own.
+            text, steps = self._from_modules(text, way)
+        elif root is not None and root.kind > RootKind.STACK:
+            text = f"{root}: {self.type_name(first)}"
+        for above, below in pairwise(steps):
+            text = _joined(text, self.reference(above, below))
+        return text
+
+    def _from_modules(self, text: str, way: list[int]) -> tuple[str, list[int]]:
+        """Return the name of a module that a way leads through, and what of the way is left."""
+        if text.startswith(("builtins", "sys")) and not text.startswith("sys.modules"):
+            return text.replace(" ", "_") if len(way) > 1 else text, way
+        if len(way) == 1:
+            return text, way
+        module = self._key_of(way[0], way[1])
+        if module is None or self.type_name(way[1]) != "module":
+            return text, way
+        return str(module), way[1:]
+
+    def reference(self, above: int, below: int) -> str:
+        """Say what the reference from one object to another is: ``.name``, ``[3]``, ``['key']``."""
+        graph = self._graph
+        holder, held = int(graph.address[above]), int(graph.address[below])
+        row = int(graph.kind[above])
+        form = Form(int(graph.forms[row, TypeForm.FORM]))
+        found = None
+        if form == Form.LIST:
+            found = self._index(self._copy.word(holder + 24), self._copy.word(holder + 16), held)
+        elif form == Form.TUPLE:
+            found = self._index(
+                holder + int(graph.forms[row, TypeForm.BASIC_BYTES]),
+                self._copy.word(holder + 16),
+                held,
+            )
+        elif form == Form.DEQUE:
+            found = "[…]"
+        elif form == Form.SET:
+            found = " (member)"
+        elif form == Form.MODULE and self._copy.word(holder + 16) == held:
+            found = ".__dict__"
+        elif form == Form.NDARRAY:
+            found = self._index(self._copy.word(holder + 16), _MOST_ITEMS, held)
+        elif form == Form.TYPE:
+            found = next(
+                (
+                    name
+                    for offset, name in _TYPE_PLACES.items()
+                    if self._copy.word(holder + offset) == held
+                ),
+                None,
+            )
+        elif form in (Form.FRAME, Form.GENERATOR):
+            found = " (a variable of it)"
+        if found is None and graph.forms[row, TypeForm.IS_DICT]:
+            key = self._key_of(above, below)
+            found = " (key)" if key is None else f"[{key!r}]"
+        return found or self._attribute(above, held) or self._word(holder, row, held)
+
+    def type_name(self, number: int) -> str:
+        """Return the name of an object's type."""
+        return self._graph.types.names[int(self._graph.kind[number])]
+
+    def _index(self, begin: int | None, count: int | None, held: int) -> str | None:
+        """Find an address in an array of words."""
+        if not begin or not count or count < 0:
+            return None
+        row = int(np.searchsorted(self._copy.runs[:, 0], begin, side="right")) - 1
+        if row < 0 or begin >= self._copy.runs[row, 1]:
+            return None
+        first = self._copy.place(begin)
+        if first is None:
+            return None
+        most = min(count, _MOST_ITEMS, (int(self._copy.runs[row, 1]) - begin) // 8)
+        found = np.flatnonzero(self._copy.words[first : first + most] == held)
+        return f"[{int(found[0])}]" if len(found) else None
+
+    def _key_of(self, above: int, below: int) -> str | int | None:
+        """Return the key under which a dictionary has an object; None if the object is a key itself, or there is none to be read."""
+        dict_, held = int(self._graph.address[above]), int(self._graph.address[below])
+        table = self._entries(self._copy.word(dict_ + 32) or 0)
+        if table is None:
+            return None
+        begin, count, stride = table
+        values = self._copy.word(dict_ + 40)
+        if values:
+            first = values + (8 if self._graph.layout.version >= (3, 13) else 0)
+            value_at, value_stride = first, 8
+        else:
+            value_at, value_stride = begin + stride - 8, stride
+        for entry in range(count):
+            if self._copy.word(value_at + entry * value_stride) == held:
+                key = self._copy.word(begin + entry * stride + (8 if stride == 24 else 0))
+                return self._value(key or 0)
+        return None
+
+    def _entries(self, keys: int) -> tuple[int, int, int] | None:
+        """Return of a dictionary's table: address of the entries, their number, bytes of one."""
+        head, compact = self._copy.word(keys + 8), self._graph.layout.objects.compact_keys
+        count = self._copy.word(keys + (24 if compact else 32)) if keys else None
+        if head is None or count is None or not 0 <= count <= _MOST_ITEMS:
+            return None
+        if compact:
+            log_index, general = (head >> 8) & 255, (head >> 16) & 255
+            if log_index > 44:
+                return None
+            return keys + 32 + (1 << log_index), count, 24 if general == 0 else 16
+        if not 0 < head <= 1 << 40:
+            return None
+        width = 1 if head <= 0xFF else 2 if head <= 0xFFFF else 4 if head <= 0xFFFFFFFF else 8
+        return keys + 40 + head * width, count, 24
+
+    def _value(self, address: int) -> str | int:
+        """Return a key in words: a text itself, a number, or the type of what it is."""
+        number = self._graph.number_of(address)
+        name = "?" if number is None else self.type_name(number)
+        if name == "str":
+            text = read_text(self._copy, self._graph.layout.objects, address)
+            if text is not None:
+                return (
+                    text if len(text) <= _MOST_KEY_CHARACTERS else text[:_MOST_KEY_CHARACTERS] + "…"
+                )
+        if name == "int":
+            size, digit = self._copy.word(address + 16), self._copy.word(address + 24)
+            shift = self._graph.layout.objects.digits_shift
+            if size is not None and digit is not None:
+                digits = size >> shift if shift else size
+                negative = (size & 3) == 2 if shift else size < 0
+                if abs(digits) <= 1:
+                    small = digit & 0x3FFFFFFF if digits or negative else 0
+                    return -small if negative else small
+        return f"a {name}"
+
+    def _attribute(self, above: int, held: int) -> str | None:
+        """Name an attribute: of a slot, of a shared dictionary, or the dictionary itself."""
+        graph = self._graph
+        holder, row = int(graph.address[above]), int(graph.kind[above])
+        if self._copy.word(holder + 8) == held:
+            return ".__class__"
+        for offset, name in self._slots(int(graph.types.address[row])).items():
+            if self._copy.word(holder + offset) == held:
+                return f".{name}"
+        way = int(graph.forms[row, TypeForm.ATTRIBUTES])
+        if not way:
+            return None
+        before = self._copy.word(holder - 24)
+        if before == held:
+            return ".__dict__"
+        keys = int(graph.forms[row, TypeForm.KEYS])
+        table = self._entries(keys)
+        basic = int(graph.forms[row, TypeForm.BASIC_BYTES])
+        version = graph.layout.version
+        if version == (3, 11):
+            values = self._copy.word(holder - 32)
+        elif version == (3, 12):
+            values = before + 1 if before is not None and before & 1 else None
+        else:
+            values = holder + basic + 8
+        if table is None or not values:
+            return None
+        begin, count, stride = table
+        for entry in range(count):
+            if self._copy.word(values + 8 * entry) == held:
+                key = self._copy.word(begin + entry * stride + (8 if stride == 24 else 0))
+                text = read_text(self._copy, graph.layout.objects, key or 0)
+                return None if text is None else f".{text}"
+        return None
+
+    def _slots(self, type_: int) -> dict[int, str]:
+        """Return the names of a type's members by where they are in an object."""
+        known = self._members.get(type_)
+        if known is not None:
+            return known
+        found: dict[int, str] = {}
+        at = type_
+        for _ in range(_BASES):
+            for offset, name in self._own_slots(at).items():
+                found.setdefault(offset, name)
+            at = self._copy.word(at + _TYPE_BASE) or 0
+            if not at:
+                break
+        self._members[type_] = found
+        return found
+
+    def _own_slots(self, type_: int) -> dict[int, str]:
+        table = self._entries(self._copy.word((self._copy.word(type_ + _TYPE_DICT) or 0) + 32) or 0)
+        found: dict[int, str] = {}
+        if table is None:
+            return found
+        begin, count, stride = table
+        for entry in range(min(count, 4096)):
+            value = self._copy.word(begin + (entry + 1) * stride - 8)
+            number = self._graph.number_of(value) if value else None
+            if value is None or number is None or self.type_name(number) != "member_descriptor":
+                continue
+            name = read_text(
+                self._copy,
+                self._graph.layout.objects,
+                self._copy.word(value + _DESCRIPTOR_NAME) or 0,
+            )
+            member = self._copy.word(value + _DESCRIPTOR_MEMBER)
+            offset = self._word_of(member + _MEMBER_OFFSET) if member else None
+            if name is not None and offset is not None and 0 < offset < 1 << 20:
+                found[offset] = name
+        return found
+
+    def _word_of(self, address: int) -> int | None:
+        word = self._copy.word(address)
+        if word is None:
+            data = self._memory.try_read(address, 8)
+            word = None if data is None else int.from_bytes(data, "little", signed=True)
+        return word
+
+    def _word(self, holder: int, row: int, held: int) -> str:
+        """Say where in an object the reference is, for want of a name."""
+        basic = int(self._graph.forms[row, TypeForm.BASIC_BYTES])
+        for offset in range(16, min(basic, 4096), 8):
+            if self._copy.word(holder + offset) == held:
+                return f".<word {offset // 8} of {self._graph.types.names[row]}>"
+        return f".<{self._graph.types.names[row]}>"
+
+
+def _joined(text: str, step: str) -> str:
+    """Join a step to a way; an attribute's dictionary is not named: ``a.__dict__['b']`` is ``a.b``."""
+    if text.endswith(".__dict__") and step.startswith("['") and step[2:-2].isidentifier():
+        return f"{text.removesuffix('.__dict__')}.{step[2:-2]}"
+    return text + step
