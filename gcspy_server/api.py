@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gcspy_protocol.details import Answer, AnswerState, ColumnKind, DetailColumn, DetailTable, Query
+from gcspy_protocol.details import (
+    Answer,
+    AnswerState,
+    Cell,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    Query,
+)
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control, EventKind, Mode, PaintStyle, PauseActsOn, Presentation
 from gcspy_protocol.settings import Setting, SettingKind
@@ -25,6 +33,7 @@ from gcspy_server.drivers import (
     find_drivers,
     load_driver,
 )
+from gcspy_server.heap_question import HeapQuestion, HeapQuestionKind
 from gcspy_server.interpreter.core import NEVER, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
@@ -41,6 +50,7 @@ __all__ = [
     "Answer",
     "AnswerState",
     "AttachOptions",
+    "Cell",
     "ColumnKind",
     "Control",
     "DetailColumn",
@@ -52,6 +62,8 @@ __all__ = [
     "EventKind",
     "ExtentNames",
     "GatherRequest",
+    "HeapQuestion",
+    "HeapQuestionKind",
     "ServedSession",
     "Mode",
     "EventForecast",

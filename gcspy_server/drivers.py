@@ -14,11 +14,13 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar
 
+from gcspy_protocol.details import DetailTable
 from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
 from gcspy_protocol.settings import Setting, SettingKind
 
 from gcspy_server.driver_options import DriverOption, OptionValue
+from gcspy_server.heap_question import HeapQuestion
 from gcspy_server.interpreter.cost_accounting import LEVEL
 from gcspy_server.server import Server
 
@@ -277,6 +279,29 @@ class Driver(ABC):
         Raises:
             TargetError: It is gone, not permitted, or not supported.
         """
+
+    @classmethod
+    def investigate(
+        cls, pid: int, _question: HeapQuestion, _progress: Callable[[str, int, int], None], /
+    ) -> DetailTable:
+        """Answer a question about all objects of a process and the references between them; nothing is left in it.
+
+        The default refuses: most drivers follow no references.
+
+        Args:
+            pid: The process.
+            _question: What is asked.
+            _progress: To be called with what is done, how much of it is done, and of how much; 0: that is not known.
+
+        Raises:
+            Unsupported: This driver does not answer it.
+            TargetError: It is gone, not permitted, or not supported.
+        """
+        raise Unsupported(
+            f"process {pid}: its driver does not follow references between objects",
+            found=cls.__name__,
+            known="the driver cpython",
+        )
 
     @abstractmethod
     def describe(self) -> ServerDescription:

@@ -29,6 +29,7 @@ __all__ = [
     "attach",
     "attach_group",
     "command_of",
+    "driver_of",
     "installed_drivers",
     "recognise",
     "start_option_of",
@@ -200,6 +201,29 @@ def _stub_user(names: tuple[str, ...]) -> str | None:
 def attach(pid: int, options: AttachOptions) -> Driver:
     """Attach the driver that knows this process best; see `attach_group`."""
     return _attach(pid, options, "", {})[1]
+
+
+def driver_of(pid: int, name: str = "") -> type[Driver]:
+    """Return the driver that was named, or the one that knows a process best.
+
+    Raises:
+        TargetGone: There is no such process.
+        Unsupported: No installed driver knows its runtime.
+        DriverError: The driver makes mistakes, or none of this name is installed.
+    """
+    if not os.path.isdir(f"/proc/{pid}"):
+        raise TargetGone(
+            f"there is no process {pid}: `gcspy ps` lists the processes that can be monitored"
+        )
+    bench = _bench((name,)) if name else _bench()
+    recognised = bench.recognise(pid)
+    if not recognised and not name:
+        raise Unsupported(
+            f"no driver knows what runs in process {pid}",
+            found=psutil.Process(pid).name(),
+            known=", ".join(bench.names),
+        )
+    return bench.load(recognised[0].name if recognised else name)
 
 
 def _attach(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["progress_bar"]
+__all__ = ["progress_bar", "steps_shown"]
 
 
 @contextmanager
@@ -48,3 +48,25 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
             progress.update(task, completed=done, total=total)
 
         yield advance
+
+
+@contextmanager
+def steps_shown() -> Iterator[Callable[[str, int, int], None]]:
+    """Show what is done now, of work that has several steps.
+
+    Yields:
+        To be called with what is done, how much of it, and of how much; 0: that is not known.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _what, _done, _total: None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+
+        def show(what: str, done: int, total: int) -> None:
+            much = f" ({done:,} of {total:,})" if total else f" ({done:,})" if done else ""
+            status.update(what + much)
+
+        yield show

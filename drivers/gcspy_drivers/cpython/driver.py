@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from gcspy_protocol.errors import Unsupported
 
@@ -10,9 +11,17 @@ from gcspy_drivers.cpython.cooperation import bootstrap, stub
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.options import OPTIONS
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
+from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
-from gcspy_server.api import AttachOptions, Mode, ProgramStart, Specificity
+from gcspy_server.api import (
+    AttachOptions,
+    DetailTable,
+    HeapQuestion,
+    Mode,
+    ProgramStart,
+    Specificity,
+)
 
 __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
 
@@ -35,6 +44,21 @@ class CPythonDriver(PassiveDriver):
         command = [start.interpreter, bootstrap.__file__, stub.__file__, str(start.stub_fd), form]
         sure = Specificity.RUNTIME if start.form else Specificity.ANY_PROCESS
         return sure, [*command, start.program, *start.arguments]
+
+    @classmethod
+    def investigate(
+        cls, pid: int, question: HeapQuestion, progress: Callable[[str, int, int], None], /
+    ) -> DetailTable:
+        """Follow all references in a copy of the process's memory, and answer; see `graph.answers`.
+
+        Raises:
+            TargetError: The process cannot be read, or its version says nothing of roots.
+        """
+        # Half a second of imports that a session does not need.
+        from gcspy_drivers.cpython.graph.answers import answer
+
+        with Target(pid) as target:
+            return answer(target, question, progress)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

@@ -27,6 +27,8 @@ from gcspy_drivers.cpython.discovery import (
     pymalloc_setting,
     without_pymalloc,
 )
+from gcspy_drivers.cpython.graph.memory_copy import copy_memory, plan_copy
+from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.layouts import (
     PoolGeometry,
     VersionLayout,
@@ -58,6 +60,7 @@ from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.process_hold import held as hold
 
 __all__ = [
     "PymallocHeap",
@@ -74,6 +77,9 @@ _SEARCH_AGAIN_AFTER: Final = 50
 
 _MOST_OF_FREE_MEMORY: Final = 0.5
 """Of the memory that is free, what copies of a whole heap may take."""
+
+_LONGEST_HOLD_SECS: Final = 2.0
+"""For copying all memory; a gigabyte takes a third of that."""
 
 _MOST_LISTED: Final = 31
 """Interpreters whose lists of objects are told apart."""
@@ -502,6 +508,53 @@ class Target:
         heads = Heads(self._memory, early)
         self._type_table().begin()
         return ObjectCopies(tuple(copies), heads, ends, owners)
+
+    def graph_source(self, *, held: bool) -> GraphSource:
+        """Copy all of its writable memory, from which the graph of its references is made.
+
+        Args:
+            held: Whether all of its threads are to stand still meanwhile.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+            Unsupported: Nothing is known of the roots in its version.
+            TargetError: Its memory cannot be copied: it is more than is free, or not what it should be.
+        """
+        if self._layout.graph is None:
+            raise Unsupported(
+                f"process {self.process.pid}: nobody wrote down yet where references begin in this version",
+                found="CPython " + ".".join(map(str, self.version)),
+                known="CPython 3.9 to 3.13",
+            )
+        types = self._type_table()
+        plan = plan_copy(self.process, read_maps(self.process))
+        if plan.total_bytes > _MOST_OF_FREE_MEMORY * _free_bytes():
+            raise TargetError(
+                f"process {self.process.pid} has {plan.total_bytes >> 20} MiB to copy, and half of what is free here is less: "
+                "free some memory, or ask on another machine"
+            )
+        room = np.zeros(plan.total_bytes // 8, dtype=np.int64)
+        nanos = 0
+        if held:
+            with hold(self.process, longest_secs=_LONGEST_HOLD_SECS) as still:
+                copy = copy_memory(self._memory, plan, room)
+            nanos = still.nanos
+        else:
+            copy = copy_memory(self._memory, plan, room)
+        interpreters = self.interpreters()
+        if not interpreters:
+            raise TargetError(
+                f"process {self.process.pid}: its interpreters changed while they were listed; try again"
+            )
+        heads: list[int] = []
+        for each in interpreters:
+            gc = Addr(each.address + self._layout.interpreter_gc)
+            heads.extend(list_heads(self._memory, gc, self._layout.gc) or ())
+        self.check()
+        return GraphSource(
+            self._memory, copy, types, self._layout, interpreters, tuple(heads), nanos
+        )
 
     def _list_ends(
         self, interpreters: tuple[Interpreter, ...]

@@ -75,6 +75,8 @@ class TypeForm(IntEnum):
     """1: its objects are dictionaries, whatever else they are."""
     ITEMS_REFER = 9
     """1: its items are references."""
+    DICT_AT = 10
+    """Where in its objects the address of a dictionary of attributes is; negative: from their end. 0: nowhere, or before them."""
 
 
 COLUMNS: Final = len(TypeForm)
@@ -148,7 +150,7 @@ def forms_of(
     Args:
         types: Types of the process.
         layout: Offsets of its version, which has a graph's.
-        words: (types, 2) of each type: ``tp_weaklistoffset``, and the address of the names that its instances share.
+        words: (types, 3) of each type: ``tp_weaklistoffset``, the address of the names that its instances share, ``tp_dictoffset``.
 
     Returns:
         (types, COLUMNS).
@@ -185,6 +187,7 @@ def forms_of(
         table[row, TypeForm.FORM] = form
         table[row, TypeForm.SKIPPED] = skipped
         table[row, TypeForm.KEYS] = int(words[row, 1]) if flags & _HEAP_TYPE else 0
+        table[row, TypeForm.DICT_AT] = 0 if flags & _MANAGED_DICT else int(words[row, 2])
         table[row, TypeForm.ATTRIBUTES] = _attributes(layout.version, flags)
         table[row, TypeForm.ITEMS_REFER] = types.item_bytes[row] == 8 and form not in (
             Form.TYPE,

@@ -15,7 +15,6 @@ from gcspy_objects.graph.references import ReferenceGraph
 from gcspy_protocol.errors import TargetError
 from numpy.typing import NDArray
 
-from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.graph.forms import Form, TypeForm, forms_of
 from gcspy_drivers.cpython.graph.loops import Place, State
 from gcspy_drivers.cpython.graph.machine_code import Loops
@@ -27,6 +26,7 @@ from gcspy_drivers.cpython.graph.roots import (
     named_roots,
     state_words,
 )
+from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.cpython.objects.types import TypeTable
 from gcspy_drivers.remote.memory import Memory
@@ -35,7 +35,7 @@ __all__ = ["HeapGraph", "build_graph"]
 
 _AT_ONCE: Final = 200_000
 _TYPE_SUBCLASS: Final = np.uint64(1 << 31)
-_WEAK_AT: Final = 208
+_WEAK_AT, _DICT_AT = 208, 288
 _MOST_CANDIDATES: Final = 1 << 20
 _ROUNDS: Final = 4
 _LEAST_BYTES: Final = 16
@@ -160,24 +160,14 @@ class _Walk:
 
 
 def build_graph(
-    memory: Memory,
-    copy: MemoryCopy,
-    types: TypeTable,
-    layout: VersionLayout,
-    interpreters: tuple[Interpreter, ...],
-    list_heads: tuple[int, ...],
+    source: GraphSource,
     loops: Loops,
     progress: Callable[[int], None] = lambda _: None,
 ) -> HeapGraph:
     """Build the graph.
 
     Args:
-        memory: The target's memory, for names of types.
-        copy: Its writable memory.
-        types: Its types; those that are not known yet are learnt.
-        layout: Offsets of its version, with a graph's.
-        interpreters: Its interpreters.
-        list_heads: Addresses of the heads of the collector's lists.
+        source: What it is made from; types that are not known yet are learnt.
         loops: The loops, compiled or not.
         progress: Called with the number of objects looked into, now and then.
 
@@ -185,6 +175,7 @@ def build_graph(
         TargetGone: The target has ended.
         TargetError: It has no types that can be read.
     """
+    memory, copy, types, layout, interpreters, list_heads, _ = source
     _learn_types(copy, types, loops)
     columns = types.columns()
     if columns is None:
@@ -285,9 +276,9 @@ def _learn_types(copy: MemoryCopy, types: TypeTable, loops: Loops) -> None:
 
 
 def _type_words(memory: Memory, types: TypeTable, layout: VersionLayout) -> NDArray[np.int64]:
-    """Read of each type where weak references are kept, and the names that its instances share."""
-    found = np.zeros((len(types), 2), dtype=np.int64)
-    for column, offset in enumerate((_WEAK_AT, layout.objects.cached_keys_at)):
+    """Read of each type where weak references are kept, the names that its instances share, and where they have a dictionary."""
+    found = np.zeros((len(types), 3), dtype=np.int64)
+    for column, offset in enumerate((_WEAK_AT, layout.objects.cached_keys_at, _DICT_AT)):
         data, ok = memory.read_many(types.address + np.uint64(offset), 8)
         found[:, column] = np.where(ok, data.view(np.int64)[:, 0], 0)
     return found

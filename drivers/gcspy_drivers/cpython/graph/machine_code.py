@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from gcspy_compiled.machine_code import Compiled
 from gcspy_drivers.cpython.graph import loops
 
-__all__ = ["Loops", "load"]
+__all__ = ["Loops", "as_written", "load"]
 
 _I64, _I32, _I64_2 = "int64[::1]", "int32[::1]", "int64[:,::1]"
 _COPY = f"{_I64}, {_I64_2}, {_I32}"
@@ -22,7 +24,7 @@ _WALKED = (
 _HELPERS: Final = {
     "locate": f"int64(int64, {_I64_2}, {_I32})",
     "place": f"int64(int64, int64, {_I64_2}, {_I32})",
-    "granules_end": f"int64({_I32})",
+    "next_run": f"int64(int64, {_I64_2})",
     "rounded": "int64(int64)",
     "enter": f"int64(int64, int64, {_WALKED})",
     "follow": f"void(int64, int64, int64, int64, {_WALKED})",
@@ -37,6 +39,7 @@ _HELPERS: Final = {
     "look_into": f"void(int64, {_WALKED}, {_I64_2}, {_I64})",
     "measure": f"void(int64, int64, {_WALKED}, {_I64})",
     "frames": f"int64(int64, int64, int64, int64, {_WALKED})",
+    "follow_behind": f"void(int64, int64, int64, {_WALKED}, {_I64})",
     "outside": f"void(int64, {_WALKED}, {_I64_2}, {_I64})",
 }
 _LOOPS: Final = {
@@ -61,5 +64,13 @@ _compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS)
 
 def load() -> Loops:
     """Return the loops: compiled, which takes seconds the first time, or as they are written where there is no numba."""
-    found = _compiled.load()
-    return found or Loops(loops.find_words, loops.enter_all, loops.walk, loops.on_lists)
+    return _compiled.load() or as_written()
+
+
+def as_written() -> Loops:
+    """Return the loops as Python runs them: the same answers, a hundred times slower."""
+    # Hashes wrap around.
+    quiet = np.errstate(over="ignore")
+    return Loops(
+        *(quiet(each) for each in (loops.find_words, loops.enter_all, loops.walk, loops.on_lists))
+    )

@@ -78,10 +78,10 @@ class Namer:
 
     def _from_modules(self, text: str, way: list[int]) -> tuple[str, list[int]]:
         """Return the name of a module that a way leads through, and what of the way is left."""
-        if text.startswith(("builtins", "sys")) and not text.startswith("sys.modules"):
-            return text.replace(" ", "_") if len(way) > 1 else text, way
         if len(way) == 1:
             return text, way
+        if not text.startswith("sys.modules"):
+            return f"{text}.__dict__", way
         module = self._key_of(way[0], way[1])
         if module is None or self.type_name(way[1]) != "module":
             return text, way
@@ -209,8 +209,10 @@ class Namer:
         for offset, name in self._slots(int(graph.types.address[row])).items():
             if self._copy.word(holder + offset) == held:
                 return f".{name}"
-        way = int(graph.forms[row, TypeForm.ATTRIBUTES])
-        if not way:
+        dict_at = int(graph.forms[row, TypeForm.DICT_AT])
+        if dict_at > 0 and self._copy.word(holder + dict_at) == held:
+            return ".__dict__"
+        if not graph.forms[row, TypeForm.ATTRIBUTES]:
             return None
         before = self._copy.word(holder - 24)
         if before == held:

@@ -1,0 +1,39 @@
+"""`HeapQuestion`: a question about all objects of a process and the references between them, which is answered on request, not at events.
+
+Knows questions; knows no driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["HeapQuestion", "HeapQuestionKind"]
+
+
+class HeapQuestionKind(Enum):
+    """What is asked."""
+
+    HOLDERS = "holders"
+    """Who holds some objects: the ways from roots to them, grouped."""
+    DOMINATORS = "dominators"
+    """Which objects keep most of the heap alive."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeapQuestion:
+    """One question.
+
+    Attributes:
+        kind: What is asked.
+        type_name: Of the objects of this type, with a module's name or without; empty: of all objects.
+        address: Of the object at this address; None: of all of the type.
+        most: Rows wanted at most.
+        held: Whether the process is to be held while its memory is copied, so that the copy is of one moment.
+    """
+
+    kind: HeapQuestionKind
+    type_name: str = ""
+    address: int | None = None
+    most: int = 20
+    held: bool = False

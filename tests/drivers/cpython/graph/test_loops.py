@@ -1,0 +1,100 @@
+"""The loops say the same as machine code and as they are written, and survive memory that is not what it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gcspy_drivers.cpython.graph import machine_code
+from gcspy_drivers.cpython.graph.heap_graph import HeapGraph, build_graph
+from gcspy_drivers.cpython.graph.loops import State
+from gcspy_drivers.cpython.graph.machine_code import Loops
+from gcspy_drivers.cpython.graph.source import GraphSource
+from gcspy_drivers.cpython.target import Target
+
+from tests.drivers.conftest import Start
+from tests.drivers.cpython.graph.test_referents import KINDS
+
+FEW = 1500
+"""Objects that the loops as they are written look into: a microsecond each as machine code, and a millisecond so."""
+
+
+def stopping(walk: Callable[..., int], most: int) -> Callable[..., int]:
+    """A walk that ends after so many objects, whatever is left."""
+
+    def walk_some(*arguments: object) -> int:
+        walked, forms, starts, own, _ = arguments
+        assert isinstance(walked, tuple)
+        state = walked[8]
+        rest = 0
+        if state[State.NEXT] < most:
+            rest = walk(walked, forms, starts, own, most - int(state[State.NEXT]))
+        if rest and state[State.NEXT] == most:
+            state[State.FULL] = 1
+        return rest
+
+    return walk_some
+
+
+def interpreted(compiled: Loops) -> Loops:
+    """The loops without machine code; what goes through all words is compiled, since it takes minutes otherwise."""
+    plain = machine_code.as_written()
+    return compiled._replace(enter_all=plain.enter_all, walk=stopping(plain.walk, FEW))
+
+
+@pytest.fixture(name="source")
+def _source(start: Start, python: str) -> Iterator[GraphSource]:
+    target = start(python, f"{KINDS}\ntell()")
+    target.wait_still()
+    with Target(target.pid) as reader:
+        if reader.version >= (3, 14):
+            pytest.skip("nothing is known of the roots in this version")
+        yield reader.graph_source(held=False)
+
+
+def the_same(one: HeapGraph, other: HeapGraph) -> None:
+    """Compare what the loops have written."""
+    for name in ("address", "kind", "parent", "own"):
+        assert (getattr(one, name) == getattr(other, name)).all(), name
+    assert (one.graph.starts == other.graph.starts).all()
+    assert (one.graph.targets == other.graph.targets).all()
+    assert one.roots == other.roots
+
+
+@pytest.mark.timeout(300)
+def test_machine_code_and_the_loops_as_they_are_written_say_the_same(
+    source: GraphSource, compiled: Loops
+) -> None:
+    quick = compiled._replace(walk=stopping(compiled.walk, FEW))
+    one, other = build_graph(source, quick), build_graph(source, interpreted(compiled))
+    assert one.objects == FEW
+    assert not one.complete
+    the_same(one, other)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.soak) for n in range(1, 20))]
+)
+@pytest.mark.parametrize("python", ["3.9", "3.11", "3.13"], indirect=True)
+def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
+    source: GraphSource, compiled: Loops, seed: int
+) -> None:
+    numbers = np.random.default_rng(seed)
+    copy = replace(source.copy, words=source.copy.words.copy())
+    places = numbers.choice(len(copy.words), len(copy.words) // 30, replace=False)
+    kinds = numbers.integers(0, 4, len(places))
+    values = copy.words[places]
+    other = copy.words[numbers.integers(0, len(copy.words), len(places))]
+    copy.words[places] = np.select(
+        [kinds == 0, kinds == 1, kinds == 2],
+        [other, numbers.integers(0, 1 << 62, len(places)), -values],
+        values ^ (1 << numbers.integers(0, 62, len(places))),
+    )
+    damaged = source._replace(copy=copy)
+    graph = build_graph(damaged, compiled)
+    assert 0 < graph.objects <= len(copy.words) // 2 + 1
+    # As it is written, a place beyond an array is an error, where machine code would look at other memory.
+    build_graph(damaged, interpreted(compiled))
