@@ -57,11 +57,6 @@ class UserSettings:
         made._kept = QSettings("gcspy", "gcspy")
         return made
 
-    @property
-    def remembers(self) -> bool:
-        """Whether values outlive the process."""
-        return self._kept is not None
-
     # ------------------------------------------------------------------------- reading
 
     def value(self, name: str) -> object:

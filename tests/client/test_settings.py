@@ -84,7 +84,6 @@ def test_the_environment_names_another_file_or_none(
     assert UserSettings(path).number("a", 0, low=0, high=9) == 1
     monkeypatch.setenv(VARIABLE, "none")
     nothing = UserSettings.of_user()
-    assert not nothing.remembers
     nothing.store("a", 2)
     assert nothing.number("a", 0, low=0, high=9) == 2, "as long as the process lives"
     assert UserSettings.of_user().number("a", 0, low=0, high=9) == 0

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_client.model.spaces.picture import SpacePicture
+from gcspy_client.view.panels.filters import FilterPanel
+from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 
-__all__ = ["EVENTS", "Wait", "Watched"]
+__all__ = ["EVENTS", "Wait", "Watched", "chips_of"]
 
 Wait = Callable[[Callable[[], bool]], None]
 EVENTS = 12
@@ -62,3 +64,10 @@ class Watched:
             and bool(np.array_equal(self.shown(), self.heaps[number]))
             and bool(np.array_equal(picture.codes, painted))
         )
+
+
+def chips_of(panel: FilterPanel) -> list[PlainPushButton]:
+    """Return the buttons that say which filters are in force, and remove them."""
+    items = [panel._flow.itemAt(place) for place in range(panel._flow.count())]
+    widgets = [item.widget() for item in items if item is not None]
+    return [one for one in widgets if isinstance(one, PlainPushButton)]

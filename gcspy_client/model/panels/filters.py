@@ -11,7 +11,7 @@ from enum import Enum
 
 from gcspy_protocol.model import EventFilter
 
-__all__ = ["FilterPart", "ActiveFilter", "filter_words", "parts_in_force", "without"]
+__all__ = ["FilterPart", "ActiveFilter", "parts_in_force", "without"]
 
 
 class FilterPart(Enum):
@@ -46,11 +46,6 @@ def _words(one: EventFilter) -> dict[FilterPart, str]:
         FilterPart.PAUSE: "pauses" if one.pause else "",
     }
     return {part: words for part, words in there.items() if words}
-
-
-def filter_words(one: EventFilter) -> str:
-    """What a filter does: ``1 in 10, +100 ms``; empty when it does nothing."""
-    return ", ".join(_words(one).values())
 
 
 def parts_in_force(filters: Iterable[EventFilter]) -> list[ActiveFilter]:

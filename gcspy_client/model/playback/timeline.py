@@ -71,13 +71,6 @@ class Overview:
     gaps: NDArray[np.bool_]
     numbers: NDArray[np.uint64]
 
-    def column_of(self, place: int) -> int:
-        """The column of a number or a time, held between the first and the last."""
-        columns = len(self.counts)
-        return min(
-            max((place - self.start) * columns // max(1, self.stop - self.start), 0), columns - 1
-        )
-
 
 class _Growing(Generic[_Scalar]):
     """An array that grows at its end and shrinks at its beginning, each in amortised constant time a row."""
@@ -362,22 +355,6 @@ class EventTimeline:
             place = int(np.searchsorted(column, column[place - 1]))
         return int(self._numbers.now[place])
 
-    def next_of(self, kind: int, number: int) -> int | None:
-        """The next event of a kind behind a number; None when there is none."""
-        places = self._kinds.get(kind)
-        if places is None:
-            return None
-        found = int(np.searchsorted(places.now, self._base + self._place(number + 1)))
-        return self._number_at(int(places.now[found]) - self._base) if found < len(places) else None
-
-    def previous_of(self, kind: int, number: int) -> int | None:
-        """The latest event of a kind before a number; None when there is none."""
-        places = self._kinds.get(kind)
-        if places is None:
-            return None
-        found = int(np.searchsorted(places.now, self._base + self._place(number))) - 1
-        return self._number_at(int(places.now[found]) - self._base) if found >= 0 else None
-
     def next_shown(self, number: int, filters: Iterable[EventFilter] = ()) -> int | None:
         """The next event behind a number that filters let through; None when there is none."""
         known = {one.event: one for one in filters}
@@ -388,24 +365,6 @@ class EventTimeline:
                 return self._number_at(start + int(found[0]))
             start, size = start + size, size * 4
         return None
-
-    def previous_shown(self, number: int, filters: Iterable[EventFilter] = ()) -> int | None:
-        """The latest event before a number that filters let through; None when there is none."""
-        known = {one.event: one for one in filters}
-        stop, size = self._place(number), _SEARCH_ROWS
-        while stop > 0:
-            start = max(0, stop - size)
-            found = np.flatnonzero(self._shown(slice(start, stop), known))
-            if len(found):
-                return self._number_at(start + int(found[-1]))
-            stop, size = start, size * 4
-        return None
-
-    def is_shown(self, number: int, filters: Iterable[EventFilter] = ()) -> bool:
-        """Whether filters let an event through that there is."""
-        place = self._place(number)
-        known = {one.event: one for one in filters}
-        return self.row(number) is not None and bool(self._shown(slice(place, place + 1), known)[0])
 
     def _number_at(self, place: int) -> int:
         return int(self._numbers.now[place])

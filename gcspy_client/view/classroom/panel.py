@@ -61,7 +61,7 @@ class ClassPanel(QFrame):
         super().__init__(parent)
         self.setProperty("card", "true")
         self._participants: list[Participant] = []
-        self._may_hand = self._is_playback = False
+        self._may_hand = False
         self.words, self.mine = PlainLabel(), PlainLabel()
         self.mine.setProperty("dim", "true")
         for label in (self.words, self.mine):
@@ -103,7 +103,7 @@ class ClassPanel(QFrame):
         column.addLayout(grid)
         column.addWidget(self.table, 1)
         column.addLayout(last)
-        self.tell([], following=False, may_hand=False, is_playback=False)
+        self.tell([], following=False, may_hand=False)
 
     def _dress_table(self) -> None:
         table = self.table
@@ -147,7 +147,6 @@ class ClassPanel(QFrame):
         *,
         following: bool,
         may_hand: bool,
-        is_playback: bool,
     ) -> None:
         """Say who is present.
 
@@ -155,14 +154,9 @@ class ClassPanel(QFrame):
             participants: Who.
             following: Whether this window follows.
             may_hand: Whether it may hand over.
-            is_playback: Whether a recording is played.
         """
         before = self.chosen_number
-        self._participants, self._may_hand, self._is_playback = (
-            list(participants),
-            may_hand,
-            is_playback,
-        )
+        self._participants, self._may_hand = list(participants), may_hand
         self.words.setText(summary_words(self._participants))
         self.rows.set_rows([_row(participant) for participant in self._participants])
         if before is not None:

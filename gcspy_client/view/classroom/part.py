@@ -242,12 +242,10 @@ class ClassPart(Part):
     def show_roster(self) -> None:
         """Say anew who is present, if anybody sees it."""
         if self.panel.isVisible():
-            playback = self._desk.session.is_playback
             self.panel.tell(
                 self.participants,
                 following=self.following,
                 may_hand=self.may_hand,
-                is_playback=playback,
             )
 
     def show_line(self) -> JoinSheet:

@@ -86,11 +86,6 @@ class LessonPart(Part):
         triggers.manager.fired.connect(self.progress.fired)
 
     @property
-    def over_tiles(self) -> Curtain:
-        """The one over the tiles."""
-        return self._over_now[0]
-
-    @property
     def curtains(self) -> tuple[Curtain, ...]:
         """All of them."""
         return (*self._over_now, *self._over_time)

@@ -455,15 +455,6 @@ class FilterPanel(QFrame):
         chip.clicked.connect(press)
         self._flow.addWidget(chip)
 
-    def chips(self) -> list[PlainPushButton]:
-        """What is in force, as it can be removed."""
-        widgets = [
-            item.widget()
-            for i in range(self._flow.count())
-            if (item := self._flow.itemAt(i)) is not None
-        ]
-        return [widget for widget in widgets if isinstance(widget, PlainPushButton)]
-
     def _remove(self, one: ActiveFilter, _checked: bool = False) -> None:
         self.requested.emit(without(self._filters, one.part, (one.event,)))
 

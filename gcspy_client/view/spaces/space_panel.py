@@ -237,10 +237,6 @@ class SpacePanel(QFrame):
         self._note.setText(text)
         self._note.setVisible(bool(text))
 
-    def note_text(self) -> str:
-        """What went wrong here, as it is told."""
-        return self._note.text() if self._note.isVisibleTo(self) else ""
-
     def settle(self) -> None:
         """Show everything now that would be shown a moment later."""
         layout = self.layout()

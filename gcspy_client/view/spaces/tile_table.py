@@ -464,8 +464,3 @@ class TableView(SpaceView):
         outcome = self._writer.take()
         if outcome is not None:
             copy_text(outcome.result())
-
-    def settle_copy(self) -> None:
-        """Wait until what is copied is in the clipboard."""
-        self._writer.settle(_SETTLE_SECS)
-        QGuiApplication.sendPostedEvents(self, 0)

@@ -203,11 +203,6 @@ class SaveDialog(QDialog):
         self._saving.progressed.connect(self._progressed)
         self._saving.finished.connect(self._finished)
 
-    @property
-    def saving(self) -> bool:
-        """Whether it is at work."""
-        return self._saving.running
-
     def _ask(self) -> None:
         name = ask_new_file(self, "Save session", f"GCspy recordings (*{SUFFIX})", self.path.text())
         if name:

@@ -200,11 +200,6 @@ class G1Reader:
         """The private layout that proved itself; None: none did."""
         return self._private
 
-    @property
-    def tells_pinned(self) -> bool:
-        """Whether the VM exports how many objects of a region are pinned."""
-        return self._pinned is not None
-
     def counted(self) -> tuple[int, bool, int] | None:
         """Read how many collections there were, whether one is under way, and where the marks are; None: that is not readable.
 

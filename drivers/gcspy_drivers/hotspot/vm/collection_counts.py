@@ -108,12 +108,6 @@ class CollectionCounter:
         """Count now; what `since` says stays the same."""
         return self._read()
 
-    def milliseconds(self) -> list[float] | None:
-        """Return how long each collector took so far, in ms; None when the VM does not say it."""
-        if self._before is None or self._before.ticks is None or not self._frequency:
-            return None
-        return [ticks * 1000 / self._frequency for ticks in self._before.ticks]
-
     def _took(self, now: CollectorCounts, before: CollectorCounts, place: int) -> str:
         if now.ticks is None or before.ticks is None or not self._frequency:
             return ""

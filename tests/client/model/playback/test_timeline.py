@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gcspy_client.model.playback.timeline import EventTimeline, TimelineAxis
+from gcspy_client.model.playback.timeline import EventTimeline, Overview, TimelineAxis
 
 ROW = st.tuples(
     st.integers(0, 30),  # time since the event before
@@ -45,6 +45,13 @@ def tables(draw: st.DrawFn, most: int = 40) -> Events:
         rows[name] = [row[i] for row in drawn]
     numbers = np.cumsum([row[4] for row in drawn]) if drawn else np.empty(0)
     return numbers.astype(np.uint64), rows
+
+
+def column_of(view: Overview, place: int) -> int:
+    """Return the column of a number or a time, held between the first and the last."""
+    columns = len(view.counts)
+    wanted = (place - view.start) * columns // max(1, view.stop - view.start)
+    return min(max(wanted, 0), columns - 1)
 
 
 def timeline_of(events: Events) -> EventTimeline:
@@ -118,8 +125,9 @@ def test_what_is_forgotten_is_as_if_it_had_never_come(
         assert set(wanted.missed()[0].tolist()) <= set(found.missed()[0].tolist())
         assert set(found.missed()[0].tolist()) - set(wanted.missed()[0].tolist()) <= {wanted.first}
     for kind in range(4):
+        others = [EventFilter(event=one, enabled=one == kind) for one in range(5)]
         for number in range(0, 60, 7):
-            assert found.next_of(kind, number) == wanted.next_of(kind, number)
+            assert found.next_shown(number, others) == wanted.next_shown(number, others)
 
 
 @given(tables(), st.integers(0, 80), st.integers(-5, 900), FILTERS)
@@ -133,20 +141,8 @@ def test_whatever_is_looked_for_is_what_a_search_through_all_finds(
     assert timeline.next_shown(number, filters) == min(
         (n for n in shown if n > number), default=None
     )
-    assert timeline.previous_shown(number, filters) == max(
-        (n for n in shown if n < number), default=None
-    )
-    assert timeline.is_shown(number, filters) == (number in shown)
     assert (timeline.row(number) is not None) == (number in numbers) == (number in timeline)
     assert timeline.after(number) == len([n for n in numbers if n > number])
-    for kind in range(5):
-        of_kind = [n for n, row in zip(numbers, rows, strict=True) if row["event"] == kind]
-        assert timeline.next_of(kind, number) == min(
-            (n for n in of_kind if n > number), default=None
-        )
-        assert timeline.previous_of(kind, number) == max(
-            (n for n in of_kind if n < number), default=None
-        )
     nearest = min(numbers, key=lambda n: (abs(n - number), n), default=None)
     assert timeline.nearest(number) == timeline.number_at(number, TimelineAxis.NUMBER) == nearest
     by_time = min(range(len(numbers)), key=lambda i: (abs(times[i] - time_nanos), i), default=None)
@@ -184,7 +180,7 @@ def test_every_event_of_a_range_is_in_exactly_one_column(
     kinds: dict[tuple[int, int], int] = {}
     for place, number, row in zip(places, numbers.tolist(), rows, strict=True):
         if view.start <= place < view.stop:
-            column = view.column_of(place)
+            column = column_of(view, place)
             counts[column] += 1
             shown[column] += lets_through(filters, row)
             missed[column] += row["missed"]
@@ -225,7 +221,7 @@ def test_no_gap_is_left_out_and_none_is_made_up(
         wanted |= {column for column in range(first, last + 1) if column < columns}
         # Where the gap ends there is an event that it was before.
         if places[i] < view.stop:
-            assert view.gaps[view.column_of(places[i])]
+            assert view.gaps[column_of(view, places[i])]
     assert set(np.flatnonzero(view.gaps).tolist()) == wanted
 
 

@@ -8,10 +8,10 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSpinBox
 
-from gcspy_client.model.panels.filters import FilterPart, filter_words, parts_in_force, without
+from gcspy_client.model.panels.filters import FilterPart, parts_in_force, without
 from gcspy_client.view.panels.filters import FilterPanel
 from tests.client.conftest import MakeWindow
-from tests.client.watching import EVENTS, Wait, Watched
+from tests.client.watching import EVENTS, Wait, Watched, chips_of
 
 ON, PERIOD, DELAY, PAUSE = 2, 3, 4, 5
 
@@ -47,12 +47,12 @@ def test_a_kind_of_event_is_switched_off_and_on_again(watched: Watched, wait: Wa
     press(watched, 1, ON)
     wait(lambda: not in_force(watched, 1).enabled)
     watched.window.settle()
-    (chip,) = filters_of(watched).chips()
+    (chip,) = chips_of(filters_of(watched))
     assert chip.text().startswith("Collection: off")
     chip.click()
     wait(lambda: in_force(watched, 1).enabled)
     watched.window.settle()
-    assert not filters_of(watched).chips()
+    assert not chips_of(filters_of(watched))
 
 
 def test_numbers_are_written_into_the_table_while_events_go_on(
@@ -81,7 +81,7 @@ def test_delays_and_pauses_are_set_and_removed_all_at_once(watched: Watched, wai
     wait(lambda: in_force(watched, 1).pause)
     assert in_force(watched, 1).delay_millis == 30, "a request does not undo the request before"
     watched.window.settle()
-    texts = [chip.text() for chip in filters_of(watched).chips()]
+    texts = [chip.text() for chip in chips_of(filters_of(watched))]
     assert texts == [
         "Clock: +20 ms  ✕",
         "Collection: +30 ms  ✕",
@@ -130,23 +130,23 @@ def test_a_viewer_sees_filters_and_cannot_change_them(
     write(watched, 0, PERIOD, 7)
     wait(lambda: viewer.session.live.filters[0].period == 7)
     viewer.settle()
-    (chip,) = viewer.details.filters.chips()
+    (chip,) = chips_of(viewer.details.filters)
     assert not chip.isEnabled()
 
 
 @pytest.mark.parametrize(
     ("one", "words"),
     [
-        (EventFilter(event=0), ""),
-        (EventFilter(event=0, enabled=False), "off"),
+        (EventFilter(event=0), []),
+        (EventFilter(event=0, enabled=False), ["off"]),
         (
             EventFilter(event=0, period=1000, delay_millis=50, pause=True),
-            "1 in 1,000, +50 ms, pauses",
+            ["1 in 1,000", "+50 ms", "pauses"],
         ),
     ],
 )
-def test_a_filter_in_words(one: EventFilter, words: str) -> None:
-    assert filter_words(one) == words
+def test_a_filter_in_words(one: EventFilter, words: list[str]) -> None:
+    assert [part.words for part in parts_in_force([one])] == words
 
 
 def test_removing_every_part_leaves_a_filter_that_does_nothing() -> None:

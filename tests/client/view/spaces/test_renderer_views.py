@@ -390,13 +390,14 @@ def test_a_renderer_that_raises_is_named_and_replaced_by_tiles_and_the_window_go
     panel = window.spaces.panels[1]
     wait(lambda: panel.view is None)
     assert panel.canvas.isVisible()
-    said = panel.note_text()
+    said = panel._note.text()
+    assert panel._note.isVisible()
     assert view.capitalize() in said
     assert words in said
     watched.happen(1)
     assert watched.shows(window.session.number)
     window.views.choose_view("hilbert")
-    assert not panel.note_text(), "no news of it any more"
+    assert not panel._note.isVisible(), "no news of it any more"
 
 
 def test_a_view_that_is_left_leaves_no_thread_even_while_it_draws(watched: Watched) -> None:

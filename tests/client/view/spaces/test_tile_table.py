@@ -123,7 +123,7 @@ def test_rows_are_copied_with_tabs_between_values(watched: Watched, wait: Wait) 
     view.table.selectRow(2)
     QTest.keyClick(view.table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     QTest.keyClick(view.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    view.settle_copy()
+    wait(lambda: QGuiApplication.clipboard().text().startswith("Tile\tUsed"))
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0] == "Tile\tUsed"
     assert [line.split("\t")[1] for line in lines[1:]] == [

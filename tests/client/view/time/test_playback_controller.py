@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QToolButton
 from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
-from tests.client.watching import Wait
+from tests.client.watching import Wait, chips_of
 
 SAMPLE = Path(__file__).parents[4] / "replay" / "samples" / "semispace.gcspy"
 
@@ -230,7 +230,7 @@ def test_filters_of_a_recording_are_this_windows_own(played: Played, wait: Wait)
         QTest.keyClick(window, Qt.Key.Key_Period)
         wait(partial(played.shows, number))
     window.settle()
-    assert any("1 in 4" in chip.text() for chip in window.details.filters.chips())
+    assert any("1 in 4" in chip.text() for chip in chips_of(window.details.filters))
 
 
 def test_bookmarks_of_a_recording_are_kept_beside_its_file(played: Played, wait: Wait) -> None:

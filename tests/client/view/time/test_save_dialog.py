@@ -101,7 +101,7 @@ def test_progress_is_told_while_the_window_lives_and_cancelling_ends_it(
     save.steps.release(1)
     dialog.cancel.click()
     assert save.ended
-    assert not dialog.saving
+    assert not dialog._saving.running
     assert not dialog.isVisible()
 
 
@@ -113,7 +113,7 @@ def test_closing_the_window_in_the_middle_of_a_saving_leaves_no_thread_and_no_fi
     dialog.path.setText(str(tmp_path / "cut-short.gcspy"))
     dialog.start.click()
     watched.window.close()
-    assert not dialog.saving
+    assert not dialog._saving.running
     left = [path.name for path in tmp_path.iterdir() if path.name != "cut-short.gcspy"]
     assert not left, "no half file is left beside it"
 
@@ -133,6 +133,6 @@ def test_whatever_is_typed_as_a_name_is_refused_in_words_or_saved(
     ):
         dialog.path.setText(typed)
         dialog.start.click()
-        wait(lambda: not dialog.saving)
+        wait(lambda: not dialog._saving.running)
         assert dialog.said.text(), typed
         assert "saved to" not in dialog.said.text(), typed
