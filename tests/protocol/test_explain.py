@@ -104,6 +104,15 @@ def test_an_event_is_told_frame_by_frame_with_the_names_of_the_schema() -> None:
     ]
 
 
+def test_an_event_tells_for_how_long_anybody_waited_or_stood_still() -> None:
+    event = replace(EVENT, cause="", held_nanos=1_500_000, waited_nanos=2_000, stopped_nanos=3_000)
+    (line,) = after_start(encode_event(event, []))
+    assert (
+        "held 1.500 ms, waited 0.002 ms for lossless clients in all, "
+        "the target stood still for 0.003 ms, 0 frames" in line
+    )
+
+
 def test_a_delta_tells_how_much_changed() -> None:
     first = encode_event(EVENT, [encode(TILES), encode(key(np.arange(300, dtype="<i4")))])
     lines = after_start(first + encode_event(replace(EVENT, cause=""), [encode(change([3, 299]))]))

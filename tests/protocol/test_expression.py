@@ -479,3 +479,10 @@ def test_the_guides_conditions_are_conditions() -> None:
     assert len(conditions) == 7
     for condition in conditions:
         parse_condition(condition)
+
+
+@pytest.mark.parametrize("text", ["sum(Used)", "Used > 3"])
+def test_what_is_no_condition_is_pointed_at_from_its_beginning(text: str) -> None:
+    with pytest.raises(ExpressionError, match="a condition is needed") as caught:
+        parse_condition(text)
+    assert caught.value.offset == 0

@@ -9,11 +9,18 @@ from typing import Any
 
 import msgpack
 import pytest
+from gcspy_protocol import messages as m
+from gcspy_protocol.codec import encode
+from gcspy_protocol.connection import Connection, preamble
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.frames.fields import Fields, pack_map
+from gcspy_protocol.frames.frame import pack_frame
+from gcspy_protocol.messages import FrameType
+from gcspy_protocol.model import Role
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.protocol.session import Session
 from tests.protocol.strategies import damaged
 
 PLAIN = st.recursive(
@@ -177,3 +184,18 @@ def test_an_integer_beyond_64_bits_is_our_own_fault() -> None:
 
 def test_a_file_name_that_is_no_unicode_is_sent_with_question_marks() -> None:
     assert Fields.unpack(pack_map({"a": "x\udcff"}), "thing", text_chars=9).text("a") == "x?"
+
+
+def test_a_trigger_that_tells_only_what_it_must_has_never_fired() -> None:
+    least = pack_frame(
+        FrameType.TRIGGERS, pack_map({"triggers": [{"id": 1, "state": "armed"}]}), compress=False
+    ).data
+    client = Connection(Role.CLIENT)
+    client.send(m.Hello(client="test"))
+    client.receive_data(preamble() + encode(Session.welcome).data + least)
+    *_, told = client.messages()
+    assert isinstance(told, m.Triggers)
+    assert told.fired == 0
+    (status,) = told.triggers
+    assert (status.fired, status.sequence, status.event, status.occurrence) == (0, 0, 0, 0)
+    assert (status.operands, status.why) == ((), "")

@@ -373,6 +373,17 @@ def test_what_was_not_told_and_somebody_wanted_is_lost(
     assert target.server.counts() == (7, 0)
 
 
+def test_what_was_not_told_is_lost_by_the_numbers_that_a_filter_goes_by() -> None:
+    target = Target()
+    listening(target)
+    target.server._core.set_filters((EventFilter(event=START, period=3),))
+    lost = []
+    for times in (2, 1, 5, 1):  # 3, 6 and 9 were wanted
+        target.server.skip(START, times, untold=True)
+        lost.append(target.server._core.lost)
+    assert lost == [0, 1, 2, 3]
+
+
 def test_what_a_driver_does_not_take_is_lost_without_a_budget() -> None:
     target = Target()
     listening(target)

@@ -105,6 +105,15 @@ def test_beyond_the_budget_events_are_counted_and_told_of() -> None:
     assert told[-1].every_nanos == 20 * COST
 
 
+def test_nothing_is_told_twice_in_half_a_second_where_nothing_was_changed() -> None:
+    target = Costly()
+    target.listened()
+    began = target.now
+    target.events(1000)
+    told = [item for item in target.taken() if isinstance(item, m.Budget)]
+    assert 1 < len(told) <= 1 + (target.now - began) // (500 * MS)
+
+
 def test_without_a_budget_every_event_is_gathered_and_nothing_told() -> None:
     target = Costly(budget=None)
     target.listened()

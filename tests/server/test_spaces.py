@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gcspy_protocol.errors import LocalProtocolError
+from gcspy_protocol.limits import CLIENT_LIMITS
+from numpy.typing import ArrayLike
 
 from gcspy_server.api import Control, ExtentNames, Presentation, Server, StringNames, UniformNames
 
@@ -115,3 +117,19 @@ def test_a_space_of_another_server_cannot_be_removed() -> None:
 def test_kinds_of_event_have_their_place_as_number() -> None:
     with pytest.raises(LocalProtocolError, match="0 kinds"):
         Server("x", events=[])
+
+
+def test_a_space_has_as_many_streams_as_a_client_takes() -> None:
+    space = server().add_space("s", names=UniformNames(0, 8, 1))
+    for number in range(CLIENT_LIMITS.streams):
+        space.add_stream(f"stream {number}")
+    with pytest.raises(LocalProtocolError, match="more than 512 streams"):
+        space.add_stream("one too many")
+
+
+@pytest.mark.parametrize("given", [[1, -7, 3], [1, 300, 3], 300, [1.0, 255.6, 3.0]])
+def test_values_outside_of_the_declared_range_are_refused_by_name(given: ArrayLike) -> None:
+    space = server().add_space("s", names=UniformNames(0, 8, 3))
+    space.add_stream("x", dtype="u1", minimum=0, maximum=255)
+    with pytest.raises(LocalProtocolError, match=r"'s'.*'x'"):
+        space.fill({"x": given})
