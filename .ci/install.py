@@ -62,7 +62,7 @@ def succeeds(*command: str | Path) -> bool:
 
 
 def has_pip(python: Path) -> bool:
-    """Tell whether this interpreter exists, runs, is new enough and has pip."""
+    """Return whether this interpreter exists, runs, is new enough and has pip."""
     test = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
     return python.exists() and succeeds(python, "-c", test)
 

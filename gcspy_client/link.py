@@ -1,6 +1,6 @@
 """The link: a Qt socket under the sans-IO connection, with reconnecting.
 
-It moves bytes and tells where it stands; what messages mean is the session's
+It moves bytes and says where it stands; what messages mean is the session's
 business. There is no thread and no second event loop: everything happens in
 Qt's, and after `shut` no timer and no socket is left.
 

@@ -73,7 +73,7 @@ _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.l
 
 
 def loads(library: str) -> bool:
-    """Tell whether the dynamic linker finds and loads a library.
+    """Return whether the dynamic linker finds and loads a library.
 
     Args:
         library: its soname, e.g. ``libEGL.so.1``.
@@ -86,7 +86,7 @@ def loads(library: str) -> bool:
 
 
 def has_fonts() -> bool:
-    """Tell whether any TrueType or OpenType font is installed where fontconfig looks by default."""
+    """Return whether any TrueType or OpenType font is installed where fontconfig looks by default."""
     for folder in _FONT_FOLDERS:
         for suffix in ("ttf", "otf", "ttc"):
             if any(Path(folder).expanduser().rglob(f"*.{suffix}")):

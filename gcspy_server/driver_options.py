@@ -171,7 +171,7 @@ def announced_options() -> dict[str, tuple[DriverOption, ...] | str]:
         if isinstance(options, tuple) and all(isinstance(one, DriverOption) for one in options):
             found[entry.name] = options
         else:
-            found[entry.name] = f"cannot be read: {entry.value} is no tuple of DriverOption"
+            found[entry.name] = f"cannot be read: {entry.value} is not a tuple of DriverOption"
     return found
 
 

@@ -1,6 +1,6 @@
 """Who is present and how far they have read, and where the one who leads looks: what a class shares (SPEC.md section 8.12).
 
-Nothing here asks anything of the target. Places and lists of who is present are told at a bounded rate, the latest wins:
+Nothing here asks anything of the target. Places and lists of who is present are reported at a bounded rate, the latest wins:
 one list for however many changes there were. Both are left out for a client that has much to read already, until
 it has room.
 

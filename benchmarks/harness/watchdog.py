@@ -2,7 +2,7 @@
 
 A thread of its own sends the window's loop a message, waits until it is answered, and sends the next: each answer that takes long is
 a time in which no key, no mouse and no paint was served. Half way through the limit the stack of the window's thread is
-looked at: it tells what was being done.
+looked at: it says what was being done.
 
 Not in the product: benchmarks and tests use it. It costs the window some 2 % of a core.
 

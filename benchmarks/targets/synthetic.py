@@ -1,7 +1,7 @@
 """A server with made-up data, as a process: a number of tiles, of which some change, at a rate.
 
 Run as ``python -m benchmarks.targets.synthetic``; it prints its address, one JSON object a line, and stops
-when its standard input ends. The last line tells what it did and what processor time it took.
+when its standard input ends. The last line says what it did and what processor time it took.
 """
 
 from __future__ import annotations

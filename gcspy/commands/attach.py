@@ -145,7 +145,7 @@ def _serve(options: ServingOptions) -> int:
         from gcspy_server.api import Mode  # loaded by now; the command line does without
 
         say(
-            f"gcspy: watching {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
+            f"gcspy: monitoring {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"
         )
         if loads_stub(options.values) and server.mode is not Mode.COOPERATIVE:
             say(Lines.of(f"gcspy: {server.general_info}"))

@@ -296,7 +296,14 @@ def _line(stream: dict[str, Any]) -> str:
         ]
     words.append(f"{stream['same']:,} the same")
     words += [
-        f"{stream[what]:,} {what}" for what in ("came", "went", "unknown", "unused") if stream[what]
+        f"{stream[key]:,} {word}"
+        for key, word in (
+            ("came", "appeared"),
+            ("went", "disappeared"),
+            ("unknown", "unknown"),
+            ("unused", "unused"),
+        )
+        if stream[key]
     ]
     before, after = stream["summary"]
     if (

@@ -88,7 +88,7 @@ class Link:
 
         Returns:
             A message, or None when the server said goodbye before, or nothing came in time
-            (`closed` tells which).
+            (`closed` says which).
 
         Raises:
             LinkError: The connection is lost.

@@ -1,7 +1,7 @@
 """A connection that is made anew when it is lost, for as long as the user is patient.
 
 Each connection begins with a Welcome, with which whoever follows the messages begins
-anew; its `session` tells whether it is the session of before. Knows links; does not
+anew; its `session` says whether it is the session of before. Knows links; does not
 know how they are made, nor what the messages mean.
 """
 
@@ -70,7 +70,7 @@ class ReconnectingLink:
 
         Returns:
             A message, or None when the server said goodbye before, or nothing came in time
-            (`closed` tells which).
+            (`closed` says which).
 
         Raises:
             LinkError: The connection is lost, and could not be made again in time.

@@ -381,10 +381,10 @@ def main(arguments: Optional[list[str]] = None) -> int:
         "--load", type=float, default=0.3, help="share of a core, at most (default %(default)s)"
     )
     parser.add_argument(
-        "--seconds", type=float, default=0.0, help="stop after so long (default: run on)"
+        "--seconds", type=float, default=0.0, help="stop after this time (default: never)"
     )
     parser.add_argument(
-        "--ticks", type=int, default=0, help="stop after so many ticks (default: run on)"
+        "--ticks", type=int, default=0, help="stop after this many ticks (default: never)"
     )
     options = parser.parse_args(arguments)
     if not 0 < options.load <= 1 or options.scale <= 0:

@@ -169,7 +169,7 @@ def _answer(**fields: object) -> None:
         os.write(sys.stdout.fileno(), (json.dumps(fields) + "\n").encode())
     except BrokenPipeError:
         # Nothing is left in a buffer, so that nothing is said when Python ends.
-        logging.getLogger("gcspy").debug("nobody waits for this sidecar any more")
+        logging.getLogger("gcspy").debug("the process that started this sidecar has ended")
 
 
 def _stop_at_eof(stop: threading.Event) -> None:

@@ -119,7 +119,7 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
     if session.missed_total:
         notes.append(f"{session.missed_total} events missed so far")
     if event.stopped_nanos:
-        notes.append(f"the target stood still for {event.stopped_nanos / 1e6:.1f} ms")
+        notes.append(f"the target was stopped for {event.stopped_nanos / 1e6:.1f} ms")
     if session.budget is not None and any(session.budget.left_out):
         notes.append(f"budget: {', '.join(session.budget.parts)}")
     if event.cached:

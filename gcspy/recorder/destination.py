@@ -1,7 +1,7 @@
 """Where a recording goes, as the user named it: looked at before anything is attached, created when there is something to write.
 
 Knows names of files; does not know what is written. What writes is loaded when it is needed, because a name that
-cannot be is told at once.
+cannot be is reported at once.
 """
 
 from __future__ import annotations

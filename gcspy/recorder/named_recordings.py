@@ -68,7 +68,7 @@ def names_recording(source: str) -> bool:
     """Whether this is a file or folder to read, of a recording; otherwise it is a PID or an address.
 
     A number is a PID, unless a recording has that name. Any other file or folder that is there is taken for a
-    recording, so that the error tells what is wrong with it.
+    recording, so that the error says what is wrong with it.
 
     Raises:
         CommandError: It has the suffix of a recording, and is not there.

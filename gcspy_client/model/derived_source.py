@@ -75,7 +75,7 @@ class DerivedSource:
 
     Attributes:
         formula: What they are worth.
-        percent: Whether they are told as percent.
+        percent: Whether they are reported as percent.
         ends: The ends of the scale that were asked for; None: what was there decided.
 
     Raises:

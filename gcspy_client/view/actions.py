@@ -1,7 +1,7 @@
 """What the user can do, in one table: menus, the shortcut sheet and whatever lists commands are made from it.
 
 An action has a name that never changes, words, keys, when it can be done, and what does it. Keys that
-belong to one widget only, such as arrows over tiles, are told by the sheet as *gestures*.
+belong to one widget only, such as arrows over tiles, are reported by the sheet as *gestures*.
 
 Knows tables and Qt's actions; does not know what any of them does.
 """

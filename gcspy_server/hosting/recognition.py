@@ -94,7 +94,7 @@ class DriverBench:
             ) from error
         if not (inspect.isclass(found) and issubclass(found, Driver)):
             raise DriverError(
-                f"{label}: {entry.value} is no class derived from gcspy_server.api.Driver"
+                f"{label}: {entry.value} is not a class derived from gcspy_server.api.Driver"
             )
         missing = sorted(getattr(found, "__abstractmethods__", ()))
         if missing:

@@ -50,7 +50,7 @@ _STARVING_NANOS = 3 * _NANOS
 """Gatherings further apart than this are worth a word."""
 
 _LATELY_NANOS = 10 * _NANOS
-"""What was spent is told as a mean that forgets within about so long."""
+"""What was spent is reported as a mean that forgets within about so long."""
 
 _TURN_NANOS = _NANOS // 4
 _RECENT_NANOS = _NANOS

@@ -163,7 +163,7 @@ class CostAccounting:
             self._said += nanos
 
     def stopped(self, gather_nanos: int, *, holds: bool) -> int:
-        """How long the target stood still for an event that took so long."""
+        """How long the target was stopped for an event that took so long."""
         return self._said + (gather_nanos if holds and self._holds else 0)
 
     def finish(

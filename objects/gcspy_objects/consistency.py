@@ -153,7 +153,9 @@ class _Log:
             return
         if not one.full:
             self.histograms_left += 1
-            self._leave(f"the class histogram after collection {one.id}, which is no full one")
+            self._leave(
+                f"the class histogram after collection {one.id}, which is not a full collection"
+            )
             return
         self.histograms += 1
         snapshot = self._heap.at_collection(one.number, end=True)

@@ -66,7 +66,7 @@ def sought_of(text: str) -> ObjectSearch:
         CommandError: A word means nothing.
     """
     if len(text) > _LONGEST:
-        raise CommandError(f"what is sought has {len(text):,} characters, more than {_LONGEST:,}")
+        raise CommandError(f"the search has {len(text):,} characters, more than {_LONGEST:,}")
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -26,7 +26,7 @@ class Trace(Protocol):
         causes: All causes of collections.
         threads: The threads of the batches that were read so far.
         size_bytes: Bytes of all its files of events; `position_bytes` of a place says how far into them it is.
-        has_pointers: Whether it tells what objects point to.
+        has_pointers: Whether it says what objects point to.
     """
 
     name: str

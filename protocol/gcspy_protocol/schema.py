@@ -73,7 +73,7 @@ def read_space(space_id: int, fields: Fields, limits: Limits) -> Space:
     for stream in streams:
         if stream.max_stream is not None and stream.max_stream not in ids:
             raise RemoteProtocolError(
-                f"space {space_id}: stream {stream.id} names max stream {stream.max_stream}, which is not there"
+                f"space {space_id}: stream {stream.id} names max stream {stream.max_stream}, which does not exist"
             )
     return Space(
         id=space_id,

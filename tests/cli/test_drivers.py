@@ -88,7 +88,7 @@ def test_options_of_other_packages_are_listed_and_their_faults_told(tmp_path: Pa
     )
     text = " ".join(done.stdout.split())
     assert "good.depth=3 How deep. Values: a whole number from 1 to 9; can be changed while" in text
-    assert "bad cannot be read: gcspy_options:BAD is no tuple of DriverOption" in text
+    assert "bad cannot be read: gcspy_options:BAD is not a tuple of DriverOption" in text
     assert "raising cannot be read: ZeroDivisionError: division by zero" in text
     assert text.endswith("0 False"), "help loads no numpy"
     assert not done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -65,9 +66,10 @@ IDIOMS = re.compile(
             "in one" + r"\s+go",
             "looks" + r"\s+once",
             "let" + r"s?\s+go of it",
-            "is" + r"\s+wished",
+            "is" + r"\s+wi" + "shed",
             "so many" + r"\s+of",
             "run" + "g",
+            "wi" + "sh(es|ed)",
         )
     ),
     re.IGNORECASE,
@@ -105,6 +107,82 @@ def test_no_text_reads_like_a_translation() -> None:
 def test_an_idiom_is_noticed_across_lines() -> None:
     assert IDIOMS.search("what the trace tells" + "\n" + "of objects")
     assert not IDIOMS.search("what the trace says about objects, and a rounding error")
+
+
+VISIBLE = re.compile(
+    "|".join(
+        rf"\b(?:{words})\b"
+        for words in (
+            "anew",
+            "beforehand",
+            "comes? along",
+            "goes? on",
+            "in (?:its|their) stead",
+            "is not there",
+            "is there already",
+            "lately",
+            "let in",
+            "lets? go",
+            "looked at",
+            "looks? (?:closer|into|at)",
+            "makes? no sense",
+            "nobody (?:controls|is|knows|listens|may|wants)",
+            "of ours",
+            "so many",
+            "sought",
+            "stands? still",
+            "stood still",
+            "that is none",
+            "told",
+            "went on",
+            "what watching",
+            "whoever",
+            "without a word",
+            # As in "a.txt is no recording": a native speaker says "is not a recording".
+            r"(?<!there )(?:is|are) no (?!longer\b|more\b)\w+",
+        )
+    ),
+    re.IGNORECASE,
+)
+"""What a message, a help text, a tip or a title does not say; docstrings are not held to it."""
+
+
+def messages(source: str) -> list[str]:
+    """Return the texts of a source that somebody may get to see: its strings, without docstrings, names and SQL."""
+    tree = ast.parse(source)
+    bodies = [body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", 0), list)]
+    silent = {id(one.value) for body in bodies for one in body if isinstance(one, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in silent
+        and " " in node.value.strip()
+        and not re.search(r"\b(?:SELECT|FROM)\b", node.value)
+    ]
+
+
+def test_no_message_reads_like_a_translation() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): said
+        for path in modules().values()
+        if (said := [one for one in messages(path.read_text()) if VISIBLE.search(one)])
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a.txt is no recording", "The program goes on.", "it is there already", "nobody controls it"],
+)
+def test_a_message_that_reads_like_a_translation_is_noticed(text: str) -> None:
+    assert [one for one in messages(f'"""Goes on."""\nprint({text!r})') if VISIBLE.search(one)]
+
+
+@pytest.mark.parametrize("text", ["there is no file x", "it is no longer open", "the tool"])
+def test_plain_english_is_let_pass(text: str) -> None:
+    assert not [one for one in messages(f"print({text!r})") if VISIBLE.search(one)]
 
 
 def refused() -> dict[str, str]:

@@ -71,7 +71,7 @@ _STREAM = {"id": 1, "name": "s", "type": "i4", "max": 9}
         ({"presentation": 5}, "names belong to ENUM"),
         ({"enum": ["a"]}, "names belong to ENUM"),
         ({"presentation": 4}, "max stream belongs to PERCENT_VAR"),
-        ({"presentation": 4, "max_stream": 2}, "max stream 2, which is not there"),
+        ({"presentation": 4, "max_stream": 2}, "max stream 2, which does not exist"),
         ({"max_stream": 1}, "max stream belongs to PERCENT_VAR"),
         ({"presentation": 5, "enum": ["a"] * 4097}, "at most 4096"),
         ({"colour": [1, 2]}, "three numbers, got 2"),

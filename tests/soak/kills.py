@@ -545,7 +545,7 @@ class KillRound:
         self._kills.latest_secs = max(self._kills.latest_secs, late)
         if late > MOST_SECS:
             raise Fault(
-                f"the target stood still for {secs:.2f} s after the kill, the control for {control.longest_secs:.2f} s"
+                f"the target was stopped for {secs:.2f} s after the kill, the control for {control.longest_secs:.2f} s"
             )
 
     def _judge_left(self, target: Target | None) -> None:

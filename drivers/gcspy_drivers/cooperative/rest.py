@@ -39,7 +39,7 @@ class Rest:
         self._threads: dict[int, int] = {}
 
     def reached_by(self, thread: int) -> bool:
-        """Tell whether a thread sleeps in its stub's poll.
+        """Return whether a thread sleeps in its stub's poll.
 
         Args:
             thread: Its id, as the target itself knows it.

@@ -178,7 +178,7 @@ def pymalloc_setting(process: Process) -> str:
 
 
 def without_pymalloc(setting: str) -> bool:
-    """Tell whether a ``PYTHONMALLOC`` asks for another allocator."""
+    """Return whether a ``PYTHONMALLOC`` asks for another allocator."""
     return setting in _WITHOUT_PYMALLOC
 
 
@@ -250,7 +250,7 @@ def _candidates(process: Process, maps: Maps) -> list[_Candidate]:
 
 
 def _may_export(process: Process, maps: Maps, row: int) -> bool:
-    """Tell whether a program of any name has CPython inside; looked up once for each file."""
+    """Return whether a program of any name has CPython inside; looked up once for each file."""
     key = (maps.device[row], int(maps.inode[row]))
     if key not in _PROGRAMS_SEEN:
         with_image = open_image(process, Memory(process), maps, maps.path[row])

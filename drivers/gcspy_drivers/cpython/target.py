@@ -233,7 +233,7 @@ class Target:
         return False
 
     def _may_yet_have_pymalloc(self) -> bool:
-        """Tell whether pymalloc is not in use, though nothing says that it should not, in a process that has just started."""
+        """Return whether pymalloc is not in use, though nothing says that it should not, in a process that has just started."""
         unused = all(known.reader is None for known in self._known.values())
         return (
             unused
@@ -658,7 +658,7 @@ def _free_bytes() -> int:
 
 
 def _may_pass(error: TargetError, process: Process) -> bool:
-    """Tell whether what stood in the way of attaching may have been the target's start.
+    """Return whether what stood in the way of attaching may have been the target's start.
 
     A young process may be about to execute Python, or to load its library. Later than that, what is no Python stays none.
     """

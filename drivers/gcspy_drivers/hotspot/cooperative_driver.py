@@ -59,8 +59,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
     """
 
     info = (
-        "At GC start and GC end, which are start and end of each pause of the collector, the program stands still at a safepoint "
-        "while it is read: what is shown then is of one moment. At the clock the running program is read, and what changed "
+        "At GC start and GC end, which are start and end of each pause of the collector, the program is stopped at a safepoint while it is read: the values are of one moment. At the clock the running program is read, and what changed "
         "meanwhile is unknown; a pause waits for a collection."
     )
 
@@ -142,7 +141,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
         return self._walking and not objects.coming
 
     def _may_walk(self) -> bool:
-        """Tell whether the objects of the running JVM may be walked now.
+        """Return whether the objects of the running JVM may be walked now.
 
         That takes long, and collections are only counted meanwhile: so only where none was looked at lately.
         """

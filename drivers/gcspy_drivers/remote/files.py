@@ -223,7 +223,7 @@ def open_regular(name: str, folder: int) -> int:
         OSError: It is no regular file, or cannot be opened.
     """
     if not name or "/" in name or name == "..":
-        raise OSError(errno.EINVAL, f"{name!r} is no name of a file")
+        raise OSError(errno.EINVAL, f"{name!r} is not a file name")
     looked_at = os.open(name, _LOOK, dir_fd=folder)
     try:
         return reopen_regular(looked_at)

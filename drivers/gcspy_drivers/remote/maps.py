@@ -104,7 +104,7 @@ class Maps:
         return np.asarray(inside & (wanted < end[row]) & (room >= np.uint64(size_bytes)))
 
     def cover(self, addr: int, size_bytes: int = 1) -> bool:
-        """Tell whether all of ``size_bytes`` from one address on is readable."""
+        """Return whether all of ``size_bytes`` from one address on is readable."""
         if not 0 <= addr < 1 << 64:
             return False
         return bool(self.covers(np.array([addr], dtype=np.uint64), size_bytes)[0])
@@ -124,7 +124,7 @@ class Maps:
         return Addr(int(self.start[rows[0]])) if rows else None
 
     def is_deleted(self, row: int) -> bool:
-        """Tell whether the file of a mapping was removed or replaced since it was mapped."""
+        """Return whether the file of a mapping was removed or replaced since it was mapped."""
         return bool(self.inode[row]) and self.path[row].endswith(_DELETED)
 
     def file_of(self, row: int) -> str:

@@ -306,7 +306,7 @@ def permission_remedy(pid: int) -> str:
     if scope == 2:
         return f"kernel.yama.ptrace_scope is 2, so only an administrator may: `sudo gcspy attach {pid}`"
     if scope == 3:
-        return "kernel.yama.ptrace_scope is 3, so nobody may until the next boot, not even root"
+        return "kernel.yama.ptrace_scope is 3, so no user may, not even root, until the next boot"
     return (
         "gcspy needs the same rights as a debugger: the same user as the target and all of its capabilities, in the same "
         "container, or CAP_SYS_PTRACE; a process that changed its user since it started needs CAP_SYS_PTRACE as well "

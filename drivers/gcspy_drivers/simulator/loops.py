@@ -91,7 +91,7 @@ class SimulatorLoop(Generic[P, R]):
         except KeyError as error:
             name = self.written.__qualname__
             raise LocalProtocolError(
-                f"loop {name}: {error} is no type of {', '.join(_TYPES)}: a loop takes these only"
+                f"loop {name}: {error} is not a type of {', '.join(_TYPES)}: a loop takes these only"
             ) from None
 
     @property
@@ -161,7 +161,7 @@ def loop(written: Callable[P, R]) -> SimulatorLoop[P, R]:
 
 
 def available() -> bool:
-    """Tell whether machine code is wanted and numba there; loads it."""
+    """Return whether machine code is wanted and numba there; loads it."""
     return find_compiler() is not None
 
 

@@ -116,11 +116,11 @@ class Mutator:
             self.shadow.roots[slot] = 0
 
     def holds(self, slot: int) -> bool:
-        """Tell whether a slot holds an object."""
+        """Return whether a slot holds an object."""
         return bool(self.heap.roots[slot])
 
     def same(self, slot: int, other: int) -> bool:
-        """Tell whether two slots hold the same object."""
+        """Return whether two slots hold the same object."""
         self._settle()
         return bool(self.heap.roots[slot] == self.heap.roots[other])
 

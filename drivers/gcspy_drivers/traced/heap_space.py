@@ -1,7 +1,7 @@
 """The spaces of a traced heap: all spaces of the VM that are of one kind, side by side, one tile so many bytes.
 
 Used bytes and fillers are spread over all the tiles that an object crosses; whatever is counted is counted where an object begins. What a
-collection found alive and dead is told at its start and at its end: at its start all of it where it lies, at its end survivors where
+collection found alive and dead is reported at its start and at its end: at its start all of it where it lies, at its end survivors where
 they are now and the dead where they were. So the sums are the same.
 
 Maps columns of objects to streams; does not know where the objects come from.
@@ -139,12 +139,12 @@ class HeapSpace:
         self.age = add.count(
             "Age", _MOST_AGE, "Collections that the oldest object of the tile survived."
         )
-        self.instances = add.count("Instances", most, "Objects of the program that are no arrays.")
+        self.instances = add.count("Instances", most, "Objects of the program that are not arrays.")
         self.small = add.count("Small arrays", most, f"Arrays of fewer than {BIG_LENGTH} elements.")
         self.big = add.count("Big arrays", most, f"Arrays of {BIG_LENGTH} elements or more.")
         self.fillers = add.bytes(
             "Fillers",
-            "Bytes that are no object of the program: the rest of a thread's buffer, and what a failed promotion left behind.",
+            "Bytes that do not belong to objects of the program: the rest of a thread's buffer, and what a failed promotion left behind.",
         )
         self.top_type = add.category(
             "Top type", self._top_type.space, "The type that has most bytes of the tile."

@@ -156,7 +156,7 @@ class TraceQueryService:
                 f"no object has the address {address[0]:#x} at this event ({place_of(now, address[0])})"
             )
         if now.filler[row]:
-            raise CommandError(f"{address[0]:#x} is in a filler, which is no object of the program")
+            raise CommandError(f"{address[0]:#x} is in a filler, not in an object of the program")
         if kind == NEIGHBOURS:
             return neighbour_table(self._heap, now, row, most)
         return life_table(

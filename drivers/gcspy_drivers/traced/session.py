@@ -28,8 +28,8 @@ PROGRAM_CLOCK: Final = EmbeddedSession.clock
 
 _ABOUT: Final = (
     "The trace begins: nothing is allocated yet.",
-    "The program has allocated so many bytes more.",
-    "A collection starts; what it will find alive is told beforehand.",
+    "The program has allocated the given number of further bytes.",
+    "A collection starts; the survivors are already known.",
     "A collection has ended.",
     "The trace ends.",
 )
@@ -113,7 +113,7 @@ class TracedSession(EmbeddedSession):
         notes = [f"rebuilt as far as it goes: {ended}"] if ended else []
         if len(findings):
             notes.append(
-                f"{len(findings):,} things in the trace contradict each other (gcspy objects check tells which); the first: {findings.first}"
+                f"{len(findings):,} things in the trace contradict each other (gcspy objects check says which); the first: {findings.first}"
             )
         return tuple(notes)
 

@@ -61,7 +61,7 @@ def words_of(collection: TraceCollection) -> str:
     """What a collection is, and why."""
     what = "full" if collection.full else "minor"
     told = (
-        ", all objects told"
+        ", with a list of all objects"
         if collection.kind in (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT)
         else ""
     )

@@ -247,13 +247,13 @@ class DifferenceSource:
         if compared.unused[tile]:
             return self.right.space.unused_text or "unused"
         if compared.came[tile]:
-            return "came"
+            return "appeared"
         if compared.went[tile]:
-            return "went"
+            return "disappeared"
         if not compared.compared[tile]:
             return "?" if short else UNKNOWN_TEXT
         if compared.named:
-            return "another" if compared.direction[tile] else "the same"
+            return "changed" if compared.direction[tile] else "the same"
         size = compared.size[tile].item()
         return signed_words(self.other.schema, size * int(compared.direction[tile]), short=short)
 

@@ -357,7 +357,7 @@ class HistoryFiller:
         at = first - 1
         try:
             if cursor.number != first - 1 or not all(one.stands_before(first) for one in lacking):
-                # The event before the first is not shown, but tells what changed at the first.
+                # The event before the first is not shown, but says what changed at the first.
                 cursor.before(max(first - 1, recording.first))
                 for one in lacking:
                     one.begin_anew()

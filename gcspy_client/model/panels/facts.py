@@ -239,7 +239,7 @@ def connection_facts(
 
 
 def _drivers(session: ClientSession) -> str:
-    """An event tells what all its gathering took; which driver it was is told by the spaces."""
+    """An event says what all its gathering took; which driver it was is identified by the spaces."""
     names = sorted(
         {space.space.driver for space in session.live.spaces.values() if space.space.driver}
     )

@@ -85,7 +85,7 @@ class UnrecordedEvents:
     """Where events happened that were not recorded: their occurrence numbers are left out.
 
     Of a kind without a filter one may be left out for each event of another kind: a tick at which a collection was
-    found is told as the collection. Which kinds have a filter is asked as events come.
+    found is reported as the collection. Which kinds have a filter is asked as events come.
 
     A timeline that grows is followed at the cost of what came.
     """
@@ -147,7 +147,7 @@ class UnrecordedEvents:
         if kind in self._latest:
             table = np.concatenate((self._latest[kind], table), axis=1)
         self._latest[kind] = table[:, -1:]
-        # What was missed is told as missed; only what is left over was not recorded.
+        # What was missed is reported as missed; only what is left over was not recorded.
         hidden = np.diff(table[0]) - 1 - np.diff(table[1])
         if excused:
             hidden -= np.diff(table[2]) - 1

@@ -227,7 +227,7 @@ class _Keeper:
                 self, self._interpreter, rule=self._rule, facts=facts, tap=self._tap
             )
         else:
-            # The sequence tells what the server sent in between; a new connection counts from 0.
+            # The sequence says what the server sent in between; a new connection counts from 0.
             between = max(0, event.sequence - self._sequence - 1 - self._interpreter.missed_total)
             self._missed_more = self._missed_before + between
             self._interpreter.missed_total += self._missed_more

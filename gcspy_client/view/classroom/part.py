@@ -1,4 +1,4 @@
-"""A class in a window: tells where this window looks while it leads, looks where the leader looks while it follows.
+"""A class in a window: says where this window looks while it leads, looks where the leader looks while it follows.
 
 While it follows, what the user does in the window stays until the leader looks somewhere else; who would rather stay roams.
 
@@ -42,7 +42,7 @@ _NAME = "class.name"
 _LOOK_MILLIS = 50
 """The shortest time between two places that are told: a selection that is dragged is one movement."""
 
-_NOBODY_ELSE = "nobody else is in this session"
+_NOBODY_ELSE = "there are no other participants"
 _NOT_OURS = "only the client in control may do that"
 
 

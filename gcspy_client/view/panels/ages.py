@@ -1,4 +1,4 @@
-"""The panel that tells how long objects live: survival curves, ages at death, and what each collection did; of a whole trace of objects.
+"""The panel that says how long objects live: survival curves, ages at death, and what each collection did; of a whole trace of objects.
 
 Knows questions, answers and the chart of one; what is drawn is the model's.
 """

@@ -1,4 +1,4 @@
-"""The panel that tells what is in the selected tile, or in the whole space.
+"""The panel that says what is in the selected tile, or in the whole space.
 
 Knows a table that was told, and words for why there is none; asks nobody.
 """

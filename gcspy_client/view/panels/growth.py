@@ -1,4 +1,4 @@
-"""The panel that tells what grew: types by growth since an earlier event, each with a small line of how.
+"""The panel that says what grew: types by growth since an earlier event, each with a small line of how.
 
 Knows rows; does not know where they come from.
 """
@@ -91,7 +91,7 @@ def _grew(change: Change, measure: Stream, top: int) -> BarCell:
 
 
 def _line(values: Sequence[int | None]) -> tuple[float | None, ...]:
-    """A line of a few points, from the least at 0 to the greatest at 1: how it went, where the column beside tells how much."""
+    """A line of a few points, from the least at 0 to the greatest at 1: how it went, where the column beside says how much."""
     last = len(values) - 1
     picked = (
         [values[round(place * last / (_POINTS - 1))] for place in range(_POINTS)]

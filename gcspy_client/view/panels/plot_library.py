@@ -15,7 +15,7 @@ __all__ = ["hooks_kept"]
 
 @contextmanager
 def hooks_kept() -> Iterator[None]:
-    """Let errors be told as before: the library puts itself in their way when it is loaded, and prints a headline."""
+    """Let errors be reported as before: the library puts itself in their way when it is loaded, and prints a headline."""
     hooks = sys.excepthook, threading.excepthook
     try:
         yield

@@ -198,7 +198,7 @@ class PlainRadioButton(QRadioButton):
 
 
 class PlainComboBox(QComboBox):
-    """A drop-down list. What is chosen is told by its data or its number, not by its words.
+    """A drop-down list. What is chosen is identified by its data or its number, not by its words.
 
     Args:
         parent: Its parent.

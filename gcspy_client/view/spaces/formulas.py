@@ -121,7 +121,7 @@ class Formulas(Part):
             name: As in the view chooser.
             formula: What it is worth.
             percent: Tell it as percent.
-            ends: Of the scale; None: 0 and 1 of what is told as percent, else what is there now.
+            ends: Of the scale; None: 0 and 1 of what is reported as percent, else what is there now.
             number: Id of the earlier one.
 
         Raises:
@@ -207,7 +207,7 @@ class FormulaDialog(QDialog):
         listed: The formulas there are.
         name: The name of one.
         formula: What it is worth.
-        percent: Whether it is told as percent.
+        percent: Whether it is reported as percent.
         least: The lower end of the scale; empty: what is there decides.
         greatest: The upper end.
         said: What is wrong, or what it is.

@@ -1,6 +1,6 @@
 """What a window shows that shows no session: what could be opened.
 
-Processes to attach to, a recording to open, what was opened lately, samples, the demonstration. What fails is told at the top,
+Processes to attach to, a recording to open, what was opened lately, samples, the demonstration. What fails is reported at the top,
 with its remedy, and everything can be tried again.
 
 Knows what it offers; does not know how anything is opened.

@@ -30,7 +30,7 @@ def gather(
     """Write the lives of all objects of a trace to a store.
 
     Args:
-        heap: The heap of the trace; `RebuiltHeap.ended` tells whether it could be rebuilt to the end.
+        heap: The heap of the trace; `RebuiltHeap.ended` says whether it could be rebuilt to the end.
         folder: Where the store puts its files; None: where the system has temporary files.
         progress: Is told how far the trace was read.
 

@@ -133,7 +133,7 @@ _TOTALS: Final = (
         "survived",
         "Survived",
         "age > 0",
-        "At least one collection looked at them and let them live.",
+        "At least one collection examined and kept them.",
     ),
     _counted("promoted", "Promoted", "promoted_in > 0", "Moved from a young to an old space."),
     _counted("died", "Died", "dead", "Found dead by a collection."),
@@ -208,7 +208,7 @@ _COLLECTION: Final = (
 )
 _ABOUT: Final = {
     "allocated": "Since the collection before.",
-    "survived": "It looked at them and let them live.",
+    "survived": "The collection examined and kept them.",
     "promoted": "It moved them to an old space; they are among those that survived.",
     "died": "It found them dead.",
 }

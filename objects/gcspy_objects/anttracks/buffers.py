@@ -31,11 +31,11 @@ _FREE_BYTES: Final = 256 << 10
 event again and again they become 98 times smaller."""
 
 _SAID: Final = {
-    lzw.LzwDamage.NO_END: "ends before the code that ends it",
+    lzw.LzwDamage.NO_END: "ends before its end code",
     lzw.LzwDamage.NO_ENTRY: "has a code that no entry was made for",
     lzw.LzwDamage.TOO_LONG: f"unpacks to more than {_MOST_RATIO} times as many and {_FREE_BYTES:,}, or more than {MAX_PAYLOAD_BYTES:,} bytes",
     lzw.LzwDamage.TOO_WIDE: "has codes of more than 31 bits",
-    lzw.LzwDamage.TRAILING: "goes on after the code that ends it",
+    lzw.LzwDamage.TRAILING: "continues after its end code",
 }
 
 

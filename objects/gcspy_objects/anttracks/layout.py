@@ -79,7 +79,7 @@ the type is java.lang.Class. An object is as large as its type's instances, or f
 *Base*: of the latest GC_START or GC_END. *Pointer kinds*: twelve pairs of bits in w 0..23, the first in the highest: 0 none; 1 relative (an i32
 word); 2 absolute (u64); 3 null (no word). The word of a relative pointer says how far back, in units of 8 bytes, it leads from where the pointer before it led, nulls
 left out; the first one's from the object itself, where it is after the move. In a full collection pointers lead
-to where objects are after it, in a minor one to where they were before it: an object's pointers are told as it is copied. Seen so in a real trace: all 73,974
+to where objects are after it, in a minor one to where they were before it: an object's pointers are reported as it is copied. Seen so in a real trace: all 73,974
 of three full and three minor collections lead to an object.
 
 Source: what AntTracksVM (HotSpot 25.71) writes with the parallel collectors; P. Lengauer, V. Bitto, H. Mössenböck: Accurate and Efficient

@@ -1,6 +1,6 @@
 """Where the files of a run are: a folder, an archive, or beside a file that was named.
 
-Files are told by their prefix, whatever they are called: which of the three they are, and by their key which run they belong to.
+Files are identified by their prefix, whatever they are called: which of the three they are, and by their key which run they belong to.
 
 Knows the prefix, and nothing of what follows it.
 """

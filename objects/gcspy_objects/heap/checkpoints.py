@@ -90,7 +90,7 @@ class Checkpoints:
         return sum(one.nbytes for one in self._kept)
 
     def wanted(self, event: int, objects: int) -> bool:
-        """Tell whether one of so many objects at this event is far enough from the one before.
+        """Return whether one of so many objects at this event is far enough from the one before.
 
         It takes about as long to write down an object as to take in an event: so there are twice as many events between two as objects in one.
         """

@@ -189,7 +189,7 @@ def tell_of_places(
                 ),
                 OFF_CURSOR: (
                     f"the next object in {buffer} at {cursor}, behind the one before it",
-                    f"it is told to be at {int(put.address[first]):#x}",
+                    f"its record places it at {int(put.address[first]):#x}",
                 ),
             }[code]
             state.found(rule, batch.where(row), expected, found, len(wrong))

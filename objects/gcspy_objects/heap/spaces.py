@@ -68,7 +68,7 @@ class SpaceTable:
         self._put(TraceSpace(index, kind, mode, start, start + size))
 
     def set_kind(self, index: int, kind: int, mode: int) -> bool:
-        """Say what a space is for; tells whether there is one."""
+        """Say what a space is for; says whether there is one."""
         before = self._spaces.get(index)
         if before is None:
             return False
@@ -76,7 +76,7 @@ class SpaceTable:
         return True
 
     def release(self, index: int) -> bool:
-        """Have a space be for nothing; tells whether there is one."""
+        """Have a space be for nothing; says whether there is one."""
         return self.set_kind(index, NO_KIND, 0)
 
     def destroy(self, index: int, count: int) -> None:

@@ -181,7 +181,7 @@ class _Binder:
             Presentation.PERCENT_VAR,
         ):
             raise self._fail(
-                f"stream {stream.name!r} is no percentage: its summary has no total", node.at
+                f"stream {stream.name!r} is not a percentage: its summary has no total", node.at
             )
         if stream.names_from is not None:
             what = f"the values of stream {stream.name!r} are numbers of names, and have no summary: count tiles, as in"

@@ -225,7 +225,7 @@ class Explainer:
                 nonce = ", a nonce" if message.nonce else ""
                 return f"{_rest(message, ('token', 'nonce'))}, {'with' if message.token else 'no'} token{nonce}"
             case m.Timeline():
-                again = ", anew" if message.fresh else ""
+                again = ", replaced" if message.fresh else ""
                 return f"{len(message.rows)} events from number {message.first} on{again}"
             case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.Budget():
                 return _about_chosen(message)
@@ -277,7 +277,7 @@ class Explainer:
         if event.waited_nanos:
             parts.append(f"waited {event.waited_nanos / 1e6:.3f} ms for lossless clients in all")
         if event.stopped_nanos:
-            parts.append(f"the target stood still for {event.stopped_nanos / 1e6:.3f} ms")
+            parts.append(f"the target was stopped for {event.stopped_nanos / 1e6:.3f} ms")
         if event.cause:
             parts.append(f"cause {_text(event.cause)}")
         if event.program_clock is not None:

@@ -95,7 +95,7 @@ class TileNameTable:
             case Naming.UNIFORM:
                 return (self._base, self._tile_bytes) == (before._base, before._tile_bytes)
             case Naming.STRINGS:
-                # Texts are all that tells whether tiles were renamed.
+                # Texts are all that says whether tiles were renamed.
                 return before._texts.items() <= self._texts.items()
 
     def missing(self, tile: int) -> bool:

@@ -117,7 +117,7 @@ def _losses(there: list[_Range], good: list[_Range]) -> list[Loss]:
     for first, last in _without([one[:2] for one in there], [one[:2] for one in good]):
         before = [one.last_time for one in good if one.last < first][-1:]
         after = [one.first_time for one in good if one.first > last][:1]
-        # At the ends of the recording the index tells when the first and last event were.
+        # At the ends of the recording the index says when the first and last event were.
         begin = before or [one.first_time for one in there if one.first == first]
         end = after or [one.last_time for one in there if one.last == last]
         lost.append(Loss(first, last, end[0] - begin[0] if begin and end else None))

@@ -215,7 +215,7 @@ class _Reader:
 
     @staticmethod
     def _constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number")
+        raise ValueError(f"{name} is not a number")
 
     @staticmethod
     def _float(digits: str) -> float:

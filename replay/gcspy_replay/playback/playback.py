@@ -56,7 +56,7 @@ class ViewerState:
     """What viewers had before a move.
 
     Attributes:
-        session: The state itself, its arrays untouched; None: it was changed in place, and the rest tells what it was.
+        session: The state itself, its arrays untouched; None: it was changed in place, and the rest says what it was.
         sequences: By (space, stream): of the values.
         summaries: By (space, stream).
         infos: By space.

@@ -148,7 +148,7 @@ def _place(playback_session: PlaybackSession, at: Focus) -> Focus:
 def _follow(player: Player, client: ClientConnection, number: int | None) -> Error | None:
     """See another playback, or have one of one's own; with the one that it sees so far at rest."""
     playback_session = player.playback_session_of(client.number)
-    assert playback_session is not None, "whoever asks is connected"
+    assert playback_session is not None, "the sender is connected"
     if number is None:
         if client is not playback_session.leader:
             player.part(client, playback_session.playback)

@@ -42,7 +42,7 @@ class Shown:
 
 
 TraceQueryService = Callable[[Query, Shown], DetailTable | None]
-"""Answers a question, in any thread, one at a time; None: it is not known. Errors of ours are told as the reason."""
+"""Answers a question, in any thread, one at a time; None: it is not known. Errors of ours are reported as the reason."""
 
 
 def shown_by(playback: RecordingPlayback, query: Query) -> Shown | Answer:
@@ -78,7 +78,7 @@ def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answ
     except GCspyError as error:
         return without(query, shown.sequence, AnswerState.UNKNOWN, str(error))
     except Exception:  # a query_service's fault is no reason to end anybody's session
-        log.exception("space %r: failed to tell %r", shown.space, query.kind)
+        log.exception("space %r: failed to report %r", shown.space, query.kind)
         table = None
     if table is None:
         return without(query, shown.sequence, AnswerState.UNKNOWN, "there is no data on it")

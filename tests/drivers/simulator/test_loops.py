@@ -91,7 +91,7 @@ def test_a_loop_with_other_types_is_refused() -> None:
     def wrong(name: str) -> None:
         del name
 
-    with pytest.raises(LocalProtocolError, match="'str' is no type of Words"):
+    with pytest.raises(LocalProtocolError, match="'str' is not a type of Words"):
         _ = loop(wrong).signature
 
 

@@ -231,7 +231,7 @@ def test_what_cannot_be_compared_with_the_log_is_counted_and_told() -> None:
     told = "\n".join(report.remarks)
     assert "the top of from, which begins at 0x1234" in told
     assert "the VM's log has no tops at the end of collection 1" in told
-    assert "the class histogram after collection 1, which is no full one" in told
+    assert "the class histogram after collection 1, which is not a full collection" in told
     assert "collection 7 of the VM's log is not in the trace" in told
     assert f"collection {others[0].id} of the trace is not in the VM's log" in told
     json = report.as_json()

@@ -4,7 +4,7 @@ CPython keeps two such numbers: how many objects survived the last full collecti
 generation have moved to the oldest since. So survivors of a full collection are always known; those of the middle
 generation when exactly one of its collections, and no full one, lies between two looks. Of the young generation CPython
 keeps nothing: its survivors are known only where its list was counted just before and just after a collection, which takes exact events
-and level 3. What is not known is told as not known.
+and level 3. What is not known is reported as not known.
 
 Knows numbers, and neither memory nor spaces. Source: CPython 3.9 to 3.13 gc_collect_main, 3.14.5 to 3.15 Python/gc.c:
 ``long_lived_total``, ``long_lived_pending``.

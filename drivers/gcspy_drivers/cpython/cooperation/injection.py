@@ -77,7 +77,7 @@ except BaseException as error:
     except OSError:
         pass
 """
-"""What runs in the target. It tells what went wrong in a file: nothing may come out of it there."""
+"""What runs in the target. It says what went wrong in a file: nothing may come out of it there."""
 
 
 _LINES: Final = """\

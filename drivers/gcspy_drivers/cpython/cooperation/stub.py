@@ -346,7 +346,7 @@ def _take_out(line: _Line) -> int | None:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Tell whether an exception was raised by this file, and not by a signal's handler."""
+    """Return whether an exception was raised by this file, and not by a signal's handler."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -180,7 +180,7 @@ def build_graph(
     columns = types.columns()
     if columns is None:
         raise TargetError(
-            f"process {memory.process.pid} has {len(types)} types, too many to tell objects by them"
+            f"process {memory.process.pid} has {len(types)} types, too many to identify objects by type"
         )
     forms = forms_of(types, layout, _type_words(memory, types, layout))
     # An object has sixteen bytes or more, a reference eight: so much room is enough, and is only taken as it is used.

@@ -54,7 +54,7 @@ KNOWN: dict[tuple[int, int], VersionLayout] = {
 
 
 def is_known(version: tuple[int, ...]) -> bool:
-    """Tell whether a version of CPython can be read."""
+    """Return whether a version of CPython can be read."""
     return version[:2] in KNOWN
 
 

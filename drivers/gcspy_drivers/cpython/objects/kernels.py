@@ -278,7 +278,7 @@ def _hold(
 
 
 def _covered(starts: I64, ends: I64, word: int) -> bool:
-    """Tell whether something is mapped at an address."""
+    """Return whether something is mapped at an address."""
     low, high = 0, len(starts)
     while low < high:
         middle = (low + high) >> 1

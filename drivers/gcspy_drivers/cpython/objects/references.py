@@ -9,7 +9,7 @@ object in a pool counts as a reference to it. Hence
 * what the collector would not follow is counted too (keys of a dictionary of names, a weak reference);
 * a number that happens to be such an address is counted.
 
-`tests/drivers/cpython/test_references.py` compares with ``gc.get_referents``, and `docs/cpython-versions.md` tells what came out.
+`tests/drivers/cpython/test_references.py` compares with ``gc.get_referents``, and `docs/cpython-versions.md` says what came out.
 
 Knows blocks and what was found of them; knows neither types nor tiles.
 """

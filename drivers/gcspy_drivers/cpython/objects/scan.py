@@ -1,6 +1,6 @@
 """Which blocks in use are objects, and of which type: one copy of the pools, a few megabytes at a time.
 
-An object is told by two words: a possible reference count, and behind it the address of a type that has objects of this
+An object is identified by two words: a possible reference count, and behind it the address of a type that has objects of this
 form (`types.TypeTable`) in blocks of at least this size. What has no such words is no object: items of a list, keys of
 a dictionary, a buffer. A block that holds such words by accident is miscounted; one that an allocator's debug hooks padded is
 looked into behind the padding. An object that waits in a free list of Python's own has no reference count and is none.

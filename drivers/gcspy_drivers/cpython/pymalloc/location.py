@@ -135,7 +135,7 @@ class Locator:
         return 0 < now <= most <= length and self._is_table(where, length, arenas_now=now)
 
     def _is_unused_state(self, state: Addr) -> bool:
-        """Tell whether this is a state from which nothing was ever allocated: each list of used pools points to itself."""
+        """Return whether this is a state from which nothing was ever allocated: each list of used pools points to itself."""
         lists = self._memory.try_read(state, 8 * _USED_LISTS)
         head = self._memory.try_read(state + self._layout.obmalloc.arenas, 16)
         if lists is None or head is None or any(head[:12]):
@@ -147,7 +147,7 @@ class Locator:
         return bool((pointers == own).all() or not pointers.any())
 
     def _is_table(self, where: int, length: int, *, arenas_now: int | None) -> bool:
-        """Tell whether this is a table of arena_objects: its arenas exist, and their first pools point back."""
+        """Return whether this is a table of arena_objects: its arenas exist, and their first pools point back."""
         if not plausible_table_length(length):
             return False
         size_bytes = length * ARENA_OBJECT.itemsize

@@ -206,7 +206,7 @@ def size_classes(reading: HeapReading) -> SizeClasses:
 
 
 def plausible_table_length(length: int) -> bool:
-    """Tell whether pymalloc can have a table of this length: it begins with 16 entries and only ever doubles."""
+    """Return whether pymalloc can have a table of this length: it begins with 16 entries and only ever doubles."""
     return _FEWEST_ARENAS <= length <= MAX_ARENAS and length & (length - 1) == 0
 
 
@@ -291,7 +291,7 @@ class _Plan:
         self.gather = Gather(memory.process, self.carved_address, POOL_HEADER.itemsize)
 
     def holds_for(self, arenas: Arenas) -> bool:
-        """Tell whether these arenas have the same pools."""
+        """Return whether these arenas have the same pools."""
         mine = self.arenas
         return all(
             np.array_equal(ours, theirs)
@@ -496,7 +496,7 @@ class PoolReader:
 
 
 def unused_entries_are_linked(table: Records, where: int) -> bool:
-    """Tell whether the entries without an arena form the list that pymalloc keeps of them, all inside of the table.
+    """Return whether the entries without an arena form the list that pymalloc keeps of them, all inside of the table.
 
     It fails when the length is not this table's. Of a longer table the list leads outside; behind a shorter one there is
     something else.

@@ -264,7 +264,7 @@ class AttachListener:
     # ------------------------------------------------------------------ files
 
     def _listens(self, status: _Status) -> bool:
-        """Tell whether there is a socket that only the target's user, or root, can have made."""
+        """Return whether there is a socket that only the target's user, or root, can have made."""
         try:
             with TargetRoot(self._process) as root:
                 folder = root.folder("/tmp")

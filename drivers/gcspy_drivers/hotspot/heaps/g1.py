@@ -68,7 +68,7 @@ class G1Reading:
         remembered: (regions,) remembered cards; None: the VM does not say it.
         state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2 complete; None: the VM does not say it.
         pinned: (regions,) objects that must not be moved; None: the VM does not say it.
-        marked_top: (regions,) addresses up to which the last completed marking tells what is alive; 0: not told. None: the VM does not
+        marked_top: (regions,) addresses up to which the last completed marking says what is alive; 0: not told. None: the VM does not
             say it.
         marks: Address of the structure that has its marks; 0: not known.
         collections: How many collections there were so far.
@@ -170,7 +170,7 @@ class G1Reader:
         fields = (self._bottom, self._end, self._top, self._pinned or 0)
         if not 0 < self.regions <= _MOST_REGIONS or max(fields) + _WORD > self._size > 4096:
             raise TargetError(
-                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes, each told in {self._size}: it is starting, or its G1 is not supported"
+                f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes, each described in {self._size}: it is starting, or its G1 is not supported"
             )
         self._pointers: U64 = np.zeros(0, dtype=np.uint64)
         self._there: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)

@@ -197,7 +197,7 @@ class G1Space:
             if tiles.whole:
                 stream.data[:] = tiles.sums(np.maximum(values, 0))
                 untold = tiles.any(values < 0)
-            else:  # which part of a region they are in is told by nobody
+            else:  # which part of a region they are in is not recorded
                 untold = np.ones(tiles.tiling.count, dtype=np.bool_)
             if untold.any():
                 stream.data[untold] = stream.schema.default

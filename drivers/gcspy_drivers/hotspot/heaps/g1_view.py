@@ -142,7 +142,7 @@ class G1View:
         return None if counted is None else Epoch(*counted)
 
     def _marked(self) -> bool | None:
-        """Tell whether the VM has spent any time on full collections, or on the pauses of concurrent cycles; None: it does not say that."""
+        """Return whether the VM has spent any time on full collections, or on the pauses of concurrent cycles; None: it does not say that."""
         ticks = self._counters.numbers(*_MARKING_TICKS)
         return None if None in ticks else any(ticks)
 

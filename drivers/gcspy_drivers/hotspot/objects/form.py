@@ -114,7 +114,7 @@ class ObjectForm:
         return found
 
     def class_at(self, word: int) -> int:
-        """Return the address of the class that is told by a word of a header."""
+        """Return the address of the class that is identified by a word of a header."""
         return (self.class_base + (word << self.class_shift)) & (2**64 - 1)
 
 

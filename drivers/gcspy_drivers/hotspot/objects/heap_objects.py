@@ -125,7 +125,7 @@ class HeapObjects:
         ages: (17, 2) objects and bytes of survivors by age.
         unknown: (tiles,) of which some could not be walked.
         unknown_bytes: How many bytes could not.
-        marked: (tiles,) in which a completed marking tells what is alive; of all else it says nothing.
+        marked: (tiles,) in which a completed marking says what is alive; of all else it says nothing.
         references: (tiles, 5) by `REFERENCE`; None: they were not looked for.
         names: Of the classes.
         kept: Bytes that were not read again, as nothing changed there.

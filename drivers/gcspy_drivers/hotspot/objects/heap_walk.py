@@ -314,7 +314,7 @@ class Walker:
         return self._together(run, references=references)
 
     def _goes_on(self, span: ObjectSpan) -> bool:
-        """Tell whether a span is one of which something is kept that still holds."""
+        """Return whether a span is one of which something is kept that still holds."""
         old = self._kept.get(span.bottom)
         return old is not None and old.span.kind is span.kind and old.reached <= span.top
 

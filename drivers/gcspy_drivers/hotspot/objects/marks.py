@@ -59,7 +59,7 @@ class MarkBitmap:
         self._map = self._shift = 0
 
     def believes(self, structure: int) -> bool:
-        """Tell whether a structure at an address is a bitmap of this heap."""
+        """Return whether a structure at an address is a bitmap of this heap."""
         found = self._memory.try_read(structure, _STRUCT_WORDS * _WORD) if structure else None
         if found is None:
             return False

@@ -47,7 +47,7 @@ class ObjectSpace:
         server: Where the space is added.
         tiling: Its tiles.
         classes: Where classes have their names.
-        marks: Whether a completed marking tells what is alive; else why none does.
+        marks: Whether a completed marking says what is alive; else why none does.
     """
 
     def __init__(

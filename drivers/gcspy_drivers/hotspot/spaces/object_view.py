@@ -188,7 +188,7 @@ class ObjectView:
         tell_coming(self.spaces[:1], coming=self.coming)
 
     def _refers(self, request: GatherRequest, level: int) -> bool:
-        """Tell whether references are to be looked for."""
+        """Return whether references are to be looked for."""
         return (
             self._references is not None
             and level >= REFERENCES

@@ -1,6 +1,6 @@
 """The space "Memory pools": a tile is a part of the VM's memory by its purpose, as ``jstat`` and JMX have it.
 
-Small, so that a history graph of it tells how the generations and what is beside the heap grow and shrink. Knows names and
+Small, so that a history graph of it says how the generations and what is beside the heap grow and shrink. Knows names and
 numbers; knows neither collectors nor addresses.
 """
 

@@ -36,7 +36,7 @@ class Flags:
         return name in self._places
 
     def on(self, name: str) -> bool:
-        """Tell whether a flag of type ``bool`` is there and set."""
+        """Return whether a flag of type ``bool`` is there and set."""
         return self._read(name, 1) not in (None, b"\0")
 
     def number(self, name: str, size_bytes: int = 8) -> int | None:

@@ -180,7 +180,7 @@ def read_texts(memory: Memory, addrs: U64) -> dict[int, str]:
 
 
 class _Reader:
-    """Reads tables whose form is told by variables beside them."""
+    """Reads tables whose form is identified by variables beside them."""
 
     def __init__(self, memory: Memory, image: Image) -> None:
         self._memory = memory

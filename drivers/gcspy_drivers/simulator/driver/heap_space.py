@@ -121,14 +121,16 @@ class HeapSpace:
             add.count(
                 "Marked",
                 tile // _SMALLEST_OBJECT,
-                "Objects that were reached and looked at (black).",
+                "Objects that were reached and scanned (black).",
             )
             if marks
             else None
         )
         self.grey = (
             add.count(
-                "Grey", tile // _SMALLEST_OBJECT, "Objects that were reached and not looked at yet."
+                "Grey",
+                tile // _SMALLEST_OBJECT,
+                "Objects that were reached but not scanned yet (grey).",
             )
             if marks
             else None

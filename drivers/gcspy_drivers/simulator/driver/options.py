@@ -34,7 +34,7 @@ def parse_size(text: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d{1,12})\s*([kmg]?)(?:i?b)?\s*", text.lower())
     if match is None:
-        raise LocalProtocolError(f"{text!r} is no size: write it as 65536, 256KiB or 1MiB")
+        raise LocalProtocolError(f"{text!r} is not a size: write it as 65536, 256KiB or 1MiB")
     return int(match[1]) * _UNITS[match[2]]
 
 
@@ -89,7 +89,7 @@ class SimulationOptions:
             self.tile_bytes >= 8 and self.heap_bytes // self.tile_bytes <= 1 << 20
         ):
             raise LocalProtocolError(
-                f"tiles of {self.tile_bytes} bytes: give at least 8, and so many that there are at most 1,048,576"
+                f"tiles of {self.tile_bytes} bytes: give at least 8, for at most 1,048,576 tiles"
             )
         if not 1 <= self.level <= len(LEVELS):
             raise LocalProtocolError(f"level {self.level}: give 1 to {len(LEVELS)}")

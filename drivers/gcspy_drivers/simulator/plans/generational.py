@@ -163,7 +163,7 @@ class Generational(Plan):
         return 0
 
     def _may_promote(self) -> bool:
-        """Tell whether a collection of the young generation will find room for all that might survive."""
+        """Return whether a collection of the young generation will find room for all that might survive."""
         needed = self._parts[0].top - self._parts[0].start
         if len(self._parts) == 2:
             return True

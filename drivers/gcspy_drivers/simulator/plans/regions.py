@@ -1,7 +1,7 @@
 """Garbage-first: a heap of regions, of which a pause evacuates as many as its goal allows, those with the most garbage first.
 
 Objects are made in eden regions. A collection evacuates the *collection set*: all eden and survivor regions (``young``), and after a marking also old ones in which
-little lives (``mixed``), from roots and from the regions' remembered sets, without a look at the rest of the heap. A marking tells how much lives in each region, and
+little lives (``mixed``), from roots and from the regions' remembered sets, without a look at the rest of the heap. A marking says how much lives in each region, and
 frees those in which nothing does.
 
 Source: D. Detlefs, C. Flood, S. Heller and T. Printezis, Garbage-first garbage collection, ISMM 2004. Different here: the marking stops the program (theirs goes on

@@ -39,7 +39,7 @@ _AT, _CELL, _TO, _DEST, _MOVED, _MOVED_WORDS, _LIVE_WORDS = range(7)
 
 @loop
 def _live(words: Words, cell: int) -> bool:
-    """Tell whether a cell is an object that was marked."""
+    """Return whether a cell is an object that was marked."""
     return bool((words[cell] & FREE) == 0 and (words[cell] & COLOUR_MASK) != 0)
 
 

@@ -26,7 +26,7 @@ class Fragmentation(Program):
     settings: ClassVar[Sequence[Knob]] = (
         Knob("live", "Filled in a round", 45, (5, 80), "%"),
         Knob("kept", "Keeps one in", 2, (2, 20), "objects"),
-        Knob("rounds", "Rounds before it begins anew", 5, (1, 10), "rounds"),
+        Knob("rounds", "Rounds before it starts again", 5, (1, 10), "rounds"),
     )
 
     def work(self, stack: Stack) -> Iterator[None]:

@@ -231,7 +231,7 @@ class Leak(Program):
 
     name = "leak"
     title = "A leak"
-    about = "Requests come and go; one in so many leaves a listener registered for ever."
+    about = "Requests come and go; some leave a listener registered for ever."
     settings: ClassVar[Sequence[Knob]] = (
         Knob("leaked", "Requests that leak, of 1000", 20, (0, 1000), "requests"),
         Knob("size", "Objects a request", 12, (1, 200), "objects"),

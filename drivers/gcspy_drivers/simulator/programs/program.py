@@ -164,7 +164,7 @@ def from_file(path: str) -> type[Program]:
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if not file.is_file() or spec is None or spec.loader is None:
         raise CommandError(
-            f"{path} is no Python file: give one with a class derived from Program, or with a function work(stack, dice)"
+            f"{path} is not a Python file: give one with a class derived from Program, or with a function work(stack, dice)"
         )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -62,7 +62,7 @@ class Ref:
             self._scope.mutator.copy(self.slot, other.slot)
 
     def same(self, other: Ref) -> bool:
-        """Tell whether both are the same object."""
+        """Return whether both are the same object."""
         return self._scope.mutator.same(self.slot, other.slot)
 
     def new(self, kind: str = "object", *, fields: int = 0, data: int = 0) -> Ref:

@@ -126,7 +126,7 @@ def read_places(
         places = read_index(first.header, entry.payload(first), limits, offset)
     except CorruptChunk:
         return None
-    # An index that leaves bytes out is not of this file: a scan tells what is there. Its chunks do not overlap.
+    # An index that leaves bytes out is not of this file: a scan says what is there. Its chunks do not overlap.
     begin = start if start is not None else places[0].offset if places else offset
     return places if begin + sum(place.size for place in places) == offset else None
 

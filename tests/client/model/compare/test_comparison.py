@@ -80,11 +80,11 @@ def test_each_tile_tells_what_it_was_is_and_how_much_more() -> None:
         for tile in range(found.space.count)
     }
     assert told == {
-        1: ("10", "not there", "went"),
+        1: ("10", "not there", "disappeared"),
         2: ("20", "25", "+5"),
         3: ("unknown", "7", "unknown"),
         4: ("5", "5", "0"),
-        5: ("not there", "1", "came"),
+        5: ("not there", "1", "appeared"),
     }
 
 
@@ -131,7 +131,7 @@ def test_the_list_of_changes_begins_with_the_largest_and_has_what_came_and_went(
     source = StreamSource(BYTES)
     found = compare_spaces([ComparedState(1, left, right, source, source)]).spaces[1]
     assert [(one.tile, one.more) for one in found.changes] == [
-        (2, "came"),
+        (2, "appeared"),
         (1, "+30 bytes"),
         (3, "−5 bytes"),
     ]
@@ -184,6 +184,6 @@ def test_names_are_the_same_or_another() -> None:
     found = compare_spaces(
         [ComparedState(1, space_of([0, 1], kinds), space_of([0, 0], kinds), source, source)]
     ).spaces[1]
-    assert [found.source.text(found.space, tile) for tile in range(2)] == ["the same", "another"]
+    assert [found.source.text(found.space, tile) for tile in range(2)] == ["the same", "changed"]
     assert found.source.scale_text(0.0, 0) == ""
     assert found.net == ""
