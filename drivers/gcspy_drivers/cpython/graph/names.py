@@ -16,7 +16,7 @@ import numpy as np
 from gcspy_drivers.cpython.graph.forms import Form, TypeForm
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
 from gcspy_drivers.cpython.graph.roots import RootKind
-from gcspy_drivers.cpython.graph.texts import read_text
+from gcspy_drivers.cpython.graph.texts import text_at
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["Namer"]
@@ -184,7 +184,7 @@ class Namer:
         number = self._graph.number_of(address)
         name = "?" if number is None else self.type_name(number)
         if name == "str":
-            text = read_text(self._copy, self._graph.layout.objects, address)
+            text = text_at(self._copy, self._graph.layout.objects, address)
             if text is not None:
                 return (
                     text if len(text) <= _MOST_KEY_CHARACTERS else text[:_MOST_KEY_CHARACTERS] + "…"
@@ -233,7 +233,7 @@ class Namer:
         for entry in range(count):
             if self._copy.word(values + 8 * entry) == held:
                 key = self._copy.word(begin + entry * stride + (8 if stride == 24 else 0))
-                text = read_text(self._copy, graph.layout.objects, key or 0)
+                text = text_at(self._copy, graph.layout.objects, key or 0)
                 return None if text is None else f".{text}"
         return None
 
@@ -264,7 +264,7 @@ class Namer:
             number = self._graph.number_of(value) if value else None
             if value is None or number is None or self.type_name(number) != "member_descriptor":
                 continue
-            name = read_text(
+            name = text_at(
                 self._copy,
                 self._graph.layout.objects,
                 self._copy.word(value + _DESCRIPTOR_NAME) or 0,

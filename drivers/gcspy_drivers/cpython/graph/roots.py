@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
-from gcspy_drivers.cpython.graph.texts import read_text
+from gcspy_drivers.cpython.graph.texts import text_at
 from gcspy_drivers.cpython.layouts import GraphLayout, VersionLayout
 
 __all__ = ["Root", "RootKind", "library_words", "named_roots", "state_words"]
@@ -159,7 +159,7 @@ def _frame(
     names = _variable_names(copy, layout, places, code)
     if names is None:
         return  # not a function's: 3.12 and later put frames of their own between those of C and of Python
-    function = read_text(copy, layout.objects, copy.word(code + places.code_name) or 0) or "?"
+    function = text_at(copy, layout.objects, copy.word(code + places.code_name) or 0) or "?"
     top = copy.word(frame + places.frame_top) if layout.version >= (3, 11) else None
     count = len(names)
     if top is not None and (top & _U32) < _SIGN_32:
@@ -188,7 +188,7 @@ def _variable_names(
         if table is None or count is None or not 0 <= count <= _MOST_VARIABLES:
             return None
         for row in range(count):
-            text = read_text(copy, layout.objects, copy.word(table + 24 + 8 * row) or 0)
+            text = text_at(copy, layout.objects, copy.word(table + 24 + 8 * row) or 0)
             if text is None:
                 return None
             found.append(text)

@@ -1,4 +1,4 @@
-"""`read_text`: a ``str`` of the target, from a copy of its memory.
+"""`text_at`: a ``str`` of the target, from a copy of its memory.
 
 Source: CPython 3.9 to 3.13 Include/cpython/unicodeobject.h.
 """
@@ -10,7 +10,7 @@ from typing import Final
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.layouts import ObjectLayout
 
-__all__ = ["MOST_CHARACTERS", "read_text"]
+__all__ = ["MOST_CHARACTERS", "text_at"]
 
 MOST_CHARACTERS: Final = 200
 """Longer texts are cut."""
@@ -18,7 +18,7 @@ MOST_CHARACTERS: Final = 200
 _ENCODINGS: Final = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
-def read_text(copy: MemoryCopy, layout: ObjectLayout, address: int) -> str | None:
+def text_at(copy: MemoryCopy, layout: ObjectLayout, address: int) -> str | None:
     """Read a text.
 
     Args:

@@ -62,9 +62,16 @@ EXPECTED = {
 }
 
 
-def ask(pid: int, **fields: object) -> DetailTable:
+def ask(
+    pid: int,
+    kind: HeapQuestionKind = HeapQuestionKind.HOLDERS,
+    type_name: str = "",
+    address: int | None = None,
+    most: int = 20,
+    held: bool = False,
+) -> DetailTable:
     """Ask the driver as the command does."""
-    question = HeapQuestion(**{"kind": HeapQuestionKind.HOLDERS, **fields})  # type: ignore[arg-type]
+    question = HeapQuestion(kind=kind, type_name=type_name, address=address, most=most, held=held)
     with pytest.MonkeyPatch.context() as patched:
         patched.delenv(VARIABLE, raising=False)
         return CPythonDriver.investigate(pid, question, lambda *_: None)

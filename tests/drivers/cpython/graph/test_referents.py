@@ -115,7 +115,7 @@ while len(long) < 100_000:
     long.append([1])
 """
 
-# Numbers into an array of C, so that what is told is not told of itself; written twice, for what is made only once.
+# Numbers go into an array of C, which is no part of what is listed; written twice, for what is made only once.
 TELL_REFERENTS = """
 import array, gc, os
 def tell_referents(path):
