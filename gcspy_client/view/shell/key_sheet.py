@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
     QHBoxLayout,
-    QHeaderView,
-    QTableWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from gcspy_client.view.plain.items import PlainTableItem, set_headings
 from gcspy_client.view.plain.markdown import table_document
 from gcspy_client.view.plain.text import copy_text, set_tip, set_window_title
 from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
-from gcspy_client.view.widgets.table_setup import set_up_table
+from gcspy_client.view.widgets.item_table import ItemTable
 
 __all__ = ["KeyRow", "KeySheet"]
 
@@ -60,7 +56,12 @@ class KeySheet(QDialog):
         self.field.setPlaceholderText("Search keys and actions")
         self.field.setClearButtonEnabled(True)
         self.field.textChanged.connect(self._find)
-        self.table = QTableWidget(len(self._rows), 3)
+        self.table = ItemTable(
+            ["Where", "Keys", "Action"],
+            stretches=(2,),
+            row_height=self.fontMetrics().height() + 8,
+            wraps=True,
+        )
         self._none = PlainLabel("No key matches.")
         self._none.setProperty("dim", "true")
         self.copy = PlainPushButton("Copy")
@@ -70,17 +71,7 @@ class KeySheet(QDialog):
         self._fill()
 
     def _build(self) -> None:
-        set_headings(self.table, ["Where", "Keys", "Action"])
-        set_up_table(self.table, self.fontMetrics().height() + 8, wraps=True)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        header = self.table.horizontalHeader()
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        kinds = QHeaderView.ResizeMode
-        for column, mode in enumerate(
-            (kinds.ResizeToContents, kinds.ResizeToContents, kinds.Stretch)
-        ):
-            header.setSectionResizeMode(column, mode)
         self.copy.clicked.connect(self._copy)
         self.print.clicked.connect(self._ask_printer)
         close = PlainPushButton("Close")
@@ -100,27 +91,33 @@ class KeySheet(QDialog):
         self.field.setFocus()
 
     def _fill(self) -> None:
+        self.table.begin(len(self._rows))
         for number, row in enumerate(self._rows):
             for column, text in enumerate((row.menu, row.keys, row.about)):
-                item = PlainTableItem(text)
+                item = self.table.put(number, column, text, ident=number)
                 set_tip(item, text)
                 if column == 1:
                     font = item.font()
                     font.setBold(True)
                     item.setFont(font)
-                self.table.setItem(number, column, item)
+        self.table.finish()
         self._find("")
 
     def _find(self, wanted: str) -> None:
         words = wanted.casefold().split()
-        for number, row in enumerate(self._rows):
+        for place in range(self.table.rowCount()):
+            row = self._rows[self.table.ident_of(place) or 0]
             there = f"{row.menu} {row.keys} {row.about}".casefold()
-            self.table.setRowHidden(number, not all(word in there for word in words))
+            self.table.setRowHidden(place, not all(word in there for word in words))
         self._none.setVisible(not self.listed())
 
     def listed(self) -> list[KeyRow]:
-        """The rows that are listed now."""
-        return [row for number, row in enumerate(self._rows) if not self.table.isRowHidden(number)]
+        """The rows that are listed now, by menu."""
+        places = range(self.table.rowCount())
+        numbers = {
+            self.table.ident_of(place) for place in places if not self.table.isRowHidden(place)
+        }
+        return [row for number, row in enumerate(self._rows) if number in numbers]
 
     def as_text(self) -> str:
         """What is listed, in columns."""

@@ -19,8 +19,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHBoxLayout,
-    QHeaderView,
-    QTableWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -31,13 +29,12 @@ from gcspy_client.model.playback.strip import moment_text
 from gcspy_client.model.playback.timeline import TimelineAxis
 from gcspy_client.model.session import ClientSession
 from gcspy_client.view.icons import icon
-from gcspy_client.view.plain.items import PlainTableItem, set_headings
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLineEdit, PlainToolButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.timeline import TimelineFlag
 from gcspy_client.view.widgets.elided_label import ElidedLabel
-from gcspy_client.view.widgets.table_setup import set_up_table
+from gcspy_client.view.widgets.item_table import ItemTable
 
 __all__ = ["BookmarkPanel", "BookmarkStore"]
 
@@ -193,7 +190,9 @@ class BookmarkPanel(QFrame):
         self.remove = self._button("cross", "Remove the selected bookmark (Del)")
         self.where = ElidedLabel()
         self.where.setProperty("dim", "true")
-        self.table = QTableWidget(0, 3)
+        self.table = ItemTable(
+            ["Event", "Title", "Time"], stretches=(1,), row_height=self.fontMetrics().height() + 6
+        )
         self.note = PlainLineEdit()
         self.note.setPlaceholderText("a note on the selected bookmark")
         self._build()
@@ -216,23 +215,8 @@ class BookmarkPanel(QFrame):
         head.addWidget(self.where, 1)
         for button in (self.previous, self.next, self.remove):
             head.addWidget(button)
-        set_headings(self.table, ["Event", "Title", "Time"])
-        set_up_table(self.table, self.fontMetrics().height() + 6)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        header = self.table.horizontalHeader()
-        header.setSectionsClickable(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for column, mode in enumerate(
-            (
-                QHeaderView.ResizeMode.ResizeToContents,
-                QHeaderView.ResizeMode.Stretch,
-                QHeaderView.ResizeMode.ResizeToContents,
-            )
-        ):
-            header.setSectionResizeMode(column, mode)
         column_layout = QVBoxLayout(self)
         column_layout.setContentsMargins(12, 9, 12, 9)
         column_layout.setSpacing(6)
@@ -274,29 +258,29 @@ class BookmarkPanel(QFrame):
         self._listed = listed
         chosen = self.chosen()
         self._filling = True
-        self.table.setRowCount(len(marks.all))
+        self.table.begin(len(marks.all))
         start = timeline.span(TimelineAxis.TIME)[0]
         for row, mark in enumerate(marks.all):
             known = timeline.row(mark.number)
             moment = "–" if known is None else moment_text(int(known["time_nanos"]) - start)
-            for column, text in enumerate((f"{mark.number:,}", mark.title, moment)):
-                self._put(row, column, text, mark)
+            time_nanos = -1 if known is None else int(known["time_nanos"])
+            self._put(row, 0, f"{mark.number:,}", mark, mark.number)
+            self._put(row, 1, mark.title, mark)
+            self._put(row, 2, moment, mark, time_nanos)
+        self.table.finish()
         self._filling = False
         rows = min(max(1, len(marks.all)), _MOST_ROWS)
         high = self.table.verticalHeader().defaultSectionSize()
         self.table.setFixedHeight(
             self.table.horizontalHeader().sizeHint().height() + rows * high + 2
         )
-        self._choose(chosen)
+        self.table.choose(chosen)
         self._say_note()
 
-    def _put(self, row: int, column: int, text: str, mark: Bookmark) -> None:
-        item = self.table.item(row, column)
-        if item is None:
-            item = PlainTableItem()
-            self.table.setItem(row, column, item)
-        item.setText(text)
-        item.setData(Qt.ItemDataRole.UserRole, mark.number)
+    def _put(
+        self, row: int, column: int, text: str, mark: Bookmark, key: float | None = None
+    ) -> None:
+        item = self.table.put(row, column, text, ident=mark.number, key=key)
         set_tip(item, Lines(*(part for part in (mark.title, mark.note) if part)))
         if column != 1:
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
@@ -304,20 +288,7 @@ class BookmarkPanel(QFrame):
 
     def chosen(self) -> int | None:
         """Number of the event whose bookmark is chosen."""
-        rows = self.table.selectionModel().selectedRows() if self.table.rowCount() else []
-        item = self.table.item(rows[0].row(), 0) if rows else None
-        return None if item is None else int(item.data(Qt.ItemDataRole.UserRole))
-
-    def _row_of(self, number: int | None) -> int:
-        numbers = [mark.number for mark in self._bookmarking.marks.all]
-        return numbers.index(number) if number in numbers else -1
-
-    def _choose(self, number: int | None) -> None:
-        row = self._row_of(number)
-        if row >= 0:
-            self.table.selectRow(row)
-        else:
-            self.table.clearSelection()
+        return self.table.chosen()
 
     def _say_note(self) -> None:
         number = self.chosen()
@@ -331,7 +302,7 @@ class BookmarkPanel(QFrame):
 
     def edit(self, number: int) -> None:
         """Let the user write the title of one."""
-        row = self._row_of(number)
+        row = self.table.row_of(number)
         item = self.table.item(row, 1) if row >= 0 else None
         if item is not None:
             self.table.selectRow(row)
@@ -345,14 +316,14 @@ class BookmarkPanel(QFrame):
             self._bookmarking.remove(number)
 
     def _clicked(self, row: int, _column: int) -> None:
-        item = self.table.item(row, 0)
-        if item is not None:
-            self._bookmarking.asked.emit(int(item.data(Qt.ItemDataRole.UserRole)))
+        number = self.table.ident_of(row)
+        if number is not None:
+            self._bookmarking.asked.emit(number)
 
     def _edited(self, row: int, column: int) -> None:
-        item = self.table.item(row, column)
-        if not self._filling and item is not None and column == 1:
-            self._bookmarking.rename(int(item.data(Qt.ItemDataRole.UserRole)), item.text())
+        item, number = self.table.item(row, column), self.table.ident_of(row)
+        if not self._filling and item is not None and number is not None and column == 1:
+            self._bookmarking.rename(number, item.text())
 
     def _noted(self) -> None:
         number = self.chosen()

@@ -23,8 +23,7 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QGridLayout,
     QHBoxLayout,
-    QHeaderView,
-    QTableWidget,
+    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -40,7 +39,6 @@ from gcspy_client.model.panels.trigger_list import (
     state_words,
 )
 from gcspy_client.model.session import ClientSession
-from gcspy_client.view.plain.items import PlainTableItem, set_headings
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import (
     PlainCheckBox,
@@ -53,12 +51,12 @@ from gcspy_client.view.triggers.expression_edit import ExpressionEdit
 from gcspy_client.view.triggers.trigger_manager import TriggerManager
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided_label import ElidedLabel
-from gcspy_client.view.widgets.table_setup import set_up_table
+from gcspy_client.view.widgets.item_table import ItemTable
 
 __all__ = ["TriggerPanel"]
 
 _COLUMNS = ("On", "Condition", "Does", "State", "Last fired", "With")
-_ON, _CONDITION = 0, 1
+_ON, _CONDITION, _FIRED = 0, 1, 4
 _SIDE_BY_SIDE = 760
 """From this width on the form stands beside the list, else below it."""
 _NEEDED = {2: 400, 5: 700}
@@ -104,7 +102,11 @@ class TriggerPanel(QWidget):
         self._filling = False
         self._listed_spaces: tuple[str, ...] = ()
         self._checked = ConditionCheck()
-        self.table = QTableWidget(0, len(_COLUMNS))
+        self.table = ItemTable(
+            _COLUMNS,
+            stretches=(_CONDITION, len(_COLUMNS) - 1),
+            row_height=self.fontMetrics().height() + 8,
+        )
         self.empty = PlainLabel(
             Lines(
                 "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true, such as",
@@ -130,7 +132,8 @@ class TriggerPanel(QWidget):
     # -------------------------------------------------------------------------- building
 
     def _build(self) -> None:
-        self._build_table()
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.empty.setProperty("dim", "true")
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -158,22 +161,6 @@ class TriggerPanel(QWidget):
         self._halves.setSpacing(16)
         self._halves.addLayout(left, 3)
         self._halves.addLayout(self._form(), 2)
-
-    def _build_table(self) -> None:
-        table = self.table
-        set_headings(table, list(_COLUMNS))
-        set_up_table(table, self.fontMetrics().height() + 8)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        header = table.horizontalHeader()
-        header.setSectionsClickable(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for column in range(len(_COLUMNS)):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
-        for column in (_CONDITION, len(_COLUMNS) - 1):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
 
     def _form(self) -> QVBoxLayout:
         row = QGridLayout()
@@ -245,10 +232,11 @@ class TriggerPanel(QWidget):
             chosen = self.chosen()
             self._rows = rows
             self._filling = True
-            self.table.setRowCount(len(rows))
+            self.table.begin(len(rows))
             for place, row in enumerate(rows):
                 self._write(place, row)
-            self._choose(chosen)
+            self.table.finish()
+            self.table.choose(chosen)
             self._filling = False
         self.table.setVisible(bool(rows))
         self.empty.setVisible(not rows)
@@ -299,11 +287,8 @@ class TriggerPanel(QWidget):
         )
         colours = tokens(self._theme)
         for column, text in enumerate(texts):
-            item = self.table.item(place, column)
-            if item is None:
-                item = PlainTableItem()
-                self.table.setItem(place, column, item)
-            item.setText(text)
+            key = {_ON: float(trigger.enabled), _FIRED: float(status.sequence)}.get(column)
+            item = self.table.put(place, column, text, ident=trigger.id, key=key)
             set_tip(item, tip)
             item.setForeground(QBrush(QColor(getattr(colours, tone if column == 3 else "text"))))
             flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
@@ -430,19 +415,7 @@ class TriggerPanel(QWidget):
 
     def chosen(self) -> int | None:
         """Number of the trigger that is chosen."""
-        rows = self.table.selectionModel().selectedRows() if self.table.rowCount() else []
-        return (
-            self._rows[rows[0].row()].status.trigger.id
-            if rows and rows[0].row() < len(self._rows)
-            else None
-        )
-
-    def _choose(self, number: int | None) -> None:
-        ids = [row.status.trigger.id for row in self._rows]
-        if number in ids:
-            self.table.selectRow(ids.index(number))
-        else:
-            self.table.clearSelection()
+        return self.table.chosen()
 
     def _chosen(self) -> None:
         status = self._triggering.status_of(self.chosen())
@@ -455,10 +428,10 @@ class TriggerPanel(QWidget):
             self.note.setText(trigger.note)
         self._say_buttons()
 
-    def _ticked(self, item: PlainTableItem) -> None:
-        if self._filling or item.column() != _ON:
+    def _ticked(self, item: QTableWidgetItem) -> None:
+        status = self._triggering.status_of(self.table.ident_of(item.row()))
+        if self._filling or item.column() != _ON or status is None:
             return
-        status = self._rows[item.row()].status
         enabled = item.checkState() is Qt.CheckState.Checked
         if enabled is not status.trigger.enabled:
             self._triggering.enable(status.trigger.id, enabled=enabled)

@@ -5,18 +5,12 @@ Rows are replaced often; order, selection and place stay. Knows cells; does not 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gcspy_protocol.text.cells import table_cell
-from gcspy_protocol.text.visible import visible
 from PySide6.QtCore import (
-    QEvent,
     QModelIndex,
     QPersistentModelIndex,
-    QPoint,
     QPointF,
     QRect,
     Qt,
@@ -24,8 +18,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QBrush,
     QColor,
-    QKeyEvent,
-    QKeySequence,
     QPainter,
     QPen,
     QPolygonF,
@@ -40,9 +32,8 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.view.plain.items import PlainTableModel
-from gcspy_client.view.plain.text import copy_text
-from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.theme import Tokens
+from gcspy_client.view.widgets.table_copy import TableCopy
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["BarCell", "BarColumn", "BarTable"]
@@ -252,15 +243,17 @@ class BarTable(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setTabKeyNavigation(False)
         set_up_table(self, self.fontMetrics().height() + 7)
         header = self.horizontalHeader()
         header.setStretchLastSection(False)
         header.setResizeContentsPrecision(40)
         header.setSortIndicator(column, Qt.SortOrder.DescendingOrder)
         self.setSortingEnabled(True)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._open_menu)
+        self._copy = TableCopy(
+            self,
+            columns=self._copied,
+            cell_text=lambda row, column: self._rows.rows[row][column].text,
+        )
 
     @property
     def rows(self) -> list[tuple[BarCell, ...]]:
@@ -297,52 +290,13 @@ class BarTable(QTableView):
                 header.resizeSection(place, wanted)
         header.setMinimumSectionSize(40)
 
+    def _copied(self) -> Sequence[int]:
+        return [place for place, column in enumerate(self._rows.columns) if not column.spark]
+
     def text(self, *, comma: bool = False) -> str:
-        """The selected rows, or all: a line each, with tabs, or as CSV. Each has one line, whatever stands in it.
-
-        A text that a spreadsheet would run gets an apostrophe, as both are pasted into them (`table_cell`).
-        """
-        chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
-        rows = [self._rows.rows[row] for row in chosen] if chosen else self._rows.rows
-        kept = [place for place, column in enumerate(self._rows.columns) if not column.spark]
-        texts = [[self._rows.columns[place].name for place in kept]]
-        texts += [[row[place].text for place in kept] for row in rows]
-        lines = [[str(table_cell(visible(text))) for text in line] for line in texts]
-        if not comma:
-            return "\n".join("\t".join(line) for line in lines)
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(lines)
-        return out.getvalue()
-
-    def copy(self, *, comma: bool = False) -> None:
-        """Copy the selected rows, or all."""
-        copy_text(self.text(comma=comma))
+        """The selected rows, or all, as they are copied; see `TableCopy.text`."""
+        return self._copy.text(comma=comma)
 
     def copy_text(self) -> None:
         """Copy the selected rows, or all, as text."""
-        self.copy()
-
-    def event(self, event: QEvent) -> bool:
-        """With the keyboard here, the keys for copying are this table's, and not the window's."""
-        if (
-            isinstance(event, QKeyEvent)
-            and event.type() is QEvent.Type.ShortcutOverride
-            and event.matches(QKeySequence.StandardKey.Copy)
-        ):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy with the keys for it; the others move, as in any table."""
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.copy()
-        else:
-            super().keyPressEvent(event)
-
-    def _open_menu(self, place: QPoint) -> None:
-        menu = PlainMenu(self)
-        menu.add("Copy as text", self.copy)
-        menu.add("Copy as CSV", lambda: self.copy(comma=True))
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(self.viewport().mapToGlobal(place))
+        self._copy.copy()
