@@ -109,7 +109,7 @@ def test_an_event_tells_for_how_long_anybody_waited_or_stood_still() -> None:
     (line,) = after_start(encode_event(event, []))
     assert (
         "held 1.500 ms, waited 0.002 ms for lossless clients in all, "
-        "the target stood still for 0.003 ms, 0 frames" in line
+        "the target was stopped for 0.003 ms, 0 frames" in line
     )
 
 

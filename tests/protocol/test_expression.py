@@ -240,7 +240,7 @@ def test_names_are_found_in_the_space_in_question_then_as_the_only_ones() -> Non
         ("sum(b)", 2, 4, "space 'other heap' has no stream 'b'"),
         ("sum(nowhere.a)", None, 4, "no space 'nowhere'; there are 'heap', 'other heap'"),
         ('a + "other heap".only', 1, 2, "tiles of 'heap' with tiles of 'other heap'"),
-        ("total(a)", 1, 0, "is no percentage"),
+        ("total(a)", 1, 0, "not a percentage"),
         ('summary("Two words")', 1, 0, "takes one of its names: 'x', 'y'"),
         ("summary(\"Two words\", 'z')", 1, 21, "has no name 'z'"),
         ("summary(a, 'x')", 1, 0, "no name"),

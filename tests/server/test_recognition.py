@@ -32,8 +32,8 @@ FAULTS = {
     "an import that fails": ("import gcspy_is_not_here", "ModuleNotFoundError"),
     "an exit at import": ("raise SystemExit(3)", "SystemExit"),
     "an error at import": ("1 / 0", "ZeroDivisionError"),
-    "no class": ("Bad = 7", "is no class derived from"),
-    "a class that is no driver": ("class Bad: pass", "is no class derived from"),
+    "no class": ("Bad = 7", "is not a class derived from"),
+    "a class that is no driver": ("class Bad: pass", "is not a class derived from"),
     "a half-written driver": (
         "class Bad(Driver): name = 'bad'",
         "does not define attach, describe",

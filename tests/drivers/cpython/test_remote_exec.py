@@ -175,7 +175,7 @@ def test_one_that_was_told_not_to_is_not_asked_and_can_be_watched_from_outside(
         driver = CPythonDriver.attach(process.pid, AttachOptions(values={"inject": "auto"}))
         assert driver.describe().mode is Mode.PASSIVE
         assert driver.describe().general_info.startswith(
-            "No exact events: remote debugging is switched off there"
+            "No exact events: remote debugging is disabled there"
         )
         driver.close()
 

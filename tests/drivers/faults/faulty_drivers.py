@@ -98,9 +98,9 @@ FAULTS = {
     "syntax": Fault("a syntax error", "class Bad(:", "SyntaxError"),
     "import_raises": Fault("importing it raises", "1 / 0", "ZeroDivisionError"),
     "import_exits": Fault("importing it exits", "raise SystemExit(3)", "SystemExit: 3"),
-    "no_type": Fault("a number in place of a class", "Bad = 7", "is no class derived from"),
+    "no_type": Fault("a number in place of a class", "Bad = 7", "is not a class derived from"),
     "no_driver": Fault(
-        "a class that is no driver", "class Bad:\n    pass", "is no class derived from"
+        "a class that is no driver", "class Bad:\n    pass", "is not a class derived from"
     ),
     "half_written": Fault(
         "methods are missing", "class Bad(Driver):\n    name = 'bad'", "does not define attach"

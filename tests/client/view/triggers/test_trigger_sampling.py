@@ -46,7 +46,7 @@ def test_a_trigger_stops_the_sampling_at_the_very_event_and_not_the_process(
         assert fired is not None
         assert last is not None
         assert (last.event, last.occurrence) == (fired.event, fired.occurrence)
-        assert "the sampling stands at this event" in part.notice.where.text()
+        assert "the sampling is paused at this event" in part.notice.where.text()
         assert part.notice.resume.text() == "Resume sampling"
         assert target.advances(), "the program itself is not held"
         part.notice.resume.click()

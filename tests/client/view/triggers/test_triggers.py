@@ -107,7 +107,7 @@ def test_a_fired_trigger_pauses_is_told_and_marked_and_is_resumed_from_the_notic
         f"event {number}",
         f"Clock #{number}",
         f"max(Used) = {watched.program.values.max()}",
-        "the program stands at this event",
+        "the program is paused at this event",
     ):
         assert words in notice.where.text()
     assert [flag.number for flag in window.time_panel.strip.flags if flag.fired] == [number]
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_underlined_where_it_stands_and_cannot_be_added(watched
     assert panel.said.property("tone") == "warning"
     assert panel.add.isEnabled(), "the server waits for what is not there yet"
     panel.condition.setText("sum(Used) >= 0")
-    assert panel.said.text().startswith("at the event that is shown: true  (sum(Used) = ")
+    assert panel.said.text().startswith("at the current event: true  (sum(Used) = ")
     panel.condition.setText("sum(Used)")
     assert "a condition is needed" in panel.said.text()
     assert not panel.add.isEnabled()
