@@ -407,7 +407,7 @@ def test_a_driver_that_knows_why_its_ticks_take_long_is_told_of_after_a_second()
 
 
 def test_a_driver_whose_ticks_make_no_event_is_reported() -> None:
-    now = [0.0]
+    now = [1000.0]
     driver = Made(fill)
     group = DriverGroup([("d0", "package 1", driver)], time_secs=lambda: now[0])
     server = group.describe().server()
@@ -415,7 +415,7 @@ def test_a_driver_whose_ticks_make_no_event_is_reported() -> None:
     driver.idle = True
     group.tick()
     assert group.slow_text() == ""
-    now[0] = 6.0
+    now[0] = 1006.0
     group.tick()
     assert group.slow_text() == "driver d0 (package 1): no event for 5 s of ticks"
     driver.idle = False

@@ -321,3 +321,20 @@ def test_a_list_of_interpreters_that_cannot_be_is_not_believed(
     assert read() is None, "the next one is nowhere"
     second[following], first[ident] = 0, 1 << 60
     assert read() is None, "no process has made that many"
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_where_the_table_cannot_be_read_what_was_known_is_unknown(
+    heap: FakeHeap, before: bool
+) -> None:
+    heap.add_arena(3, carved=5)
+    reader = heap.reader()
+    if before:
+        assert reader.read().complete
+    heap.variables[heap.arenas_at] = 1 << 46  # where nothing is mapped
+    for _ in range(2):
+        reading = reader.read()
+        assert (reading.complete, reading.table_length) == (False, 0)
+        assert len(reading.arenas) == len(reader.read_arenas()) == before
+        assert set(reading.pools.state.tolist()) <= {PoolState.UNKNOWN}
+        assert (len(reading.pools) > 0) == before
