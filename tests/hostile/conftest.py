@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.conftest import make_window as make_window
+from tests.client.conftest import program as program
 from tests.client.conftest import qapp_cls as qapp_cls
 from tests.client.conftest import socket_directory as socket_directory
 from tests.client.view.conftest import wait as wait
