@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 from gcspy_protocol.errors import TargetError
@@ -97,7 +99,8 @@ class HeldEvents:
     def open(self, server: Server) -> None:
         """Begin; the target begins with the first tick or wait."""
         self._server = server
-        self._accounting.want(server)
+        with self._lost_told():
+            self._accounting.want(server)
 
     def begin_tick(self) -> None:
         """Take pending reports and count missed events. If none may be missed, the target waits until `prepare`.
@@ -106,7 +109,8 @@ class HeldEvents:
             TargetError: As `wait`.
         """
         self.wait(0)
-        self._accounting.count_untold(self._opened())
+        with self._lost_told():
+            self._accounting.count_untold(self._opened())
         self._exact = self._none_may_be_left_out()
         if self._exact:
             self.line.come_back()
@@ -126,22 +130,18 @@ class HeldEvents:
     def prepare(self) -> None:
         """Tell the stub what is wanted now, and let a program begin that waits for us before its first line."""
         self._be_back()
-        self._accounting.want(self._opened(), inside=self._inside)
+        with self._lost_told():
+            self._accounting.want(self._opened(), inside=self._inside)
         self.line.let_begin()
 
     def wait(self, secs: float) -> None:
         """Wait so long, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
         server = self._opened()
         self.prepare()
-        try:
+        with self._lost_told():
             event = self.line.wait(secs)
             if event is not None:
                 self.take(server, event)
-        except StubLost as error:
-            self._refuse_ended()  # that the target has ended is the better message
-            raise TargetError(
-                f"process {self._process.pid} is alive, but {error}: attach again"
-            ) from error
 
     def went_on(self) -> bool:
         """Whether the target, held at an event that is not finished yet, goes on all the same."""
@@ -239,6 +239,17 @@ class HeldEvents:
         busy = self._let_go_nanos and not self._exact
         longest = _LONGEST_BUSY_SECS if busy else _LONGEST_GATHER_SECS
         return secs < longest or (server is not None and server.holding)
+
+    @contextmanager
+    def _lost_told(self) -> Iterator[None]:
+        """Say whose stub it is that is lost, and what to do."""
+        try:
+            yield
+        except StubLost as error:
+            self._refuse_ended()  # that the target has ended is the better message
+            raise TargetError(
+                f"process {self._process.pid} is alive, but {error}: attach again"
+            ) from error
 
     def _refuse_ended(self) -> None:
         """Raise if the target has ended, or is just ending: its sockets are closed before it is seen to have."""

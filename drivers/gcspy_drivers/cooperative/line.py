@@ -287,7 +287,12 @@ class StubLine:
             )
 
     def _await_rest(self, thread: int) -> None:
-        """Wait until the thread sleeps; also left when it is not held any more, which `stands_still` tells."""
+        """Wait until the thread sleeps; also left when it is not held any more, which `stands_still` tells.
+
+        Raises:
+            StubLost: The process has no such thread.
+            TargetGone: It has ended.
+        """
         if self._rest is None:
             raise AssertionError("begin comes first")
         pause_secs = _FIRST_LOOK_SECS
@@ -299,6 +304,8 @@ class StubLine:
                 self._went_on = True
                 return
             time.sleep(pause_secs)
+            if pause_secs < _LAST_LOOK_SECS <= 2 * pause_secs and not self._rest.knows(thread):
+                raise StubLost(f"the stub reports thread {thread}, a thread that it does not have")
             pause_secs = min(2 * pause_secs, _LAST_LOOK_SECS)
 
     @property

@@ -56,6 +56,14 @@ class Rest:
             }
         return self._sleeps(self._threads.get(thread, thread))
 
+    def knows(self, thread: int) -> bool:
+        """Tell whether the target has a thread of this id, as it knows it itself.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        return thread in (self._threads if self._nested else self._process.thread_ids())
+
     def _sleeps(self, thread: int) -> bool:
         if self._shown:
             call = self._words(f"task/{thread}/syscall")

@@ -88,7 +88,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
     @property
     def events(self) -> tuple[str, ...]:
         """Names of the kinds of event."""
-        return EXACT_EVENTS if self.noticed is None else (*EXACT_EVENTS, "CollectionCounter")
+        return EXACT_EVENTS if self.noticed is None else (*EXACT_EVENTS, "Collections")
 
     def start(self) -> None:
         """Add the spaces; see `PassiveDriver.start`."""

@@ -86,7 +86,7 @@ class PassiveDriver(SampledDriver):
     @property
     def events(self) -> tuple[str, ...]:
         """Names of the kinds of event."""
-        return ("Clock", "CollectionCounter")
+        return ("Clock", "Collections")
 
     @property
     def title(self) -> str:

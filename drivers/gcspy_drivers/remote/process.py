@@ -36,13 +36,15 @@ class Stat:
 
     Attributes:
         name: The command's short name (15 bytes at most).
-        state: One letter; ``Z`` and ``X`` mean that it has ended.
+        state: One letter; ``X`` means that it has ended, ``Z`` too unless it has other threads.
+        threads: How many it has, the first one even if that has ended.
         start_ticks: Start time in clock ticks since boot: with the PID it names the process.
         start_stack: Bottom of the main stack: changes when the process executes another program. 0 when we may not know.
     """
 
     name: str
     state: str
+    threads: int
     start_ticks: int
     start_stack: int
 
@@ -126,6 +128,7 @@ class Process:
         return Stat(
             name=before.partition(b"(")[2].decode("utf-8", "replace"),
             state=fields[0].decode("ascii"),
+            threads=int(fields[17]),
             start_ticks=int(fields[19]),
             start_stack=int(fields[25]),
         )
@@ -273,7 +276,8 @@ class Process:
         ) from None
 
     def _refuse_ended(self, stat: Stat) -> None:
-        if stat.state in "ZX":
+        # Of a process whose first thread has ended before the others, or is about to for one that executes a program, that is no end.
+        if stat.state == "X" or (stat.state == "Z" and stat.threads <= 1):
             raise TargetGone(
                 f"process {self.pid} ({stat.name}) has ended: it is a zombie that its parent has not reaped"
             )

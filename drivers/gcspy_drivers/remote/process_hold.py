@@ -23,7 +23,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
@@ -39,6 +39,7 @@ _SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
 _EVENT_STOP = 128
 _WALL, _NOT_OTHERS = 0x40000000, 0x20000000
 _POLL_SECS = 0.0002
+_REAP_SECS = 0.02
 _ROUNDS = 100  # of looking for threads that came while the others were stopped
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -67,12 +68,14 @@ class Hold:
         self._error: TargetError | None = None
         # Thread, and the signal that was about to be delivered to it: delivered when it is let go.
         self._stopped: dict[int, int] = {}
+        self._known: set[int] = set()
         self._began_nanos = 0
         self._thread = threading.Thread(target=self._run, name="gcspy hold", daemon=True)
 
     def _start(self) -> None:
         self._thread.start()
-        self._ready.wait()
+        while not self._ready.wait(_REAP_SECS):
+            self._reap()
         if self._error is not None:
             self._thread.join()
             raise self._error
@@ -99,12 +102,13 @@ class Hold:
     def _stop_all(self) -> None:
         """Stop threads until there is none that runs: only one that runs can start another."""
         give_up = time.monotonic() + STOP_SECS
-        known: set[int] = set()
+        known = self._known
         for _ in range(_ROUNDS):
             new = [tid for tid in self._process.thread_ids() if tid not in known]
             if not new:
                 if not self._stopped:
                     raise TargetGone(f"process {self._process.pid} has ended")
+                self._process.check()  # what it has executed meanwhile has threads under numbers that are known
                 return
             for tid in new:
                 known.add(tid)
@@ -171,6 +175,18 @@ class Hold:
             if self._stopped[tid] == signal.SIGTRAP:
                 self._stopped[tid] = 0
         return True
+
+    def _reap(self) -> None:
+        """Take notice of threads that have ended, from any thread of ours.
+
+        A thread of the target that executes another program kills the others and waits until whoever holds them has seen that; and
+        meanwhile it keeps us from attaching to any: neither would go on.
+        """
+        for tid in tuple(self._known):
+            # The first thread is not waited for; where the target is a child of ours, its end is somebody else's to see.
+            if tid != self._process.pid:
+                with suppress(ChildProcessError):
+                    os.waitid(os.P_PID, tid, os.WEXITED | os.WNOHANG | _WALL)
 
     def _let_go(self) -> None:
         for tid, number in self._stopped.items():

@@ -95,7 +95,7 @@ def test_whatever_it_says_first_is_taken_or_refused_in_words(kind: str, said: st
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (b"short", "has left"),
+        (b"short", "no longer in the program"),
         ((7, 1, 0), "kind 7"),
         ((0, 0, 0), "number 0"),
         ((0, 1 << 63, 0), "number 9223372036854775808"),

@@ -353,7 +353,7 @@ def test_the_program_can_take_it_out_itself_and_the_driver_says_so(python: str) 
         assert json.loads(target.read_line()) == 1, (
             "the socket, which it took over; all else was its own"
         )
-        with pytest.raises(TargetError, match="is alive, but the stub has left"):
+        with pytest.raises(TargetError, match="is alive, but the stub is no longer in the program"):
             watching.driver.wait(5.0)
 
 
@@ -599,6 +599,6 @@ sys.stdin.readline()
 
 def test_the_stub_makes_no_garbage_for_the_collector_that_it_watches(python: str) -> None:
     with StubbedTarget(python, CYCLES) as target, Watching(target) as watching:
-        with pytest.raises(TargetError, match="left"):
+        with pytest.raises(TargetError, match="no longer in the program"):
             watching.serve()
         assert json.loads(target.read_line()) == [0, 0, 0]

@@ -44,7 +44,11 @@ class Watched:
         self.events: list[Event] = []
         if self._observed:
             self.server.add_observer(self.events.append)
-        self.driver.open(self.server)
+        try:
+            self.driver.open(self.server)
+        except BaseException:
+            self.driver.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +239,102 @@ def test_threads_that_do_not_stand_still_are_let_go(
         pass
     advances(counters)
     assert not [thread for thread in threading.enumerate() if thread.name == "gcspy hold"]
+
+
+# One thread starts children, each of which ends with a number of its own; the others count. With "exec", a thread that is not the first
+# executes the program anew, again and again.
+FORKING = """
+import mmap, os, struct, sys, threading, time
+with open(sys.argv[1], "r+b") as file:
+    room = mmap.mmap(file.fileno(), 4096)
+def add(number):
+    value, = struct.unpack_from("<q", room, 8 * number)
+    struct.pack_into("<q", room, 8 * number, value + 1)
+def count():
+    while True:
+        add(0)
+        time.sleep(0)
+def fork():
+    while True:
+        child = os.fork()
+        if child == 0:
+            add(2)
+            os._exit(7)
+        _, status = os.waitpid(child, 0)
+        add(1 if os.waitstatus_to_exitcode(status) == 7 else 3)
+def execute():
+    add(1)
+    time.sleep(0.01)
+    os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", SOURCE, *sys.argv[1:]])
+SOURCE = os.environ["SOURCE"]
+threading.Thread(target=count, daemon=True).start()
+threading.Thread(target=count, daemon=True).start()
+threading.Thread(target=fork if sys.argv[2] == "fork" else execute, daemon=True).start()
+while True:
+    time.sleep(1)
+"""
+
+
+def forking(path: Path, how: str) -> subprocess.Popen[bytes]:
+    path.write_bytes(bytes(4096))
+    command = [sys.executable, "-I", "-S", "-c", FORKING, str(path), how]
+    return subprocess.Popen(command, env={**os.environ, "SOURCE": FORKING})
+
+
+def test_a_target_that_starts_children_while_it_is_held_goes_on_and_so_do_they(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "counters"
+    with forking(path, "fork") as program:
+        try:
+            counters: Counters = np.memmap(path, dtype=np.int64, mode="r+")[:4]
+            advances(counters[:3])
+            with Process(program.pid) as process:
+                for _ in range(30):
+                    with held(process, longest_secs=30):
+                        began = counters.copy()
+                        assert (counters[:2] == began[:2]).all()
+                    until(partial(child_ended, counters, began), "a child that ends as it should")
+            advances(counters[:3])
+            assert counters[3] == 0, "no child was killed, or left standing still"
+        finally:
+            program.kill()
+
+
+def test_a_target_that_executes_itself_while_it_is_held_goes_on_and_is_another_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "counters"
+    with forking(path, "exec") as program:
+        try:
+            counters: Counters = np.memmap(path, dtype=np.int64, mode="r+")[:2]
+            advances(counters)
+            noticed = 0
+            for _ in range(15):
+                with Process(program.pid) as process:
+                    executed = counters[1]
+                    while counters[1] < executed + 2:
+                        try:
+                            with held(process, longest_secs=30):
+                                pass
+                            process.check()
+                        except TargetError:
+                            break
+                    with pytest.raises(TargetGone, match="executed another program"):
+                        until_executed(process)
+                    noticed += 1
+            assert noticed == 15
+            advances(counters)
+        finally:
+            program.kill()
+
+
+def child_ended(counters: Counters, before: Counters) -> bool:
+    return bool(counters[1] > before[1])
+
+
+def until_executed(process: Process) -> None:
+    give_up = time.monotonic() + 30
+    while time.monotonic() < give_up:
+        process.check()
+        time.sleep(0.001)
