@@ -48,7 +48,7 @@ demo: qt-libraries
 
 # Three at a time on two cores: most of the tests wait for processes.
 test: qt-libraries
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check --no-cache .

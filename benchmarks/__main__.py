@@ -43,6 +43,7 @@ BENCHMARKS = {
     "scrub": "benchmarks.window.scrub",
     "expressions": "benchmarks.window.expressions",
     "levels": "benchmarks.cpython.levels",
+    "holders": "benchmarks.cpython.holders",
     "simulator": "benchmarks.objects.simulator",
     "traces": "benchmarks.objects.traces",
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",

@@ -299,11 +299,13 @@ def rounded(size: int) -> int:
     return (size + 15) & ~15 if size <= _SMALL_BYTES else (size + 8 + 15) & ~15
 
 
-def key_table(keys: int, words: I64, runs: I64, granules: I32, layout: I64, out: I64) -> bool:
-    """Read the head of a dictionary's table; `out` becomes entries' address, entries, bytes an entry, bytes of the table."""
+def key_table(
+    keys: int, words: I64, runs: I64, granules: I32, layout: I64
+) -> tuple[int, int, int, int]:
+    """Read the head of a dictionary's table: entries' address, entries, bytes an entry, bytes of the table; zeros if it is none."""
     at = place(keys, 5, runs, granules)
     if at < 0:
-        return False
+        return 0, 0, 0, 0
     if layout[17]:
         head = words[at + 1]
         log_size, log_index, general = (
@@ -313,7 +315,7 @@ def key_table(keys: int, words: I64, runs: I64, granules: I32, layout: I64, out:
         )
         entries = words[at + 3]
         if log_size > 40 or log_index > 44 or general > 2:
-            return False
+            return 0, 0, 0, 0
         entry = 24 if general == 0 else 16
         index_bytes = 1 << log_index
         slots_ = 1 << log_size
@@ -322,17 +324,15 @@ def key_table(keys: int, words: I64, runs: I64, granules: I32, layout: I64, out:
         slots_ = words[at + 1]
         entries = words[at + 4]
         if slots_ <= 0 or slots_ > LIMIT:
-            return False
+            return 0, 0, 0, 0
         width = 1 if slots_ <= 0xFF else 2 if slots_ <= 0xFFFF else 4 if slots_ <= 0xFFFFFFFF else 8
         entry = 24
         index_bytes = slots_ * width
         begin = keys + 40 + index_bytes
     usable = (slots_ << 1) // 3
     if entries < 0 or entries > usable:
-        return False
-    out[0], out[1], out[2] = begin, entries, entry
-    out[3] = begin - keys + usable * entry
-    return True
+        return 0, 0, 0, 0
+    return begin, entries, entry, begin - keys + usable * entry
 
 
 def values_before(keys_entries: int, usable: int) -> int:
@@ -349,10 +349,9 @@ def dictionary(object_: int, by: int, walked: Walked) -> int:
     at = place(object_, 6, runs, granules)
     if at < 0:
         return 0
-    table = np.zeros(4, dtype=np.int64)
-    if not key_table(words[at + 4], words, runs, granules, layout, table):
+    begin, entries, entry, size = key_table(words[at + 4], words, runs, granules, layout)
+    if begin == 0:
         return 0
-    begin, entries, entry, size = table[0], table[1], table[2], table[3]
     values = words[at + 5]
     if values != 0:
         # Its keys are its class's; the values are its own, or inside the instance.
@@ -400,7 +399,6 @@ def attributes(object_: int, way: int, keys: int, basic: int, by: int, walked: W
     dict_ = words[at + 1]
     if way != _TAGGED or dict_ & 1 == 0:
         follow(object_ - 24, 1, 1, by, walked)
-    table = np.zeros(4, dtype=np.int64)
     if way == _INSIDE:
         values = place(object_ + basic, 1, runs, granules)
         if values < 0:
@@ -410,11 +408,12 @@ def attributes(object_: int, way: int, keys: int, basic: int, by: int, walked: W
             follow(object_ + basic + 8, room, 1, by, walked)
         return 0
     start = words[at] if way == _BEFORE else dict_ + 1 if dict_ & 1 else 0
-    if start == 0 or not key_table(keys, words, runs, granules, layout, table):
+    begin, entries, _, _ = key_table(keys, words, runs, granules, layout)
+    if start == 0 or begin == 0:
         return 0
-    follow(start, table[1], 1, by, walked)
+    follow(start, entries, 1, by, walked)
     head = place(keys, 4, runs, granules)
-    return rounded(values_before(table[1], words[head + 2]))
+    return rounded(values_before(entries, words[head + 2]))
 
 
 def deque(object_: int, by: int, walked: Walked) -> int:

@@ -28,7 +28,7 @@ _HELPERS: Final = {
     "rounded": "int64(int64)",
     "enter": f"int64(int64, int64, {_WALKED})",
     "follow": f"void(int64, int64, int64, int64, {_WALKED})",
-    "key_table": f"boolean(int64, {_COPY}, {_I64}, {_I64})",
+    "key_table": f"UniTuple(int64, 4)(int64, {_COPY}, {_I64})",
     "values_before": "int64(int64, int64)",
     "dictionary": f"int64(int64, int64, {_WALKED})",
     "frame": f"int64(int64, int64, {_WALKED})",

@@ -1,0 +1,135 @@
+"""Who holds what in a CPython: seconds and memory until the answer, by the number of objects, and how long the program is held for it.
+
+    python -m benchmarks.cpython.holders [--objects N]...
+
+Programs with N objects (700,000 and 3,000,000 if nothing is said) are asked for the holders of one of their types, each by a process of its own, with the
+program held while its memory is copied. Told are the seconds of the steps, the loops being compiled already, and the memory that the asking process
+took at most beside the copy, for each object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from typing import Any
+
+from gcspy_drivers.cpython.graph import machine_code
+from gcspy_drivers.cpython.graph.answers import holder_table
+from gcspy_drivers.cpython.graph.heap_graph import build_graph
+from gcspy_drivers.cpython.graph.names import Namer
+from gcspy_drivers.cpython.target import Target
+from gcspy_objects.graph import kernels
+from gcspy_objects.graph.dominators import dominators
+
+from benchmarks.harness.figures import tell
+from gcspy_compiled.machine_code import Loop, compile_all
+
+__all__ = ["main"]
+
+_PROGRAM = """
+import sys
+class Order:
+    def __init__(self, number): self.number, self.items = number, [number]
+count = int(sys.argv[1]) // 4
+AUDIT = [Order(number) for number in range(1000, 1000 + count * 9 // 10)]
+CACHE = {"k%d" % number: Order(number) for number in range(count // 10)}
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def answer(pid: int) -> dict[str, Any]:
+    """Ask in this process; return the figures."""
+    loops = machine_code.load()
+    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    steps = {}
+    began = at = time.perf_counter()
+
+    def step(name: str) -> None:
+        nonlocal at
+        now = time.perf_counter()
+        steps[name] = now - at
+        at = now
+
+    with Target(pid) as target:
+        source = target.graph_source(held=True)
+        step("copied")
+        graph = build_graph(source, loops)
+        step("followed")
+        tree = dominators(graph.graph)
+        step("dominators")
+        chosen = graph.of_type("Order")
+        table = holder_table(graph, tree, Namer(graph, source.memory), chosen, 20)
+        step("named")
+    whole = time.perf_counter() - began
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    copied = source.copy.words.nbytes
+    return {
+        "objects": graph.objects,
+        "references": len(graph.graph.targets),
+        "copied": copied,
+        "held": source.held_nanos / 1e9,
+        "steps": steps,
+        "whole": whole,
+        "bytes_an_object": (resident - before - copied) / graph.objects,
+        "holder": table.rows[0][0],
+    }
+
+
+def measure(objects: int) -> dict[str, Any]:
+    """Start a program with so many objects, and have it asked by a process of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(objects)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == "ready\n"
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.cpython.holders", "--pid", str(program.pid)],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+        finally:
+            program.kill()
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--objects", type=int, action="append", metavar="N")
+    parser.add_argument("--pid", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.pid is not None:
+        print(json.dumps(answer(options.pid)))
+        return 0
+    for objects in options.objects or [700_000, 3_000_000]:
+        found = measure(objects)
+        assert found["holder"] == "__main__.AUDIT", found
+        steps = ", ".join(f"{name} {secs:.2f}" for name, secs in found["steps"].items())
+        size = f"{found['objects'] / 1e6:.1f} million objects"
+        print(
+            f"{size}: {found['whole']:.1f} s ({steps}); held {found['held'] * 1000:.0f} ms for "
+            f"{found['copied'] / 1e6:.0f} MB; {found['bytes_an_object']:.0f} B an object beside the copy",
+            flush=True,
+        )
+        budget = "1.5 s for 100 MB, 12 s for 10 million objects"
+        tell(f"who holds it, {size}", found["whole"], "s", budget)
+        tell(
+            f"who holds it, {size}, beside the copy", found["bytes_an_object"], "B an object", "150"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
