@@ -15,7 +15,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
     try:
         return int(text, 16)
     except ValueError:
-        raise click.BadParameter(f"{text} is no address: give it as 0x7f12a0b3c4d0") from None
+        raise click.BadParameter(f"{text} is not an address: give it as 0x7f12a0b3c4d0") from None
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""A driver that does not return is told of from another thread; one that does is not."""
+"""A driver that does not return is reported from another thread; one that does is not."""
 
 from __future__ import annotations
 
