@@ -69,7 +69,7 @@ class DriverOption:
         """
         from gcspy_protocol.settings import Setting, SettingKind  # numpy comes with it
 
-        names = self._names
+        names = self.names
         if names:
             return Setting(
                 id=ident,
@@ -97,10 +97,15 @@ class DriverOption:
 
     def of_setting(self, number: int) -> OptionValue:
         """Return the value for which a number of its setting stands."""
-        return self.parse(self._names[number]) if self._names else number
+        return self.parse(self.names[number]) if self.names else number
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def default_text(self) -> str:
+        """The default as a user writes it."""
+        return self._name_of(self.default)
+
+    @property
+    def names(self) -> tuple[str, ...]:
         """Names of its values, where they have any."""
         if isinstance(self.default, bool):
             return ("no", "yes")

@@ -33,6 +33,7 @@ class Row:
     detail: str = ""
     modes: tuple[str, ...] = ()
     drivers: tuple[str, ...] = ()
+    options: tuple[dict[str, object], ...] = ()
 
 
 def rows(everything: bool = False) -> list[Row]:
@@ -43,7 +44,7 @@ def rows(everything: bool = False) -> list[Row]:
     """
     import psutil  # by who looks at processes, and not by who asks how to
 
-    from gcspy.connection.target import recognise
+    from gcspy.connection.target import options_of, recognise
 
     found = []
     own = psutil.Process().pid
@@ -72,6 +73,7 @@ def rows(everything: bool = False) -> list[Row]:
                 detail=best[1].detail if best else "",
                 modes=best[1].modes if best else (),
                 drivers=tuple(name for name, one in recognised if one.supported),
+                options=options_of(best[0]) if best and best[1].supported else (),
             )
         )
     return sorted(found, key=lambda row: (not row.watchable, row.pid))

@@ -31,6 +31,7 @@ __all__ = [
     "command_of",
     "driver_of",
     "installed_drivers",
+    "options_of",
     "recognise",
     "start_option_of",
 ]
@@ -174,6 +175,22 @@ def installed_drivers(name: str = "") -> list[InstalledDriver]:
                 InstalledDriver(one, bench.package(one), driver.startable, driver.declared_options)
             )
     return found
+
+
+def options_of(name: str) -> tuple[dict[str, object], ...]:
+    """Return what a driver lets the user choose, as plain values: ``driver``, ``name``, ``default``, ``about``, ``bounds``, ``choices``."""
+    driver = _bench().load_or_tell(name)
+    return tuple(
+        {
+            "driver": name,
+            "name": one.name,
+            "default": one.default_text,
+            "about": one.about,
+            "bounds": one.bounds_text,
+            "choices": list(one.names),
+        }
+        for one in (driver.declared_options if driver is not None else ())
+    )
 
 
 def start_option_of(name: str) -> str:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gcspy_protocol.errors import CommandError
+
 from gcspy.connection.session import somebody_listens
 from gcspy.hosts.playback_host import PlayingOptions, default_playing_address
 from gcspy.hosts.process_host import ServingOptions
@@ -27,6 +29,7 @@ def front_door() -> FrontDoor:
         processes=(*_GCSPY, "ps", "--json"),
         everything="--all",
         attach=_attach,
+        attach_with=_attach,
         play=_play,
         demo=Launch(
             command=command_of_sidecar(),
@@ -38,11 +41,15 @@ def front_door() -> FrontDoor:
     )
 
 
-def _attach(pid: int) -> Launch | str:
+def _attach(pid: int, values: tuple[str, ...] = ()) -> Launch | str:
     address = default_address(pid)
     if somebody_listens(address):
+        if values:
+            raise CommandError(
+                f"process {pid} is already monitored, with the options of that session: attach without options to join it"
+            )
         return str(address)
-    options = ServingOptions(pid=pid, listen=(str(address),), linger=True)
+    options = ServingOptions(pid=pid, listen=(str(address),), linger=True, values=values)
     return Launch(
         command=command_of_sidecar(), line=first_line(options), title=f"Attaching to process {pid}"
     )

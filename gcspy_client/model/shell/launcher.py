@@ -59,6 +59,7 @@ class FrontDoor:
         processes: The command that lists processes as JSON; with `everything` behind it also those that nobody knows.
         everything: Its further argument.
         attach: From a process to the child that watches it, or to the address where somebody watches it already.
+        attach_with: The same with values of drivers' options, ``DRIVER.NAME=VALUE``; None: they cannot be chosen.
         play: From the files of a recording to the child that plays it.
         demo: The child that watches a program made for a first look; None: there is none.
         samples: The recordings that are installed.
@@ -69,6 +70,7 @@ class FrontDoor:
     everything: str
     attach: Callable[[int], Launch | str]
     play: Callable[[tuple[Path, ...]], Launch]
+    attach_with: Callable[[int, tuple[str, ...]], Launch | str] | None = None
     demo: Launch | None = None
     samples: Callable[[], Sequence[Offer]] = _nothing
     another: tuple[str, ...] = ()

@@ -12,10 +12,34 @@ from enum import IntEnum
 
 from gcspy_protocol.errors import CommandError
 
-__all__ = ["ProcessColumn", "ProcessRow", "arranged", "processes_of"]
+__all__ = ["OfferedOption", "ProcessColumn", "ProcessRow", "arranged", "processes_of"]
 
 _MOST_BYTES = 16 << 20
 _MOST_ROWS = 100_000
+_MOST_OPTIONS = 64
+_MOST_CHOICES = 256
+_TEXTS = ("driver", "name", "default", "about", "bounds")
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedOption:
+    """What a driver lets the user choose before it attaches.
+
+    Attributes:
+        driver: Its name.
+        name: Of the option.
+        default: The value if nobody says otherwise, as text.
+        about: What it does, in a sentence.
+        bounds: What it may be, in a sentence.
+        choices: The values that it may have, as texts; none: any that `bounds` allows.
+    """
+
+    driver: str
+    name: str
+    default: str
+    about: str
+    bounds: str
+    choices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +54,7 @@ class ProcessRow:
         why_not: When not, the reason and what would help.
         rss_bytes: Its memory; 0 where that is not known.
         command: Its command line, or the program where that tells more.
+        options: What can be chosen before it is attached to.
     """
 
     pid: int
@@ -39,6 +64,7 @@ class ProcessRow:
     why_not: str
     rss_bytes: int
     command: str
+    options: tuple[OfferedOption, ...] = ()
 
 
 class ProcessColumn(IntEnum):
@@ -94,7 +120,29 @@ def _row(fields: dict[str, object]) -> ProcessRow:
         why_not=text("why_not"),
         rss_bytes=number("rss_bytes"),
         command=" ".join(_what_runs(text("program"), text("detail"), text("command")).split()),
+        options=_options(fields.get("options")),
     )
+
+
+def _options(found: object) -> tuple[OfferedOption, ...]:
+    """Read what can be chosen; what is no option is left out."""
+    options = []
+    for one in found[:_MOST_OPTIONS] if isinstance(found, list) else ():
+        if not isinstance(one, dict) or not all(isinstance(one.get(text), str) for text in _TEXTS):
+            continue
+        choices = one.get("choices")
+        known = choices[:_MOST_CHOICES] if isinstance(choices, list) else []
+        options.append(
+            OfferedOption(
+                driver=one["driver"],
+                name=one["name"],
+                default=one["default"],
+                about=one["about"],
+                bounds=one["bounds"],
+                choices=tuple(choice for choice in known if isinstance(choice, str)),
+            )
+        )
+    return tuple(options)
 
 
 def _what_runs(program: str, detail: str, command: str) -> str:

@@ -114,10 +114,12 @@ class ProcessList(QFrame):
 
     Signals:
         attach_asked: The number of a process that can be watched.
+        options_asked: The row of one whose driver has options.
         everything_asked: Whether those that nobody knows are to be listed as well.
     """
 
     attach_asked = Signal(int)
+    options_asked = Signal(object)
     everything_asked = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -135,6 +137,8 @@ class ProcessList(QFrame):
         self.model = _Model(theme, self)
         self.table = QTableView()
         self.said = ElidedLabel()
+        self.options = PlainPushButton("Options…")
+        set_tip(self.options, "Choose what the driver of this process offers, and attach")
         self.attach = PlainPushButton("Attach")
         self.attach.setProperty("primary", "true")
         set_tip(
@@ -173,6 +177,7 @@ class ProcessList(QFrame):
             header.setSectionResizeMode(column, mode)
         foot = QHBoxLayout()
         foot.addWidget(self.said, 1)
+        foot.addWidget(self.options)
         foot.addWidget(self.attach)
         column_layout = QVBoxLayout(self)
         column_layout.setContentsMargins(12, 10, 12, 10)
@@ -187,6 +192,7 @@ class ProcessList(QFrame):
         self.table.horizontalHeader().sectionClicked.connect(self._sort)
         self.table.doubleClicked.connect(self.ask_attach)
         self.attach.clicked.connect(self.ask_attach)
+        self.options.clicked.connect(self._ask_options)
         self.table.selectionModel().currentRowChanged.connect(self._say)
         for part in (self.table, self.field):
             part.installEventFilter(self)
@@ -254,12 +260,18 @@ class ProcessList(QFrame):
             self.said.style().unpolish(self.said)
             self.said.style().polish(self.said)
         self.attach.setEnabled(row is not None and row.watchable)
+        self.options.setEnabled(row is not None and row.watchable and bool(row.options))
 
     def ask_attach(self) -> None:
         """Ask for the chosen process, if it can be watched."""
         row = self.chosen()
         if row is not None and row.watchable:
             self.attach_asked.emit(row.pid)
+
+    def _ask_options(self) -> None:
+        row = self.chosen()
+        if row is not None:
+            self.options_asked.emit(row)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Enter attaches; from the field arrows go on in the table."""

@@ -19,7 +19,7 @@ from PySide6.QtCore import QProcess, Signal
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch, Offer
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
-from gcspy_client.model.shell.processes import processes_of
+from gcspy_client.model.shell.processes import ProcessRow, processes_of
 from gcspy_client.model.shell.recent import Recent, latest_first, recent_of
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
@@ -28,6 +28,7 @@ from gcspy_client.view.plain.dialogs import ask_files
 from gcspy_client.view.start.children import ProcessLister, Ready, ServingChild
 from gcspy_client.view.start.connect_dialog import ConnectDialog
 from gcspy_client.view.start.file_drop import TRACE_SUFFIXES
+from gcspy_client.view.start.options_dialog import OptionsDialog
 from gcspy_client.view.start.start_page import StartPage
 
 __all__ = ["SUFFIX", "SessionOpener"]
@@ -58,6 +59,8 @@ class SessionOpener(Part):
         self.page = StartPage(desk.theme, processes=front is not None)
         self.page.demo.setVisible(front is not None and front.demo is not None)
         self.page.open.setVisible(front is not None)
+        with_options = front is not None and front.attach_with is not None
+        self.page.processes.options.setVisible(with_options)
         self.child = ServingChild(self)
         self._listing = ProcessLister(_LIST_MILLIS, self)
         self._asked = False
@@ -69,6 +72,7 @@ class SessionOpener(Part):
     def _wire(self) -> None:
         page = self.page
         page.processes.attach_asked.connect(self.attach)
+        page.processes.options_asked.connect(self.ask_options)
         page.processes.everything_asked.connect(self._list)
         page.recording_asked.connect(self.ask_recording)
         page.connect_asked.connect(self.ask_where)
@@ -132,12 +136,24 @@ class SessionOpener(Part):
 
     # -------------------------------------------------------------------- what is opened
 
-    def attach(self, pid: int) -> None:
-        """Watch a process; where somebody watches it already, join there."""
+    def ask_options(self, row: ProcessRow) -> None:
+        """Ask what the driver of a process lets the user choose, and watch it so."""
+        dialog = OptionsDialog(row.pid, row.options, self.page)
+        dialog.accepted.connect(lambda: self.attach(row.pid, dialog.values()))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def attach(self, pid: int, values: tuple[str, ...] = ()) -> None:
+        """Watch a process, with values of its driver's options; where somebody watches it already, join there."""
         if self.front is None:
             return
+        with_values = self.front.attach_with
         try:
-            how = self.front.attach(pid)
+            how = (
+                with_values(pid, values)
+                if values and with_values is not None
+                else self.front.attach(pid)
+            )
         except GCspyError as error:
             self._say(str(error))
             return
