@@ -19,7 +19,7 @@ __all__ = ["command"]
     metavar="N",
     help="Number of rows.",
 )
-@click.option("--hold", is_flag=True, help="Hold the process while its memory is copied.")
+@click.option("--hold", is_flag=True, help="Stop the process while its memory is copied.")
 @driver_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(pid: int, top: int, hold: bool, drivers: tuple[str, ...], as_json: bool) -> None:
@@ -28,8 +28,8 @@ def command(pid: int, top: int, hold: bool, drivers: tuple[str, ...], as_json: b
     "Retained" is what would be freed with an object: its own bytes and those of all objects that
     only it leads to. Modules and their tables of names are not listed.
 
-    The memory of the process is copied, and the process runs on. Nothing is left in it. With --hold
-    all of its threads stand still for the copy, and the answer is of one moment.
+    The process keeps running while its memory is copied, and nothing is left in it. With --hold
+    all threads are stopped during the copy, so that the answer is exact.
     """
     from gcspy.connection.heap_answer import ask, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind

@@ -25,10 +25,14 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
     "type_name",
     default="",
     metavar="NAME",
-    help="Objects of this type, with or without its module.",
+    help="Show holders of objects of this type, with or without its module.",
 )
 @click.option(
-    "--address", callback=_address, default=None, metavar="HEX", help="The object at this address."
+    "--address",
+    callback=_address,
+    default=None,
+    metavar="HEX",
+    help="Show holders of the object at this address.",
 )
 @click.option(
     "--top",
@@ -38,7 +42,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
     metavar="N",
     help="Number of rows.",
 )
-@click.option("--hold", is_flag=True, help="Hold the process while its memory is copied.")
+@click.option("--hold", is_flag=True, help="Stop the process while its memory is copied.")
 @driver_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -52,12 +56,12 @@ def command(
 ) -> None:
     """Show who holds objects in memory.
 
-    A row names a holder by the way that leads to it from a module, a variable of a running function,
+    A row names a holder by its path from a module, a variable of a running function,
     or a library. The objects of a row would be freed with their holder, unless "Holders" says that
     several hold them independently.
 
-    The memory of the process is copied, and the process runs on. Nothing is left in it. With --hold
-    all of its threads stand still for the copy, and the answer is of one moment.
+    The process keeps running while its memory is copied, and nothing is left in it. With --hold
+    all threads are stopped during the copy, so that the answer is exact.
     """
     from gcspy.connection.heap_answer import ask, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind

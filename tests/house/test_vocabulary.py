@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+import click
 import pytest
 
+from gcspy.cli import gcspy
 from tests.house.rooms import ROOT, modules
 
 VERB_LIKE = re.compile(r"(ing|ed|grown|found|told)$")
@@ -170,6 +172,26 @@ def test_no_message_reads_like_a_translation() -> None:
         if (said := [one for one in messages(path.read_text()) if VISIBLE.search(one)])
     }
     assert found == {}
+
+
+def helps(group: click.Group, context: click.Context) -> dict[str, str]:
+    """Return the help of each command of a group, and of the commands of groups within it."""
+    found = {}
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        inner = click.Context(command, info_name=name, parent=context)
+        found[inner.command_path] = command.get_help(inner)
+        if isinstance(command, click.Group):
+            found |= helps(command, inner)
+    return found
+
+
+def test_no_help_reads_like_a_translation() -> None:
+    found = helps(gcspy, click.Context(gcspy, info_name="gcspy"))
+    assert len(found) > 25
+    said = {name: VISIBLE.findall(re.sub(r"\s+", " ", text)) for name, text in found.items()}
+    assert {name: words for name, words in said.items() if words} == {}
 
 
 @pytest.mark.parametrize(
