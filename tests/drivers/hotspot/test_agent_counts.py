@@ -16,13 +16,18 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gcspy_drivers.hotspot.agent.agent import library
+from gcspy_drivers.hotspot.cooperative_driver import GC_START
+from gcspy_protocol.messages import Event
 
-from tests.drivers.hotspot.agents import ROOT, need_agent
+from tests.drivers.hotspot.agents import ROOT, Told, need_agent
+from tests.drivers.hotspot.jvms import Jvm
 
 _WORD = ctypes.c_void_p
 _START, _FINISH = 31, 32
@@ -160,3 +165,35 @@ def test_what_comes_while_the_agent_is_busy_is_counted_and_joins_no_two_collecti
     assert meanwhile == [starts, ends], "while it is busy it does not touch the page"
     assert after == [starts + 1, ends + 2], "an end and a start came meanwhile, and then an end"
     assert next_one == [starts + 2, ends + 3]
+
+
+def test_whenever_it_comes_into_a_busy_jvm_it_counts_each_collection(
+    java: str, classes: Path
+) -> None:
+    """Coming and leaving meet collections that go on meanwhile: none is counted twice, or left out."""
+    need_agent()
+    with Jvm(java, classes, "-XX:+UseSerialGC", "-Xmx48m") as jvm:
+        jvm.tell("churn", 2)
+        for _ in range(6):
+            with Told(jvm.pid) as told:
+                seen: list[tuple[int, int, int]] = []
+                told.server.add_observer(partial(note, told, seen))
+                while len(seen) < 8:
+                    told.holder.wait(1.0)
+                lost = told.server._core.lost
+            for before, after in pairwise(seen):
+                starts, young, full = (now - then for then, now in zip(before, after, strict=True))
+                # A young collection that is not enough becomes a full one in the same pause.
+                assert max(young, full) <= starts <= young + full, (before, after)
+            assert lost == 0
+
+
+def note(told: Told, seen: list[tuple[int, int, int]], event: Event) -> None:
+    """Note what the agent has counted and what the JVM has, at a start, at which it stands still."""
+    if event.event == GC_START:
+        counter = told.driver._collections
+        assert counter is not None
+        now = counter.now()
+        assert now is not None
+        young, full = now.invocations
+        seen.append((told.holder._events.line.counts[0], young, full))
