@@ -15,7 +15,7 @@ import numpy as np
 
 from gcspy_drivers.cpython.graph.forms import Form, TypeForm
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
-from gcspy_drivers.cpython.graph.roots import RootKind
+from gcspy_drivers.cpython.graph.roots import RootKind, variable_names
 from gcspy_drivers.cpython.graph.texts import text_at
 from gcspy_drivers.remote.memory import Memory
 
@@ -35,6 +35,37 @@ _TYPE_PLACES: Final = {
     360: ".__subclasses__()",
 }
 _BASES: Final = 64
+_EXCEPTION: Final = 1 << 30
+_FRAME_OF_OBJECT: Final = 24
+_KNOWN: Final = {
+    "functools._lru_cache_wrapper": {72: " (its cache)", 24: " (its cache)", 32: ".__wrapped__"},
+    "functools.partial": {16: ".func", 24: ".args", 32: ".keywords"},
+    "builtin_function_or_method": {24: ".__self__"},
+    "method": {16: ".__func__", 24: ".__self__"},
+    "cell": {16: ".cell_contents"},
+    "traceback": {16: ".tb_next", 24: ".tb_frame"},
+    "_thread._local": {48: " (values of each thread)"},
+}
+"""Names of references in objects of C that have no descriptor, by type and by where they are."""
+
+_OF_EXCEPTION: Final = {
+    False: {
+        16: ".__dict__",
+        24: ".args",
+        32: ".__traceback__",
+        40: ".__context__",
+        48: ".__cause__",
+    },
+    True: {
+        16: ".__dict__",
+        24: ".args",
+        32: ".__notes__",
+        40: ".__traceback__",
+        48: ".__context__",
+        56: ".__cause__",
+    },
+}
+"""The same of exceptions, until 3.10 and since."""
 
 
 class Namer:
@@ -120,7 +151,7 @@ class Namer:
                 None,
             )
         elif form in (Form.FRAME, Form.GENERATOR):
-            found = " (a variable of it)"
+            found = self._variable(holder, form, held)
         if found is None and graph.forms[row, TypeForm.IS_DICT]:
             key = self._key_of(above, below)
             found = " (key)" if key is None else f"[{key!r}]"
@@ -200,15 +231,35 @@ class Namer:
                     return -small if negative else small
         return f"a {name}"
 
+    def _variable(self, holder: int, form: Form, held: int) -> str | None:
+        """Name a variable of a frame or a generator."""
+        places, layout = self._graph.layout.graph, self._graph.layout
+        if places is None:
+            return None
+        if layout.version < (3, 11):
+            frame: int | None = holder
+        elif form == Form.FRAME:
+            frame = self._copy.word(holder + _FRAME_OF_OBJECT)
+        else:
+            frame = holder + places.generator_frame
+        if not frame:
+            return None
+        code = (self._copy.word(frame + places.frame_code) or 0) & ~7
+        names = variable_names(self._copy, layout, places, code) or []
+        for row, name in enumerate(names):
+            if self._copy.word(frame + places.frame_variables + 8 * row) == held:
+                return f" (variable {name})"
+        return None
+
     def _attribute(self, above: int, held: int) -> str | None:
         """Name an attribute: of a slot, of a shared dictionary, or the dictionary itself."""
         graph = self._graph
         holder, row = int(graph.address[above]), int(graph.kind[above])
         if self._copy.word(holder + 8) == held:
             return ".__class__"
-        for offset, name in self._slots(int(graph.types.address[row])).items():
+        for offset, name in self._members_of(row).items():
             if self._copy.word(holder + offset) == held:
-                return f".{name}"
+                return name
         dict_at = int(graph.forms[row, TypeForm.DICT_AT])
         if dict_at > 0 and self._copy.word(holder + dict_at) == held:
             return ".__dict__"
@@ -236,6 +287,15 @@ class Namer:
                 text = text_at(self._copy, graph.layout.objects, key or 0)
                 return None if text is None else f".{text}"
         return None
+
+    def _members_of(self, row: int) -> dict[int, str]:
+        """Return what references in objects of a type are called, by where they are."""
+        types = self._graph.types
+        known = _KNOWN.get(types.names[row], {})
+        if int(types.flags[row]) & _EXCEPTION:
+            known = _OF_EXCEPTION[self._graph.layout.version >= (3, 11)]
+        slots = self._slots(int(types.address[row])).items()
+        return {**{offset: f".{name}" for offset, name in slots}, **known}
 
     def _slots(self, type_: int) -> dict[int, str]:
         """Return the names of a type's members by where they are in an object."""

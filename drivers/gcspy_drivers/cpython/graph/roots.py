@@ -18,7 +18,7 @@ from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.graph.texts import text_at
 from gcspy_drivers.cpython.layouts import GraphLayout, VersionLayout
 
-__all__ = ["Root", "RootKind", "library_words", "named_roots", "state_words"]
+__all__ = ["Root", "RootKind", "library_words", "named_roots", "state_words", "variable_names"]
 
 _MOST_THREADS: Final = 4096
 _MOST_FRAMES: Final = 10_000
@@ -156,7 +156,7 @@ def _frame(
     copy: MemoryCopy, layout: VersionLayout, places: GraphLayout, frame: int, thread: int
 ) -> Iterator[Root]:
     code = (copy.word(frame + places.frame_code) or 0) & ~7
-    names = _variable_names(copy, layout, places, code)
+    names = variable_names(copy, layout, places, code)
     if names is None:
         return  # not a function's: 3.12 and later put frames of their own between those of C and of Python
     function = text_at(copy, layout.objects, copy.word(code + places.code_name) or 0) or "?"
@@ -177,10 +177,17 @@ def _frame(
             yield Root(address & ~7, RootKind.FRAME, "the frame", function, thread)
 
 
-def _variable_names(
+def variable_names(
     copy: MemoryCopy, layout: VersionLayout, places: GraphLayout, code: int
 ) -> list[str] | None:
-    """Return the names of a function's variables; None if that is no code."""
+    """Return the names of a function's variables; None if that is no code.
+
+    Args:
+        copy: The memory.
+        layout: Offsets of the version.
+        places: Its graph's.
+        code: Address of the code object.
+    """
     found: list[str] = []
     for offset in places.code_variable_names:
         table = copy.word(code + offset) if code else None

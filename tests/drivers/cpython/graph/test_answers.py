@@ -17,7 +17,7 @@ from gcspy_server.api import DetailTable, HeapQuestion, HeapQuestionKind
 from tests.drivers.conftest import Start
 
 PLANTED = """
-import collections, threading
+import collections, functools, threading
 class Order:
     def __init__(self, number): self.number, self.items = number, [number]
 class Slotted:
@@ -38,6 +38,17 @@ def closing(kept):
     def inner(): return kept
     return inner
 CLOSED = closing([Order(n) for n in range(11)])
+@functools.lru_cache(maxsize=None)
+def cached(number): return Order(number)
+for number in range(13): cached(number)
+errors = []
+def failing():
+    seen = [Order(n) for n in range(17)]
+    raise ValueError(1)
+try: failing()
+except ValueError as error: errors.append(error)
+each_has = threading.local()
+each_has.orders = [Order(n) for n in range(19)]
 ready = threading.Event()
 def work():
     in_thread = [Order(n) for n in range(5)]
@@ -57,6 +68,8 @@ EXPECTED = {
     "__main__.Cache.shared": ("dict", 1, 1),
     "__main__.SLOT.item": ("list", 20, 1),
     "__main__.RECENT": ("collections.deque", 90, 1),
+    "__main__.cached (its cache)": ("dict", 13, 1),
+    "__main__.errors[0].__traceback__.tb_next.tb_frame (variable seen)": ("list", 17, 1),
     "work(), variable in_thread": ("list", 5, 1),
     "call(), variable local": ("list", 6, 1),
 }
@@ -97,7 +110,10 @@ def test_planted_holders_are_named_and_counted(start: Start, python: str, compil
     assert [(row[1], row[3], row[4]) for row in both] == [(7, 2, None)]
     closed = [row for name, row in rows.items() if name.startswith("__main__.CLOSED")]
     assert [row[1] for row in closed] == [11]
-    assert sum(int(row[2] or 0) for row in table.rows) == 3000 + 300 + 1 + 20 + 90 + 5 + 6 + 7 + 11
+    local = [row for name, row in rows.items() if "each_has" in name]
+    assert [row[1] for row in local] == [19]
+    planted = 3000 + 300 + 1 + 20 + 90 + 5 + 6 + 7 + 11 + 13 + 17 + 19
+    assert sum(int(row[2] or 0) for row in table.rows) == planted
     assert "ran while" in table.note
     qualified = ask(target.pid, type_name="__main__.Order", most=1)
     assert qualified.rows[0] == table.rows[0]
