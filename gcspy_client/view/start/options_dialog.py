@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QVBoxLayout, QWidget
 
 from gcspy_client.model.shell.processes import OfferedOption
 from gcspy_client.view.plain.text import set_tip, set_window_title
@@ -35,15 +35,16 @@ class OptionsDialog(QDialog):
         self.setMinimumWidth(480)
         self._options = tuple(options)
         self.fields: list[Chooser | PlainLineEdit] = [_field(one) for one in self._options]
-        form = QFormLayout()
+        form = QGridLayout()
         form.setSpacing(9)
-        for option, field in zip(self._options, self.fields, strict=True):
+        for row, (option, field) in enumerate(zip(self._options, self.fields, strict=True)):
             set_tip(field, f"{option.about} {option.bounds}")
-            form.addRow(PlainLabel(option.name), field)
+            form.addWidget(PlainLabel(option.name), 2 * row, 0)
+            form.addWidget(field, 2 * row, 1)
             about = PlainLabel(option.about)
             about.setProperty("dim", "true")
             about.setWordWrap(True)
-            form.addRow(PlainLabel(""), about)
+            form.addWidget(about, 2 * row + 1, 1)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         attach = buttons.addButton("Attach", QDialogButtonBox.ButtonRole.AcceptRole)
         attach.setProperty("primary", "true")

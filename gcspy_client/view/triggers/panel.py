@@ -23,7 +23,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QGridLayout,
     QHBoxLayout,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -39,6 +38,7 @@ from gcspy_client.model.panels.trigger_list import (
     state_words,
 )
 from gcspy_client.model.session import ClientSession
+from gcspy_client.view.plain.items import PlainTableItem
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import (
     PlainCheckBox,
@@ -428,7 +428,7 @@ class TriggerPanel(QWidget):
             self.note.setText(trigger.note)
         self._say_buttons()
 
-    def _ticked(self, item: QTableWidgetItem) -> None:
+    def _ticked(self, item: PlainTableItem) -> None:
         status = self._triggering.status_of(self.table.ident_of(item.row()))
         if self._filling or item.column() != _ON or status is None:
             return

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QTableWidget,
-    QTableWidgetItem,
     QWidget,
 )
 
@@ -29,7 +28,9 @@ _IDENT, _KEY = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 class _Item(PlainTableItem):
     """A cell that is sorted by its key, if it has one; else by its text."""
 
-    def __lt__(self, other: QTableWidgetItem) -> bool:
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, PlainTableItem):
+            return NotImplemented
         mine, theirs = self.data(_KEY), other.data(_KEY)
         if mine is not None and theirs is not None:
             return float(mine) < float(theirs)
@@ -93,7 +94,7 @@ class ItemTable(QTableWidget):
         *,
         ident: int,
         key: float | None = None,
-    ) -> QTableWidgetItem:
+    ) -> PlainTableItem:
         """Put a cell, between `begin` and `finish`.
 
         Args:
@@ -107,7 +108,7 @@ class ItemTable(QTableWidget):
             The cell; what is not said here stays as it was.
         """
         item = self.item(row, column)
-        if item is None:
+        if not isinstance(item, _Item):
             item = _Item()
             self.setItem(row, column, item)
         before = self.blockSignals(True)  # nobody has changed it who would have to be asked
