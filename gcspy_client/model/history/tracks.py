@@ -20,7 +20,7 @@ from gcspy_client.model.history.pooling import Pooling
 from gcspy_client.model.session import ClientSession, ordered_streams
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
-__all__ = ["FOLLOWS", "GraphSource", "TrackSpec", "choices", "graphed"]
+__all__ = ["FOLLOWS", "TrackSource", "TrackSpec", "choices", "graphed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ FOLLOWS = TrackSpec()
 
 
 @dataclass(frozen=True, slots=True)
-class GraphSource:
+class TrackSource:
     """What is found of it in a session.
 
     Attributes:
@@ -62,8 +62,8 @@ class GraphSource:
 
 
 def graphed(
-    spec: TrackSpec, session: ClientSession, before: GraphSource | None = None
-) -> GraphSource | None:
+    spec: TrackSpec, session: ClientSession, before: TrackSource | None = None
+) -> TrackSource | None:
     """What a graph is of now; None while there is nothing of that name.
 
     Args:
@@ -100,22 +100,22 @@ def graphed(
     return None if stream is None else _stream(space, stream)
 
 
-def _stream(space: SpaceState, stream: int) -> GraphSource:
+def _stream(space: SpaceState, stream: int) -> TrackSource:
     schema = space.streams[stream].schema
     title = f"{space.space.name} · {schema.name}"
     if not isinstance(schema, NamedStream):
-        return GraphSource(
+        return TrackSource(
             space.space.id, title, (space.space, stream), lambda: StreamSource(schema)
         )
     # Names that come later do not change what is drawn, but for those that become frequent: then all events are read again.
     later = tuple(map(str, range(len(schema.enum_names), MAX_ENUM_NAMES)))
     grown = replace(schema, enum_names=schema.enum_names + later)
-    return GraphSource(
+    return TrackSource(
         space.space.id, title, (space.space, stream, schema.frequent), lambda: StreamSource(grown)
     )
 
 
-def _derived(space: SpaceState, spec: TrackSpec) -> GraphSource | None:
+def _derived(space: SpaceState, spec: TrackSpec) -> TrackSource | None:
     try:
         first = DerivedSource(spec.stream, spec.formula, space)
     except ExpressionError:
@@ -123,7 +123,7 @@ def _derived(space: SpaceState, spec: TrackSpec) -> GraphSource | None:
     return _made(space, first, (space.space, spec.formula))
 
 
-def _again(space: SpaceState, made: DerivedSource, before: GraphSource | None) -> GraphSource:
+def _again(space: SpaceState, made: DerivedSource, before: TrackSource | None) -> TrackSource:
     """One that the user has made for the tiles, with its name and scale."""
     identity = (space.space, made.formula, made.least, made.greatest, made.percent)
     return (
@@ -133,7 +133,7 @@ def _again(space: SpaceState, made: DerivedSource, before: GraphSource | None) -
     )
 
 
-def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) -> GraphSource:
+def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) -> TrackSource:
     name, formula, least, greatest, percent = (
         made.schema.name,
         made.formula,
@@ -147,7 +147,7 @@ def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) 
             name, formula, SpaceState(space.space), least=least, greatest=greatest, percent=percent
         )
 
-    return GraphSource(space.space.id, f"{space.space.name} · {name}", identity, make)
+    return TrackSource(space.space.id, f"{space.space.name} · {name}", identity, make)
 
 
 def choices(session: ClientSession) -> list[tuple[str, list[TrackSpec]]]:

@@ -26,7 +26,7 @@ from gcspy_client.model.history.graph import DetailWanted, HistoryGraph
 from gcspy_client.model.history.painter import HistoryDrawn
 from gcspy_client.model.history.rows import HistoryRow, RowMaker
 from gcspy_client.model.history.series import SeriesKind, SeriesMaker, SeriesPoint, TileSeries
-from gcspy_client.model.history.tracks import GraphSource, TrackSpec
+from gcspy_client.model.history.tracks import TrackSource, TrackSpec
 from gcspy_client.model.history.value import TileAt, TileValue, ValueReader
 from gcspy_client.model.history.view import GraphOptions, HitResult
 from gcspy_client.model.palette import LOW, Palette, Theme, categorical, palette_for
@@ -82,7 +82,7 @@ class HistoryTrack(QWidget):
         super().__init__(parent)
         self.spec, self._theme = spec, theme
         self.graph: HistoryGraph | None = None
-        self.graphed: GraphSource | None = None
+        self.graphed: TrackSource | None = None
         self.colours: Callable[[int, Stream, Theme], Palette] | None = None
         self.under: HitResult | None = None
         self._feed: HistoryFeed | None = None
@@ -210,7 +210,7 @@ class HistoryTrack(QWidget):
 
     def begin(
         self,
-        graphed: GraphSource,
+        graphed: TrackSource,
         feed: HistoryFeed,
         open_recording: Callable[[], Recording] | None,
         *,
