@@ -32,6 +32,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.model.shell.recent import Recent
+from gcspy_client.png_file import write_png
 from gcspy_client.settings import UserSettings
 from gcspy_client.view.shell.preferences import scale_of
 from gcspy_client.view.spaces.views import TITLES, known_renderers
@@ -267,10 +268,12 @@ def take_screenshot(
             app.processEvents()
             picture = window.grab()
             interruption.follow()
-            if not picture.save(str(path), "PNG"):
+            try:
+                write_png(picture.toImage(), Path(path))
+            except OSError as error:
                 raise CommandError(
-                    f"cannot write {path}: check that the folder exists and may be written to"
-                )
+                    f"cannot write {path}: {error.strerror}; check that the folder exists and may be written to"
+                ) from error
         finally:
             _delete(app, window)
 

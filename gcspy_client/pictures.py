@@ -27,6 +27,7 @@ from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.model.spaces.picture import LARGEST_CELL, SpacePicture
 from gcspy_client.model.tile_source import StreamSource
+from gcspy_client.png_file import write_png
 from gcspy_client.view.panels.chart_view import ChartView
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.shell.event_bar import EventBar
@@ -258,8 +259,7 @@ class Camera:
         Raises:
             OSError: The file cannot be written.
         """
-        if not self.take().save(str(path)):
-            raise OSError(None, f"{path.name} could not be written: is the disk full?")
+        write_png(self.take(), path)
 
     def take(self) -> QImage:
         """A picture of the event that came last."""

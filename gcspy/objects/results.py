@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcspy_protocol.errors import CommandError
 from gcspy_protocol.text.visible import visible
 
-from gcspy.exit_codes import ExitCode
 from gcspy.gui import require_gui
 from gcspy.output.terminal import say, say_json
 from gcspy.recorder.new_file import need_place, new_file
@@ -107,12 +105,12 @@ def _draw(kind: str, findings: QueryResult, path: Path, output: Output) -> None:
     from gcspy_client.model.palette import Theme
     from gcspy_client.model.panels.chart import chart_of
     from gcspy_client.pictures import chart_picture
+    from gcspy_client.png_file import write_png
 
     chart = chart_of(kind, table_of(findings, len(findings.rows)), in_bytes=output.in_bytes)
     image = chart_picture(chart, findings.title, size=_PICTURE_PIXELS, theme=Theme(output.theme))
     with new_file(path, replace=output.force) as part:
-        if not image.save(str(part), "PNG"):
-            raise CommandError(f"cannot write {path}", exit_code=ExitCode.FAILED)
+        write_png(image.toImage(), part)
 
 
 def _print_json(findings: QueryResult) -> None:
