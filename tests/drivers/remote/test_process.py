@@ -78,7 +78,7 @@ def test_a_name_with_blanks_and_parentheses_is_read_whole(tmp_path: Path) -> Non
 def test_another_start_time_is_another_process(other: subprocess.Popen[bytes]) -> None:
     with Process(other.pid) as process:
         ticks = process.start_ticks
-    with pytest.raises(TargetGone, match="belongs to another one now"):
+    with pytest.raises(TargetGone, match="now belongs to another process"):
         Process(other.pid, start_ticks=ticks + 1)
 
 
@@ -104,7 +104,7 @@ def test_a_process_that_was_let_go_is_not_read(other: subprocess.Popen[bytes]) -
     process.close()
     process.close()
     for ask in (process.check, lambda: process.read_file("maps"), lambda: process.read_link("exe")):
-        with pytest.raises(TargetGone, match="was let go"):
+        with pytest.raises(TargetGone, match="was released"):
             ask()
 
 
@@ -141,7 +141,7 @@ def test_a_process_that_is_hidden_from_us_is_not_permitted(
     [
         (1, "ptrace_scope is 1.*sudo sysctl kernel.yama.ptrace_scope=0"),
         (2, "ptrace_scope is 2.*sudo gcspy attach"),
-        (3, "is 3, so nobody"),
+        (3, "is 3, so no user"),
     ],
 )
 def test_yama_is_named_with_its_value(

@@ -172,9 +172,11 @@ class GenerationSpace:
                 stream.set_unknown(np.ones(GENERATIONS, dtype=np.bool_))
         else:
             self.time.data[:] = spent.total_micros
-            self.time.set_unknown(~spent.total_known)
+            if not spent.total_known.all():
+                self.time.set_unknown(~spent.total_known)
             self.last_time.data[:] = spent.last_micros
-            self.last_time.set_unknown(~spent.timed)
+            if not spent.timed.all():
+                self.last_time.set_unknown(~spent.timed)
         self.space.info = _info(found, note)
 
 
