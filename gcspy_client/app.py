@@ -32,8 +32,8 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.model.shell.recent import Recent
-from gcspy_client.png_file import write_png
 from gcspy_client.settings import UserSettings
+from gcspy_client.view.png_file import write_png
 from gcspy_client.view.shell.preferences import scale_of
 from gcspy_client.view.spaces.views import TITLES, known_renderers
 from gcspy_client.view.window import MainWindow

@@ -27,9 +27,9 @@ from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.model.spaces.picture import LARGEST_CELL, SpacePicture
 from gcspy_client.model.tile_source import StreamSource
-from gcspy_client.png_file import write_png
 from gcspy_client.view.panels.chart_view import ChartView
 from gcspy_client.view.plain.widgets import PlainLabel
+from gcspy_client.view.png_file import write_png
 from gcspy_client.view.shell.event_bar import EventBar
 from gcspy_client.view.spaces.legend import Legend
 from gcspy_client.view.spaces.space_panel import SpacePanel

@@ -105,7 +105,7 @@ def _draw(kind: str, findings: QueryResult, path: Path, output: Output) -> None:
     from gcspy_client.model.palette import Theme
     from gcspy_client.model.panels.chart import chart_of
     from gcspy_client.pictures import chart_picture
-    from gcspy_client.png_file import write_png
+    from gcspy_client.view.png_file import write_png
 
     chart = chart_of(kind, table_of(findings, len(findings.rows)), in_bytes=output.in_bytes)
     image = chart_picture(chart, findings.title, size=_PICTURE_PIXELS, theme=Theme(output.theme))
