@@ -211,6 +211,7 @@ class Kills:
         until(lambda: all(time.time() - path.stat().st_mtime > NEW_SECS for path in left))
         server = ground.start("attach", str(target.pid), "--no-window")
         until(lambda: "join with" in server.says() or _has_ended(server))
+        until(lambda: not any(path.exists() for path in left))
         stay = [path.name for path in left if path.exists()]
         server.send(signal.SIGTERM)
         until(lambda: _has_ended(server))

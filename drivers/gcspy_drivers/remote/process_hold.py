@@ -40,6 +40,7 @@ _EVENT_STOP = 128
 _WALL, _NOT_OTHERS = 0x40000000, 0x20000000
 _POLL_SECS = 0.0002
 _REAP_SECS = 0.02
+_ENDS: Final = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 _ROUNDS = 100  # of looking for threads that came while the others were stopped
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -184,8 +185,12 @@ class Hold:
         """
         for tid in tuple(self._known):
             # The first thread is not waited for; where the target is a child of ours, its end is somebody else's to see.
-            if tid != self._process.pid:
-                with suppress(ChildProcessError):
+            if tid == self._process.pid:
+                continue
+            with suppress(ChildProcessError):
+                # The kernel reports stops of what is traced whatever is asked for, and only once: they are the other thread's to see.
+                found = os.waitid(os.P_PID, tid, os.WEXITED | os.WNOHANG | os.WNOWAIT | _WALL)
+                if found is not None and found.si_code in _ENDS:
                     os.waitid(os.P_PID, tid, os.WEXITED | os.WNOHANG | _WALL)
 
     def _let_go(self) -> None:
