@@ -63,9 +63,16 @@ def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Ru
 def test_tail_prints_text_for_people(busy_target: BusyTarget, here: Run) -> None:
     done = here("tail", str(busy_target.pid), "--events", "1")
     assert done.returncode == ExitCode.OK, done.stderr
-    first, *spaces = done.stdout.splitlines()
+    first, *rest = done.stdout.splitlines()
     assert first.startswith(("Clock #", "Collections #"))
-    assert len(spaces) == 5
+    spaces, infos = rest[:5], rest[5:]
+    names = ("pymalloc arenas", "Size classes", "Whole arenas", "GC generations", "Process memory")
+    assert [line.strip().startswith(name) for line, name in zip(spaces, names, strict=True)] == [
+        True
+    ] * 5
+    # What a space says of itself is told once.
+    assert all(line.strip().startswith(names) for line in infos), infos
+    assert len(infos) <= len(names)
 
 
 def test_types_looks_once_and_tells_of_which_types_the_objects_are(
