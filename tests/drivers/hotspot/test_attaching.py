@@ -134,7 +134,7 @@ def test_a_socket_that_an_earlier_process_left_is_not_taken_for_its_own() -> Non
         with socket.socket(socket.AF_UNIX) as old:
             old.bind(str(path))
         try:
-            with pytest.raises(TargetError, match="nobody listens"):
+            with pytest.raises(TargetError, match="does not listen"):
                 AttachListener(target).ask("jcmd", "VM.version", secs=0.3)
         finally:
             path.unlink()

@@ -75,7 +75,7 @@ def test_what_cannot_be_done_says_why_and_is_not_done(make_window: MakeWindow) -
     assert entry.why_not == "there are no stored events to save"
     QTest.keyClick(palette.field, Qt.Key.Key_Return)
     assert palette.isVisible()
-    assert "nothing is kept" in palette._said.text()
+    assert "no stored events to save" in palette._said.text()
 
 
 def test_a_bookmark_is_gone_to(watched: Watched, wait: Wait) -> None:

@@ -114,7 +114,7 @@ def test_what_is_wrong_is_told_at_its_place_and_cannot_be_added(two: Two) -> Non
     for text, place, words in (
         ("Used / Sice", 7, "Sice"),
         ("Used +", 6, ""),
-        ("sum(Used)", 0, "each tile"),
+        ("sum(Used)", 0, "per tile"),
     ):
         dialog.formula.clear()
         QTest.keyClicks(dialog.formula, text)
