@@ -78,7 +78,7 @@ def test_what_is_no_recording_is_refused_with_the_reason(
     other.write_text("no")
     data = of(other)
     hover(window, data)
-    assert "notes.txt is no recording" in window.file_drop.overlay.text.text()
+    assert "notes.txt is not a recording" in window.file_drop.overlay.text.text()
     drop(window, data)
     assert not window.opener.child.pid
 
