@@ -278,7 +278,7 @@ def test_nobody_at_the_port_is_said_with_a_remedy(make_window: MakeWindow, wait:
         taken.bind(("127.0.0.1", 0))  # bound, not listening: refuses
         window = make_window(f"127.0.0.1:{taken.getsockname()[1]}", token=TOKEN)
         wait(lambda: phase(window) is LinkPhase.FAILED)
-    assert "Nobody listens there" in window.session_part.page.text.text()
+    assert "No server listens there" in window.session_part.page.text.text()
     assert "gcspy attach" in window.session_part.page.text.text()
 
 
@@ -319,7 +319,7 @@ def test_tls_is_trusted_by_its_pinned_fingerprint_only(
         (replaying, "cannot prove that it knows the token"),
         (of_version_1, "version 1 would send the token in the clear"),
         (echoing, "may not send HELLO"),
-        (asking, "has not proved that it knows the token: it says: no token"),
+        (asking, "has not proved that it knows the token: it reports: no token"),
     ],
 )
 def test_who_listens_at_the_address_learns_nothing_of_the_token(
@@ -375,7 +375,7 @@ def test_a_window_proves_anew_each_time_and_goes_on_where_it_was(
         (replaying, "cannot prove that it knows the token"),
         (knowing_another, "cannot prove that it knows the token"),
         (of_version_1, "version 1 would send the token in the clear"),
-        (asking, "has not proved that it knows the token: it says: no token"),
+        (asking, "has not proved that it knows the token: it reports: no token"),
     ],
 )
 def test_a_window_that_comes_back_to_a_stranger_says_so_and_tells_it_nothing(

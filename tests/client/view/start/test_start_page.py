@@ -235,9 +235,9 @@ def test_a_start_can_be_left(opened: Open, qtbot: QtBot) -> None:
     ("program", "words"),
     [
         ("import sys; sys.exit(3)", "exit code 3"),
-        ("print('nonsense')", "makes no sense"),
-        ("print('[]')", "makes no sense"),
-        ("print('{}')", "makes no sense"),
+        ("print('nonsense')", "gave an invalid answer"),
+        ("print('[]')", "gave an invalid answer"),
+        ("print('{}')", "gave an invalid answer"),
         ('print(\'{"error": "no permission: try sudo"}\')', "try sudo"),
     ],
 )
