@@ -58,7 +58,7 @@ def test_info_tells_what_is_in_it(path: Path, capsys: pytest.CaptureFixture[str]
         "4  collection",
         "heap: Used, Kind",
         "index present",
-        "1 events were missed",
+        "1 events were dropped before the recorder",
     ):
         assert part in told
     assert main(["info", "--json", str(path)]) == ExitCode.OK

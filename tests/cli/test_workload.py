@@ -115,10 +115,10 @@ def test_sessions_that_expired_need_the_cycle_collector() -> None:
         site = workload.Site(1, 0.05)
         for _ in range(40):
             site.tick()
-        living = sum(isinstance(thing, workload.Session) for thing in gc.get_objects())
+        living = sum(type(thing) is workload.Session for thing in gc.get_objects())
         assert living > len(site.sessions)
         gc.collect()
-        living = sum(isinstance(thing, workload.Session) for thing in gc.get_objects())
+        living = sum(type(thing) is workload.Session for thing in gc.get_objects())
         assert living == len(site.sessions)
     finally:
         gc.enable()

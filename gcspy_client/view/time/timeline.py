@@ -181,7 +181,7 @@ class TimelineStrip(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        set_accessible_name(self, "EventTimeline")
+        set_accessible_name(self, "Timeline")
 
     # ------------------------------------------------------------------ what it shows
 

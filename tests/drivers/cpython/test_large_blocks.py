@@ -238,7 +238,7 @@ def test_the_space_tells_each_block_with_its_kind_type_and_generation(
     watched.append(one := Watched(child, tiles=65536))
     names = one.space.names
     assert isinstance(names, ExtentNames)
-    size, kind, generation = one.column("Bytes"), one.column("BlockRole"), one.column("Generation")
+    size, kind, generation = one.column("Bytes"), one.column("Kind"), one.column("Generation")
     assert np.array_equal(names.sizes[size > 0].astype(np.int64), size[size > 0])
     assert (np.diff(names.bases.astype(np.int64)) > 0).all()
     room = int(np.flatnonzero(size == 3_000_001)[0])

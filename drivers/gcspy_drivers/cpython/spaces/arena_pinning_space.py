@@ -57,7 +57,7 @@ class ArenaPinningSpace:
         most = int(capacities(geometry)[0]) * (geometry.arena_bytes // geometry.pool_bytes)
         for order, (name, description) in enumerate(
             (
-                ("ScannedObjects", "Python objects in the arena"),
+                ("Objects", "Python objects in the arena"),
                 (
                     "Tracked",
                     "Objects tracked by the collector: only these can be part of cyclic garbage",

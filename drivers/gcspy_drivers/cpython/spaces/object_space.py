@@ -25,7 +25,7 @@ from gcspy_server.api import ExtentNames, PaintStyle, Server, StringNames
 __all__ = ["LIST_NAMES", "ObjectSpace", "TrackedSpace", "top_types"]
 
 _AMOUNTS: Final = (
-    ("ScannedObjects", "Python objects in the tile"),
+    ("Objects", "Python objects in the tile"),
     ("Tracked", "Objects that the collector tracks"),
     ("Untracked", "Objects that the collector could track but does not, such as tuples of numbers"),
     ("Other blocks", "Blocks in use that are not objects"),
@@ -188,7 +188,7 @@ class TrackedSpace:
         )
         for order, (name, suffix, description) in enumerate(
             (
-                ("ScannedObjects", "", "Objects on the list"),
+                ("Objects", "", "Objects on the list"),
                 ("Bytes", " bytes", "Bytes of the blocks of pymalloc that they are in"),
                 (
                     "Large",

@@ -123,7 +123,7 @@ def test_what_is_wrong_is_told_at_its_place_and_cannot_be_added(two: Two) -> Non
         assert not dialog.add.isEnabled()
     dialog.formula.setText("Used / Size")
     for least, greatest, words in (
-        ("x", "", "no number"),
+        ("x", "", "not a number"),
         ("2", "1", "smaller than its end"),
         ("nan", "1", "smaller than its end"),
     ):
