@@ -57,7 +57,7 @@ def served(pid: int, socket: Path, *options: str) -> Iterator[None]:
         [*command, "--listen", f"unix:{socket}", *options], stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
-        assert server.stdout.readline().startswith("gcspy: watching")
+        assert server.stdout.readline().startswith("gcspy: monitoring")
         try:
             yield
         finally:
