@@ -213,7 +213,7 @@ def test_the_selection_stays_on_its_address_through_a_resize(
     )
     window.settle()
     assert window.session.selected(1) is None
-    assert "gone" in window.details._selected_name.text()
+    assert "no longer exists" in window.details._selected_name.text()
 
 
 def test_an_unknown_tile_is_told_and_painted_as_unknown(window: MainWindow, feed: Feed) -> None:

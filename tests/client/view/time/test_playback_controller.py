@@ -211,7 +211,7 @@ def test_events_are_found_by_number_time_and_name(played: Played, wait: Wait) ->
     assert following is not None
     wait(lambda: played.shows(following))
     timing.go_to_words("no such thing")
-    assert "is no event" in played.window.session_part.banner.text.text()
+    assert "is not an event" in played.window.session_part.banner.text.text()
 
 
 def test_filters_of_a_recording_are_this_windows_own(played: Played, wait: Wait) -> None:
