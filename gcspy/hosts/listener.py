@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
 from types import TracebackType
-from typing import IO
+from typing import IO, Final
 
 from gcspy_drivers.cpython.cooperation.stub import Stub, let_read
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError
 
 __all__ = ["ListeningProgram", "listen"]
+
+_END_SECS: Final = 1.0
+"""How long `close` waits for the sidecar's end, which takes some ten milliseconds."""
 
 _open: set[ListeningProgram] = set()
 """What listens does so until it is closed, also when nobody keeps it."""
@@ -33,10 +37,13 @@ class ListeningProgram:
         addresses: What clients join with.
     """
 
-    def __init__(self, addresses: tuple[str, ...], stub: Stub, lifeline: IO[bytes]) -> None:
+    def __init__(
+        self, addresses: tuple[str, ...], stub: Stub, lifeline: IO[bytes], answers: IO[bytes]
+    ) -> None:
         self.addresses = addresses
         self._stub: Stub | None = stub
         self._lifeline = lifeline
+        self._answers = answers
 
     @property
     def connected(self) -> bool:
@@ -49,6 +56,10 @@ class ListeningProgram:
         if stub is not None:
             stub.close()
         self._lifeline.close()
+        if not self._answers.closed:
+            # The sidecar says nothing more: what can be read is its end, and then its address is free for the next one.
+            select.select([self._answers], [], [], _END_SECS)
+            self._answers.close()
         _open.discard(self)
 
     def __enter__(self) -> ListeningProgram:
@@ -113,11 +124,12 @@ def listen(
         assert launcher.stdin is not None
         assert launcher.stdout is not None
         stub = Stub(ours, waits=wait)
-    with launcher.stdout as answers:
-        answer = json.loads(
-            answers.readline() or b'{"error": "the sidecar ended at once", "exit_code": 1}'
-        )
-    listening = ListeningProgram(tuple(answer.get("addresses", ())), stub, launcher.stdin)
+    answer = json.loads(
+        launcher.stdout.readline() or b'{"error": "the sidecar ended at once", "exit_code": 1}'
+    )
+    listening = ListeningProgram(
+        tuple(answer.get("addresses", ())), stub, launcher.stdin, launcher.stdout
+    )
     if "error" in answer:
         listening.close()
         raise CommandError(answer["error"], exit_code=answer["exit_code"])
