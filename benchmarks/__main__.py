@@ -55,6 +55,7 @@ BY_NAME_ONLY = {
     "programs": "benchmarks.cpython.programs",
     "slowdown": "benchmarks.cpython.slowdown",
     "beside": "benchmarks.cpython.beside",
+    "jvm_holders": "benchmarks.jvm.jvm_holders",
     "jvm_poll": "benchmarks.jvm.jvm_poll",
     "jvm_exact": "benchmarks.jvm.jvm_exact",
     "jvm_slowdown": "benchmarks.jvm.jvm_slowdown",

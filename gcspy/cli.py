@@ -26,7 +26,7 @@ __all__ = ["gcspy", "main"]
 _COMMANDS = {
     "Watch": ("start", "ps", "attach", "run", "view", "tail"),
     "Record and play": ("record", "replay", "screenshot", "export"),
-    "Ask": ("types", "holders", "dominators", "growth", "compare", "objects"),
+    "Ask": ("why", "types", "holders", "dominators", "growth", "compare", "objects"),
     "Teach": ("demo",),
     "Files": (
         "files.info",

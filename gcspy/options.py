@@ -23,16 +23,20 @@ __all__ = [
     "driver_option",
     "driver_options",
     "driver_values_of",
+    "hold_option",
     "inject_option",
+    "json_option",
     "loads_stub",
     "needs_token",
     "new_file_option",
+    "process_or_file_argument",
     "read_token",
     "reconnect_option",
     "mode_option",
     "sampling_options",
     "theme_option",
     "token_option",
+    "top_option",
     "trace_options",
     "until_option",
 ]
@@ -63,6 +67,37 @@ until_option = click.option(
     metavar="CONDITION",
     help="Stop after the first event at which this condition holds: 'sum(\"pymalloc arenas\".Used) > 1GiB'.",
 )
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+hold_option = click.option(
+    "--hold", is_flag=True, help="Stop the process while its memory is copied."
+)
+
+
+def _process_or_file(_context: click.Context, _argument: click.Parameter, text: str) -> int | Path:
+    if text.isdecimal() and int(text):
+        return int(text)
+    path = Path(text)
+    if not path.is_file():
+        raise click.BadParameter(f"{text} is neither a PID nor a file")
+    return path
+
+
+process_or_file_argument = click.argument("target", metavar="PID|FILE", callback=_process_or_file)
+"""A process, or a heap dump of a JVM."""
+
+
+def top_option(most: int) -> Callable[[F], F]:
+    """`--top`: number of rows, `most` at most."""
+    return click.option(
+        "--top",
+        type=click.IntRange(1, most),
+        default=20,
+        show_default=True,
+        metavar="N",
+        help="Number of rows.",
+    )
 
 
 def sampling_options(function: F) -> F:

@@ -33,6 +33,7 @@ from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.model.shell.recent import Recent
 from gcspy_client.settings import UserSettings
+from gcspy_client.view.garbage import GarbageTimer
 from gcspy_client.view.png_file import write_png
 from gcspy_client.view.shell.preferences import scale_of
 from gcspy_client.view.spaces.views import TITLES, known_renderers
@@ -75,6 +76,7 @@ def application(*, scale: float | None = None) -> QApplication:
         os.environ.pop(
             _SCALE_FACTOR, None
         )  # a window that is opened from this one reads its own settings
+    GarbageTimer(made)
     made.setApplicationName("GCspy")
     made.setStyle(
         "Fusion"

@@ -36,6 +36,7 @@ from gcspy_server.drivers import (
 from gcspy_server.heap_question import HeapQuestion, HeapQuestionKind
 from gcspy_server.interpreter.core import NEVER, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
+from gcspy_server.memory_report import MemoryQuestion, MemoryReport
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import ServedSession, Server
 from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream, SpaceOptions
@@ -65,6 +66,8 @@ __all__ = [
     "HeapQuestion",
     "HeapQuestionKind",
     "ServedSession",
+    "MemoryQuestion",
+    "MemoryReport",
     "Mode",
     "EventForecast",
     "OptionValue",

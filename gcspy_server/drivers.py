@@ -7,7 +7,7 @@ Knows the base class of drivers; knows no driver.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
@@ -22,6 +22,7 @@ from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_server.driver_options import DriverOption, OptionValue
 from gcspy_server.heap_question import HeapQuestion
 from gcspy_server.interpreter.cost_accounting import LEVEL
+from gcspy_server.memory_report import MemoryQuestion, MemoryReport
 from gcspy_server.server import Server
 
 __all__ = [
@@ -299,6 +300,32 @@ class Driver(ABC):
         """
         raise Unsupported(
             f"process {pid}: its driver does not follow references between objects",
+            found=cls.__name__,
+            known="the driver cpython",
+        )
+
+    @classmethod
+    def explain_memory(
+        cls, pid: int, _question: MemoryQuestion, _progress: Callable[[str, int, int], None], /
+    ) -> Iterator[MemoryReport]:
+        """Say what all memory of a process is for and what holds it, and after a while what of it grew; nothing is left in it.
+
+        The default refuses.
+
+        Args:
+            pid: The process.
+            _question: What is asked.
+            _progress: As of `investigate`.
+
+        Yields:
+            What one look found; then, if a second one is wanted, what grew until then.
+
+        Raises:
+            Unsupported: This driver does not answer it.
+            TargetError: It is gone, not permitted, or not supported.
+        """
+        raise Unsupported(
+            f"process {pid}: its driver does not say what all of the memory is for",
             found=cls.__name__,
             known="the driver cpython",
         )

@@ -21,6 +21,7 @@ from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
 from gcspy_protocol.settings import Setting
 from gcspy_protocol.triggers import Trigger
 
+from gcspy_server.heap_question import Investigator
 from gcspy_server.interpreter.core import Core, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.names import StringNames, TileNames
@@ -344,6 +345,14 @@ class Server:
     def ask(self, query: Query) -> Answer:
         """Answer a question as a client's is answered: about the latest event at which the space was gathered. In any thread."""
         return self._core.details.answer(query)
+
+    def investigate_with(self, investigator: Investigator | None) -> None:
+        """Answer the controller's questions about objects and the references between them with a function; None: they are refused.
+
+        It is called in a thread of its own, once at a time, and is given a function to call with how far it is, which raises
+        when nobody waits for the answer any more.
+        """
+        self._core.investigator = investigator
 
     def let_go_when(self, why: Callable[[], str]) -> None:
         """Hold the target no more once this gives a reason: it is asked every half second of a delay or pause."""

@@ -27,6 +27,7 @@ SCENES = (
     ("start", "start-page-light.png", "1280x720", "light"),
     ("views", "views-dark.png", "1600x1000", "dark"),
     ("views", "views-light.png", "1600x1000", "light"),
+    ("holders", "holders-1280x720.png", "1280x720", "dark"),
     ("filters", "filters-dark.png", "1600x1000", "dark"),
     ("compare", "compare-dark.png", "1600x1000", "dark"),
     ("compare", "compare-light.png", "1600x1000", "light"),

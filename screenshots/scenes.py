@@ -44,14 +44,14 @@ JVM_TILES = 4096
 _Arrange = Callable[[MainWindow], None]
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool], *, secs: float = 20.0) -> None:
     """Let the window live until something is so."""
     loop, look, patience = QEventLoop(), QTimer(), QTimer()
     look.timeout.connect(lambda: loop.quit() if condition() else None)
     look.start(20)
     patience.setSingleShot(True)
     patience.timeout.connect(loop.quit)
-    patience.start(20_000)
+    patience.start(round(1000 * secs))
     loop.exec()
     look.stop()
     patience.stop()
@@ -173,6 +173,19 @@ def fire_trigger(window: MainWindow) -> None:
     )
 
 
+def see_holders(window: MainWindow) -> None:
+    """Who holds the sessions of the program: a tree, and the tile of the uppermost holder."""
+    window.holders.ask_type("Session")
+    wait_until(lambda: not window.holders.asking.waits, secs=120)
+    tree = window.holders.panel.tree
+    node = tree.first_row(lambda one: one.address is not None)
+    if node is None:
+        raise RuntimeError(f"nothing was told: {window.holders.asking.failure}")
+    tree.choose(node)
+    window.holders.show_tile(node)
+    window.docks.give_height("holders", 300)
+
+
 def choose(window: MainWindow, space: str, stream: str) -> int:
     """Look at a space by one of its streams; returns the number of the space."""
     for number, state in window.session.interpreter.spaces.items():
@@ -273,6 +286,7 @@ LIVE: dict[str, _Arrange] = {
     "compare": compare,
     "beside": put_beside,
     "trigger": fire_trigger,
+    "holders": see_holders,
     "jvm": see_kinds,
     "jvm-history": see_collections,
 }

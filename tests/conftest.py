@@ -21,6 +21,9 @@ from tests.reporting import ProgressReport
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("GCSPY_TOKEN", None)
 
+# Whatever a test starts and crashes says where.
+os.environ["PYTHONFAULTHANDLER"] = "1"
+
 # No test, and nothing that a test starts, reads or writes what the user chose.
 os.environ["GCSPY_SETTINGS"] = "none"
 

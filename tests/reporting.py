@@ -13,6 +13,10 @@ LONG_SECS = 20.0
 """A test that takes longer is named at once."""
 
 
+MOST_TOLD = 10_000
+"""Characters of a failure that are told, from its end, where the test is run again."""
+
+
 class ProgressReport:
     """A plug-in that writes such lines between the dots.
 
@@ -29,6 +33,10 @@ class ProgressReport:
         if words is not None:
             self._terminal.ensure_newline()
             self._terminal.write_line(words)
+        if (
+            str(report.outcome) == "rerun"
+        ):  # else nothing but a crash's first line is left once it passes
+            self._terminal.write_line(report.longreprtext[-MOST_TOLD:])
 
     @staticmethod
     def words(report: pytest.TestReport) -> str | None:

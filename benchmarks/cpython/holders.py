@@ -18,10 +18,10 @@ import time
 from typing import Any
 
 from gcspy_drivers.cpython.graph import machine_code
-from gcspy_drivers.cpython.graph.answers import holder_table
 from gcspy_drivers.cpython.graph.heap_graph import build_graph
 from gcspy_drivers.cpython.graph.names import Namer
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.kit.heap_answers import holder_table
 from gcspy_objects.graph import kernels
 from gcspy_objects.graph.dominators import dominators
 

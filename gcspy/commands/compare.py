@@ -10,6 +10,7 @@ import click
 from gcspy_protocol.errors import CommandError
 from gcspy_protocol.text.visible import Lines, visible
 
+from gcspy.options import json_option
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
 
@@ -49,7 +50,7 @@ _NUMBER = click.IntRange(1)
     default=None,
     help="Match tiles by address or by position. Default: by address if both recordings are of one process, otherwise by position.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     left: Path,
     right: Path,
@@ -205,14 +206,22 @@ def _space(left: Any, right: Any, *, by_place: bool) -> dict[str, Any]:
 
 
 def _stream(left: Any, right: Any, mine: int, theirs: int, *, by_place: bool) -> dict[str, Any]:
-    from gcspy_client.model.compare.difference import difference, merged_names, summary_of
+    from gcspy_client.model.compare.difference import (
+        alone_amount,
+        difference,
+        merged_names,
+        summary_of,
+    )
     from gcspy_client.model.tile_source import StreamSource
 
     one, two = left.streams[mine], right.streams[theirs]
-    found = difference(
-        left, right, StreamSource(one.schema), StreamSource(two.schema), by_place=by_place
+    source, other = StreamSource(one.schema), StreamSource(two.schema)
+    found = difference(left, right, source, other, by_place=by_place)
+    told = summary_of(
+        found,
+        alone_amount(found.right[found.came], other, right)[1],
+        alone_amount(found.left[found.went], source, left)[1],
     )
-    told = summary_of(found)
     sums = [
         None if state.summary is None or not state.summary.covered else list(state.summary.values)
         for state in (one, two)
@@ -233,6 +242,8 @@ def _stream(left: Any, right: Any, mine: int, theirs: int, *, by_place: bool) ->
         "net": None if found.named else told.net,
         "gained": None if found.named else told.gained,
         "lost": None if found.named else told.lost,
+        "appeared": None if found.named else told.appeared,
+        "disappeared": None if found.named else told.disappeared,
         "same": told.same,
         "more": None if found.named else told.up,
         "less": None if found.named else told.down,

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from gcspy.options import driver_option
+from gcspy.options import (
+    driver_option,
+    hold_option,
+    json_option,
+    process_or_file_argument,
+    top_option,
+)
 
 __all__ = ["command"]
 
 
 @click.command()
-@click.argument("pid", type=click.IntRange(1), metavar="PID")
-@click.option(
-    "--top",
-    type=click.IntRange(1, 1000),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Number of rows.",
-)
-@click.option("--hold", is_flag=True, help="Stop the process while its memory is copied.")
+@process_or_file_argument
+@top_option(1000)
+@hold_option
 @driver_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(pid: int, top: int, hold: bool, drivers: tuple[str, ...], as_json: bool) -> None:
+@json_option
+def command(
+    target: int | Path, top: int, hold: bool, drivers: tuple[str, ...], as_json: bool
+) -> None:
     """Show the objects that keep most memory alive.
 
     "Retained" is what would be freed with an object: its own bytes and those of all objects that
@@ -30,9 +33,11 @@ def command(pid: int, top: int, hold: bool, drivers: tuple[str, ...], as_json: b
 
     The process keeps running while its memory is copied, and nothing is left in it. With --hold
     all threads are stopped during the copy, so that the answer is exact.
+
+    A JVM is asked for a heap dump, which stops it; that needs --hold. FILE is a heap dump (HPROF).
     """
-    from gcspy.connection.heap_answer import ask, print_answer
+    from gcspy.connection.heap_answer import answer_for, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind
 
     question = HeapQuestion(kind=HeapQuestionKind.DOMINATORS, most=top, held=hold)
-    print_answer(ask(pid, question, drivers), pid, as_json=as_json)
+    print_answer(answer_for(target, question, drivers), target, as_json=as_json)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from gcspy.options import json_option, top_option
+
 __all__ = ["command"]
 
 
@@ -27,15 +29,8 @@ __all__ = ["command"]
     metavar="N",
     help="Later event. Default: the last.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(1, 4096),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Number of rows.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@top_option(4096)
+@json_option
 def command(
     sources: tuple[str, ...], first: int | None, last: int | None, top: int, as_json: bool
 ) -> None:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from gcspy.options import driver_option
+from gcspy.options import (
+    driver_option,
+    hold_option,
+    json_option,
+    process_or_file_argument,
+    top_option,
+)
 
 __all__ = ["command"]
 
@@ -19,7 +27,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
 
 
 @click.command()
-@click.argument("pid", type=click.IntRange(1), metavar="PID")
+@process_or_file_argument
 @click.option(
     "--type",
     "type_name",
@@ -34,19 +42,12 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
     metavar="HEX",
     help="Show holders of the object at this address.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(1, 1000),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Number of rows.",
-)
-@click.option("--hold", is_flag=True, help="Stop the process while its memory is copied.")
+@top_option(1000)
+@hold_option
 @driver_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
-    pid: int,
+    target: int | Path,
     type_name: str,
     address: int | None,
     top: int,
@@ -62,11 +63,13 @@ def command(
 
     The process keeps running while its memory is copied, and nothing is left in it. With --hold
     all threads are stopped during the copy, so that the answer is exact.
+
+    A JVM is asked for a heap dump, which stops it; that needs --hold. FILE is a heap dump (HPROF).
     """
-    from gcspy.connection.heap_answer import ask, print_answer
+    from gcspy.connection.heap_answer import answer_for, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind
 
     question = HeapQuestion(
         kind=HeapQuestionKind.HOLDERS, type_name=type_name, address=address, most=top, held=hold
     )
-    print_answer(ask(pid, question, drivers), pid, as_json=as_json)
+    print_answer(answer_for(target, question, drivers), target, as_json=as_json)

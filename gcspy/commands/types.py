@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import click
 
-from gcspy.options import driver_option
+from gcspy.options import driver_option, json_option, top_option
 
 __all__ = ["command"]
 
 
 @click.command()
 @click.argument("pid", type=click.IntRange(1), metavar="PID")
-@click.option(
-    "--top",
-    type=click.IntRange(1, 1024),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Number of rows.",
-)
+@top_option(1024)
 @driver_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(pid: int, top: int, drivers: tuple[str, ...], as_json: bool) -> None:
     """Show object counts and bytes by type, from one sample.
 
     The process is not stopped and nothing is left in it. Objects that changed during the sample are
     counted as unknown. Bytes are those of the objects themselves: in Python, list items and dict
-    tables are in "(no object)". For a JVM, unreachable objects are counted, too.
+    tables are in "(items, keys, text)". For a JVM, unreachable objects are counted, too.
     """
     from gcspy.connection.one_shot import look_once, print_as_json, print_as_text
 

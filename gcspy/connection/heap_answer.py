@@ -1,11 +1,11 @@
-"""Questions about all objects of a process: from a PID to an answer, with progress, and to text or JSON.
+"""Questions about all objects of a process, or of a heap dump: from a PID or a file to an answer, with progress, and to text or JSON.
 
 Knows drivers and questions; does not know what is asked.
 """
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 from gcspy_protocol.details import DetailTable
 from gcspy_protocol.errors import CommandError
@@ -13,10 +13,10 @@ from gcspy_protocol.errors import CommandError
 from gcspy.connection.target import driver_of
 from gcspy.output.detail_text import print_table, rows_as_json
 from gcspy.output.progress import steps_shown
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say_json
 from gcspy_server.api import HeapQuestion
 
-__all__ = ["ask", "print_answer"]
+__all__ = ["answer_for", "ask", "ask_file", "print_answer"]
 
 
 def ask(pid: int, question: HeapQuestion, drivers: tuple[str, ...] = ()) -> DetailTable:
@@ -33,9 +33,36 @@ def ask(pid: int, question: HeapQuestion, drivers: tuple[str, ...] = ()) -> Deta
         return driver.investigate(pid, question, progress)
 
 
-def print_answer(table: DetailTable, pid: int, *, as_json: bool) -> None:
+def answer_for(
+    target: int | Path, question: HeapQuestion, drivers: tuple[str, ...] = ()
+) -> DetailTable:
+    """Ask a process, or a heap dump; raises what `ask` and `ask_file` do."""
+    if isinstance(target, Path):
+        return ask_file(target, question)
+    return ask(target, question, drivers)
+
+
+def ask_file(path: Path, question: HeapQuestion) -> DetailTable:
+    """Ask a heap dump that a JVM wrote.
+
+    Raises:
+        CommandError: It cannot be read.
+        TraceError: It is not a heap dump, or is damaged.
+        TargetError: It has no such objects.
+    """
+    from gcspy_drivers.kit.dump_answers import answer_of_file
+
+    try:
+        with path.open("rb", buffering=0) as file, steps_shown() as progress:
+            return answer_of_file(file, str(path), question, progress)
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}") from None
+
+
+def print_answer(table: DetailTable, target: int | Path, *, as_json: bool) -> None:
     """Print a table for people, or one JSON object; unknown is null there."""
     if as_json:
-        say(json.dumps({"pid": pid, **rows_as_json(table)}, indent=2))
+        key = {"pid": target} if isinstance(target, int) else {"file": str(target)}
+        say_json({**key, **rows_as_json(table)})
     else:
         print_table(table)

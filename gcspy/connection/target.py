@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import select
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -14,8 +15,10 @@ from gcspy_protocol.errors import CommandError, NotPermitted, TargetError, Targe
 
 from gcspy_server.api import (
     AttachOptions,
+    DetailTable,
     Driver,
     DriverOption,
+    HeapQuestion,
     ProgramStart,
     Recognition,
     find_drivers,
@@ -31,6 +34,7 @@ __all__ = [
     "command_of",
     "driver_of",
     "installed_drivers",
+    "investigate",
     "options_of",
     "recognise",
     "start_option_of",
@@ -241,6 +245,24 @@ def driver_of(pid: int, name: str = "") -> type[Driver]:
             known=", ".join(bench.names),
         )
     return bench.load(recognised[0].name if recognised else name)
+
+
+def investigate(
+    names: tuple[str, ...],
+    pid: int,
+    question: HeapQuestion,
+    progress: Callable[[str, int, int], None],
+) -> DetailTable:
+    """Answer a question about all objects of a process, with the first of these drivers that does; in any thread.
+
+    Raises:
+        Unsupported: None of them answers it.
+        TargetError: The process is gone, not permitted, or not supported.
+    """
+    for name in names[:-1]:
+        with suppress(Unsupported):
+            return _bench((name,)).load(name).investigate(pid, question, progress)
+    return _bench((names[-1],)).load(names[-1]).investigate(pid, question, progress)
 
 
 def _attach(

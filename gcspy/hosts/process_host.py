@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gcspy_session.network.address import default_address
@@ -85,7 +86,7 @@ def serve_target(
         LinkError: An address cannot be listened on.
     """
     # Imported by who serves: the options alone are needed by many who do not.
-    from gcspy.connection.target import attach_group
+    from gcspy.connection.target import attach_group, investigate
     from gcspy_server.api import AttachOptions, Trigger
     from gcspy_server.driver_options import named_values
     from gcspy_server.sampler import run_driver
@@ -107,6 +108,7 @@ def serve_target(
             longest_hold_secs=options.longest_hold_secs, budget=options.budget
         )
         driver.open(server)
+        server.investigate_with(partial(investigate, driver.names, options.pid))
         for number, condition in enumerate(options.triggers, start=1):
             server.set_trigger(Trigger(id=number, expression=condition))
         addresses = options.listen or (str(default_address(options.pid)),)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gcspy_protocol.errors import CommandError
 from gcspy_protocol.text.visible import visible
@@ -25,7 +26,7 @@ from gcspy_client.model.panels.growth import (
 )
 from gcspy_client.model.text import duration
 
-__all__ = ["Grown", "grown", "print_as_json", "print_as_text"]
+__all__ = ["Grown", "as_json", "grown", "print_as_json", "print_as_text"]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _LINE = 16
@@ -58,9 +59,9 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
     """Find what grew.
 
     Args:
-        paths: File to write.
-        first: Number of the earlier event; None: of the recording.
-        last: Number of the later event; None: of the recording.
+        paths: Files of a recording.
+        first: Number of the earlier event; None: the recording's first.
+        last: Number of the later event; None: the recording's last.
         top: Rows.
 
     Raises:
@@ -96,6 +97,11 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
 
 def print_as_json(found: Grown) -> None:
     """One JSON object; unknown is null."""
+    say_json(as_json(found))
+
+
+def as_json(found: Grown) -> dict[str, Any]:
+    """Return what was found, for JSON; unknown is null."""
     rows = [
         {
             "name": row.name,
@@ -107,14 +113,13 @@ def print_as_json(found: Grown) -> None:
         }
         for row in found.rows
     ]
-    data = {
+    return {
         "space": found.space,
         "from": found.first,
         "to": found.last,
         "nanos": found.now.time_nanos - found.before.time_nanos,
         "rows": rows,
     }
-    say_json(data)
 
 
 def print_as_text(found: Grown) -> None:

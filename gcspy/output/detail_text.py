@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcspy_protocol.details import Cell, ColumnKind, DetailTable
+from gcspy_protocol.details import Cell, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.text.visible import visible
 
 from gcspy.output.terminal import say
+from gcspy_client.model.text import size_in_words
 
 __all__ = ["print_table", "rows_as_json"]
 
@@ -25,17 +26,25 @@ def rows_as_json(table: DetailTable) -> dict[str, Any]:
     }
 
 
-def print_table(table: DetailTable) -> None:
-    """A table for people."""
+def print_table(table: DetailTable, *, rounded: bool = False) -> None:
+    """A table for people.
+
+    Args:
+        table: The table.
+        rounded: Whether bytes are printed as ``12.3 MiB``, and no value as nothing instead of "unknown".
+    """
+
+    def texts(row: tuple[Cell, ...], unknown: str) -> list[str]:
+        return [
+            unknown if cell is None else _text(cell, column, rounded=rounded)
+            for cell, column in zip(row, table.columns, strict=True)
+        ]
+
     head = [column.name for column in table.columns]
-    rows = [list(map(_words, row)) for row in table.rows]
+    rows = [texts(row, "" if rounded else "unknown") for row in table.rows]
     if table.rest:
-        rows.append(
-            [
-                f"({table.rest:,} others)",
-                *("" if cell is None else _words(cell) for cell in table.rest_cells[1:]),
-            ]
-        )
+        sums = texts(table.rest_cells, "") if table.rest_cells else [""] * len(head)
+        rows.append([f"({table.rest:,} others)", *sums[1:]])
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     for row in [head, *rows]:
         cells = [
@@ -47,9 +56,9 @@ def print_table(table: DetailTable) -> None:
         say(table.note)
 
 
-def _words(cell: Cell) -> str:
-    if cell is None:
-        return "unknown"
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    return visible(cell)
+def _text(cell: int | str, column: DetailColumn, *, rounded: bool) -> str:
+    if isinstance(cell, str):
+        return visible(cell)
+    if rounded and column.kind is ColumnKind.BYTES:
+        return size_in_words(cell)
+    return f"{cell:,}"

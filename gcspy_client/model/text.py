@@ -16,6 +16,7 @@ from gcspy_protocol.streams.named_stream import NamedStream
 
 __all__ = [
     "UNKNOWN_TEXT",
+    "age_words",
     "control_words",
     "counted_names",
     "duration",
@@ -109,6 +110,11 @@ def short_number(value: int, base: int = 1000) -> str:
     digits = 0 if abs(size) >= 100 else 1
     text = f"{size:.{digits}f}"
     return f"{text} {units[step]}"
+
+
+def size_in_words(size: int) -> str:
+    """A number of bytes, rounded: ``12.3 MiB``, ``-4.0 KiB``, ``512 bytes``."""
+    return f"{size} bytes" if abs(size) < 1024 else f"{short_number(size, 1024).strip()}B"
 
 
 def _united(stream: Stream, value: int) -> str:
@@ -224,6 +230,16 @@ def control_words(flags: int, unused_text: str) -> str:
     if flags & Control.LINK:
         words.append("linked to the next")
     return ", ".join(words)
+
+
+def age_words(secs: float) -> str:
+    """How long ago something was, as it changes once a second at most: ``just now``, ``12 s ago``, ``4 min ago``."""
+    if secs < 1.5:
+        return "just now"
+    if secs < 60:
+        return f"{round(secs)} s ago"
+    minutes = int(secs // 60)
+    return f"{minutes} min ago" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min ago"
 
 
 def duration(nanos: int) -> str:

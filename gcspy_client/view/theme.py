@@ -217,14 +217,15 @@ def _style_sheet(t: Tokens) -> str:
     QLineEdit {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
         padding: 5px 8px; selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
     PlainLineEdit:focus {{ border-color: {t.accent}; }}
-    QTableView {{ background: {t.surface}; color: {t.text}; border: none; gridline-color: transparent;
+    QTableView, QTreeView {{ background: {t.surface}; color: {t.text}; border: none; gridline-color: transparent;
         selection-background-color: {t.raised}; selection-color: {t.text}; outline: none; }}
     QTableView::item {{ padding: 0 6px; border: none; }}
+    QTreeView::item {{ padding: 2px 3px; border: none; }}
     QHeaderView {{ background: {t.surface}; border: none; }}
     QHeaderView::section {{ background: {t.surface}; color: {t.dim}; border: none;
         border-bottom: 1px solid {t.border}; padding: 3px 9px; }}
     QTableView[dense="true"]::item {{ padding: 0 3px; }}
-    QTableView[dense="true"] QHeaderView::section {{ padding: 3px 4px; }}
+    QTableView[dense="true"] QHeaderView::section, QTreeView QHeaderView::section {{ padding: 3px 4px; }}
     QFrame[card="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}
     QDockWidget {{ color: {t.dim}; }}
     QMainWindow::separator {{ background: transparent; width: 7px; height: 7px; }}

@@ -23,6 +23,7 @@ from gcspy_client.view.classroom.presentation import PresentationMode
 from gcspy_client.view.compare.part import ComparePart
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.history.part import HistoryPart
+from gcspy_client.view.holders.part import HolderPart
 from gcspy_client.view.lessons.part import LessonPart
 from gcspy_client.view.live_updater import LiveUpdater
 from gcspy_client.view.panels.ages import Ages
@@ -30,6 +31,7 @@ from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
 from gcspy_client.view.panels.details_part import DetailsPart
 from gcspy_client.view.panels.facts import FactPanels
+from gcspy_client.view.panels.growth_line import GrowthLine
 from gcspy_client.view.panels.object_tracker import ObjectTracker
 from gcspy_client.view.panels.settings import SettingPart
 from gcspy_client.view.panels.type_panels import TypePanels
@@ -192,6 +194,9 @@ class MainWindow(QMainWindow):
         self.triggers = TriggerPart(desk)
         self.compare = ComparePart(desk, self.details)
         self.types = TypePanels(desk, self.compare)
+        self.growth_line = GrowthLine(desk, self.types.log)
+        self.holders = HolderPart(desk, self.types.chosen_type)
+        self.types.who_asked.connect(self.holders.ask_type)
         self.objects = ObjectTracker(desk)
         self.ages = Ages(desk)
         self.classroom = ClassPart(desk)
@@ -234,6 +239,8 @@ class MainWindow(QMainWindow):
             self.views,
             self.formulas,
             self.types,
+            self.growth_line,
+            self.holders,
             self.objects,
             self.ages,
             self.classroom,
@@ -261,6 +268,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self.session_part.event_bar)
         column.addWidget(self.session_part.banner)
         column.addWidget(self.triggers.notice)
+        column.addWidget(self.growth_line.label)
         column.addWidget(self._stack, 1)
         column.addWidget(self.session_part.footer)
         self.setCentralWidget(centre)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
+from gcspy_protocol.details import HEAP_KINDS
 from gcspy_protocol.errors import ExpressionError, LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
@@ -42,6 +43,9 @@ def obey(session: Session, client: ClientConnection, message: Message) -> Error 
                 session.attendance.bring(client, session.controller)
         case m.Pong():
             session.attendance.ponged(client, message.number)
+        case m.Query() if message.kind in HEAP_KINDS:
+            controls = session.roles.controller == client.number
+            session.heap_questions.ask(client, message, controls=controls)
         case m.Query():
             session.questions.ask(client, message, partial(session.core.details.answer, message))
         case m.Lossless():

@@ -20,6 +20,7 @@ from gcspy_protocol.messages import Error, Message, State
 from gcspy_protocol.model import ControlState, EventKind, Mode, PauseActsOn
 
 from gcspy_server.clients import commands
+from gcspy_server.clients.heap_questions import HeapQuestions
 from gcspy_server.interpreter.core import (
     Audience,
     Core,
@@ -77,6 +78,7 @@ class Session:
         schema: The spaces, as every client was told.
         lossless: Whom the driver's thread waits for.
         questions: What clients asked.
+        heap_questions: What the controller asked about objects and the references between them.
         attendance: Who is present, and where the controller looks.
         watchdog: Whether the controller lives.
         sequence: Of the latest snapshot that was shared out.
@@ -99,6 +101,12 @@ class Session:
         self._id = secrets.token_hex(8)
         self._clients: dict[int, ClientConnection] = {}
         self.questions = Questions(self._clients.keys)
+        self.heap_questions = HeapQuestions(
+            self._clients.keys,
+            lambda: core.investigator,
+            lambda space: self.names.get(space, (0, None))[1],
+            lambda: self.sequence,
+        )
         self.attendance = Attendance(self)
         self.watchdog = ControllerWatchdog(
             self, silence_secs=options.silence_secs, succession_secs=options.succession_secs
@@ -136,6 +144,7 @@ class Session:
                 nursery.start_soon(self._pulse_loop)
                 nursery.start_soon(self._keyframe_loop)
                 nursery.start_soon(self.questions.run)
+                nursery.start_soon(self.heap_questions.run)
                 nursery.start_soon(self.attendance.run)
                 nursery.start_soon(watch_controllers, lambda: (self.watchdog,))
                 task_status.started()

@@ -108,6 +108,7 @@ class DriverGroup:
             for (name, package, driver), share, thread in zip(drivers, shares, places, strict=True)
         ]
         self._all = tuple(self._members)
+        self.names = tuple(name for name, _, _ in drivers)
         self._share_events = share_events
         self._program = self._description.pause_acts_on is PauseActsOn.PROGRAM
         self._time_secs = time_secs

@@ -35,6 +35,7 @@ from gcspy_protocol.streams.values import Stamp
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
 
+from gcspy_server.heap_question import Investigator
 from gcspy_server.interpreter.backpressure import Backpressure
 from gcspy_server.interpreter.contention import Contention
 from gcspy_server.interpreter.cost_accounting import ANY_LEVEL, LEVEL, PART, CostAccounting
@@ -223,6 +224,7 @@ class Core:
             ),
         )
         self.details = DetailTables()
+        self.investigator: Investigator | None = None
         self._kinds = tuple(kinds)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()

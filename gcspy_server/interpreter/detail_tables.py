@@ -15,10 +15,10 @@ import numpy as np
 from gcspy_protocol.details import Answer, AnswerState, DetailTable, Query
 
 from gcspy_server import binning
-from gcspy_server.names import StringNames, TileNames
+from gcspy_server.names import StringNames, TileNames, UniformNames
 from gcspy_server.spaces import DetailFunction, ServerSpace
 
-__all__ = ["DetailTables"]
+__all__ = ["DetailTables", "extent_of"]
 
 log = logging.getLogger("gcspy.server")
 
@@ -97,6 +97,18 @@ class DetailTables:
             state=AnswerState.ANSWERED,
             table=table,
         )
+
+
+def extent_of(names: TileNames, key: int) -> tuple[int, int] | None:
+    """Address and bytes of the tile with a stable key; None: there is no such tile, or it stands for no addresses."""
+    if isinstance(names, StringNames):
+        return None
+    tile = _tile(names, key)
+    if tile < 0:
+        return None
+    if isinstance(names, UniformNames):
+        return names.base + tile * names.tile_bytes, names.tile_bytes
+    return int(names.bases[tile]), int(names.sizes[tile])
 
 
 def _without(query: Query, sequence: int, state: AnswerState, reason: str) -> Answer:

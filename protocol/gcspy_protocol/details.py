@@ -1,4 +1,4 @@
-"""Detail on demand: what is in a tile, or in a whole space, as a small table (SPEC.md section 8.11).
+"""Detail on demand: what is in a tile, in a whole space, or who holds objects, as a small table (SPEC.md section 8.11).
 
 Knows questions and tables; does not know who answers, or how.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 __all__ = [
+    "HEAP_KINDS",
     "MOST_COLUMNS",
     "MOST_ROWS",
     "Answer",
@@ -24,6 +25,9 @@ MOST_ROWS = 1024
 """Rows of an answer: what somebody reads, not a dump."""
 
 MOST_COLUMNS = 32
+
+HEAP_KINDS = ("holders", "dominators")
+"""Kinds of questions about all objects and the references between them: who holds some, and what keeps most alive."""
 
 Cell = int | str | None
 """One cell of a table; None is unknown."""
@@ -79,19 +83,22 @@ class AnswerState(Enum):
     """Too many at a time, or nothing that this space can tell."""
     NOT_RECORDED = "not recorded"
     """The session is a playback, and nobody asked this while it was recorded."""
+    UNDER_WAY = "under way"
+    """It is being worked at, and another answer follows; only questions of `HEAP_KINDS` are told so."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Query:
-    """Any client: what is in a tile, or in the whole space?
+    """Any client: what is in a tile, or in the whole space? The controller: who holds objects?
 
     Attributes:
         number: The client's own; the answer has the same.
-        space: Id of the space.
-        kind: What is asked for: one of those that the space says it can tell.
-        key: Stable key of the tile; None: the whole space.
+        space: Id of the space; 0 with `HEAP_KINDS`: of none.
+        kind: What is asked for: one of those that the space says it can tell, or of `HEAP_KINDS`.
+        key: Stable key of the tile; None: the whole space. With space 0 the address of an object.
         most: Rows wanted at most.
-        text: What is sought, in the words of the kind; empty: everything.
+        text: What is sought, in the words of the kind; empty: everything. With `HEAP_KINDS` the name of a type.
+        held: With `HEAP_KINDS`: whether the process is to be held while its memory is copied.
     """
 
     number: int
@@ -100,6 +107,7 @@ class Query:
     key: int | None = None
     most: int = 100
     text: str = ""
+    held: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,8 +119,10 @@ class Answer:
         space: Of the query.
         sequence: Of the snapshot that it describes; 0: of none.
         state: What became of it.
-        reason: Why there is no table.
+        reason: Why there is no table; of one that is under way, what is being done.
         table: The table; empty unless it was answered.
+        done: Of one that is under way: how much of it is done.
+        total: Of how much; 0: that is not known.
     """
 
     number: int
@@ -121,3 +131,5 @@ class Answer:
     state: AnswerState
     reason: str = ""
     table: DetailTable = DetailTable()
+    done: int = 0
+    total: int = 0

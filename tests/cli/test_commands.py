@@ -49,6 +49,7 @@ def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Ru
             "Whole arenas",
             "GC generations",
             "Process memory",
+            "Memory over time",
         ]
         for space in event["spaces"]:
             for stream in space["streams"]:
@@ -65,11 +66,18 @@ def test_tail_prints_text_for_people(busy_target: BusyTarget, here: Run) -> None
     assert done.returncode == ExitCode.OK, done.stderr
     first, *rest = done.stdout.splitlines()
     assert first.startswith(("Clock #", "Collections #"))
-    spaces, infos = rest[:5], rest[5:]
-    names = ("pymalloc arenas", "Size classes", "Whole arenas", "GC generations", "Process memory")
+    spaces, infos = rest[:6], rest[6:]
+    names = (
+        "pymalloc arenas",
+        "Size classes",
+        "Whole arenas",
+        "GC generations",
+        "Process memory",
+        "Memory over time",
+    )
     assert [line.strip().startswith(name) for line, name in zip(spaces, names, strict=True)] == [
         True
-    ] * 5
+    ] * len(names)
     # What a space says of itself is told once.
     assert all(line.strip().startswith(names) for line in infos), infos
     assert len(infos) <= len(names)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -27,6 +28,14 @@ _AWAY = 9000, 9000
 @pytest.fixture(scope="session")
 def qapp_cls() -> type:
     return type(application())
+
+
+@pytest.fixture(autouse=True)
+def garbage_in_this_thread() -> Iterator[None]:
+    """No other thread destroys what Qt has; the tests of other folders, in the same process, have the usual collector."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture

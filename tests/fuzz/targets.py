@@ -11,13 +11,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from gcspy_drivers.remote.elf import ElfFile
 from gcspy_drivers.remote.maps import parse_maps, parse_smaps
 from gcspy_objects.anttracks import lzw
 from gcspy_objects.anttracks.flaws import find_flaws
 from gcspy_objects.anttracks.symbols import read_symbols
 from gcspy_objects.archive import FileSpan, members
+from gcspy_objects.graph.dominators import dominators
 from gcspy_objects.hotspot_log import read_log
+from gcspy_objects.hprof.heap_dump import parse as parse_dump
+from gcspy_objects.hprof.machine_code import as_written
+from gcspy_objects.hprof.names import DumpNamer
 from gcspy_objects.trace import open_trace
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode
@@ -42,6 +47,7 @@ from tests.fuzz import stubs
 from tests.fuzz.conditions import TRIGGER_SEEDS, triggers
 from tests.fuzz.packing import CHANGES, change, made
 from tests.house.rooms import ROOT
+from tests.objects.hprof.made import small as small_dump
 from tests.protocol import exchange
 
 __all__ = ["CORPUS", "DECODERS", "Decoder"]
@@ -385,6 +391,18 @@ def _vm_log(data: bytes) -> None:
     read_log(_text(data).splitlines())
 
 
+def _heap_dump(data: bytes) -> None:
+    dump = parse_dump(np.frombuffer(bytearray(data), dtype=np.uint8), "fuzz", as_written())
+    tree = dominators(dump.graph)
+    namer = DumpNamer(dump, tree.reached)
+    for number in tree.order[:20].tolist():
+        namer.way_to(number)
+        namer.holder_type(number)
+    assert len(dump.namespaces) == dump.objects
+    assert (dump.own >= 0).all()
+    dump.of_type("Order")
+
+
 _LOG = b"""{Heap before GC invocations=1 (full 0):
  PSYoungGen      total 1536K, used 1024K [0x00000000ffe00000, 0x0000000100000000, 0x0000000100000000)
   eden space 1024K, 100% used [0x00000000ffe00000,0x00000000fff00000,0x00000000fff00000)
@@ -411,6 +429,7 @@ DECODERS: dict[str, Decoder] = {
     "anttracks-symbols": Decoder(_symbols, lambda: [_symbols_data()]),
     "anttracks-lzw": Decoder(_lzw, lambda: [pack_lzw(b"abababab" * 9), pack_lzw(bytes(700))]),
     "archive": Decoder(_archive, _archives),
+    "heap-dump": Decoder(_heap_dump, lambda: [small_dump(4), small_dump(8)]),
     "vm-log": Decoder(_vm_log, lambda: [_LOG]),
     "expression": Decoder(
         _expression, lambda: [b"a", b"Used > 3 and not x.y[1] == 'k'", b"sum(\"Heap\".\"Used\") * 2 - 1 >= 3e2", b"(((-1)))"]

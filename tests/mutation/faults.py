@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
@@ -177,15 +177,17 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def faults(source: bytes) -> Iterator[Fault]:
+def faults(source: bytes, lines: Container[int] | None = None) -> Iterator[Fault]:
     """Find all faults that can be planted in a module, in the order of its text.
 
     Args:
         source: UTF-8, as in the file.
+        lines: Only those of these lines, from 1; None: all.
     """
     finder = _Finder(source)
     finder.visit(ast.parse(source))
-    for fault in sorted(finder.found, key=lambda fault: (fault.begin, fault.end, fault.kind)):
+    found = [fault for fault in finder.found if lines is None or fault.line in lines]
+    for fault in sorted(found, key=lambda fault: (fault.begin, fault.end, fault.kind)):
         try:
             ast.parse(fault.plant(source))
         except SyntaxError:

@@ -1,11 +1,13 @@
 """Which test functions of a folder run which lines of a package, as coverage saw it.
 
 One run of the folder's tests under coverage in one process. What runs in child processes or as
-compiled loops is not seen there; for such a line the tests that run anything else of its module are taken.
+compiled loops is not seen there; what survives the tests that were seen to run its line is therefore
+shown to those that run anything of its folder.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -26,8 +28,32 @@ class Reach:
 
     def tests(self, path: str, line: int) -> list[str]:
         """Return the test functions that run a line, the quickest first."""
-        by_line = self.lines.get(path, {})
-        found = by_line.get(line) or frozenset().union(*by_line.values())
+        return self._quickest(self.lines.get(path, {}).get(line, frozenset()))
+
+    def around(self, path: str) -> list[str]:
+        """Return the test functions that run anything of a file's folder, the quickest first."""
+        folder = Path(path).parent
+        return self._quickest(
+            frozenset().union(
+                *(
+                    functions
+                    for file, by_line in self.lines.items()
+                    if Path(file).parent == folder
+                    for functions in by_line.values()
+                )
+            )
+        )
+
+    def within(self, secs: float, names: list[str]) -> list[str]:
+        """Return as many of some test functions, from the first on, as take so long together; at least one of them."""
+        ends = itertools.accumulate(self.seconds[name] for name in names)
+        return [
+            name
+            for place, (name, end) in enumerate(zip(names, ends, strict=True))
+            if not place or end <= secs
+        ]
+
+    def _quickest(self, found: frozenset[str]) -> list[str]:
         return sorted(
             (name for name in found if name in self.seconds), key=self.seconds.__getitem__
         )

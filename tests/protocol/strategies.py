@@ -478,6 +478,7 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         key=st.none() | U64,
         most=st.integers(1, MOST_ROWS),
         text=TEXT,
+        held=st.booleans(),
     ),
     FrameType.ANSWER: st.builds(
         m.Answer,
@@ -487,6 +488,8 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         state=st.sampled_from(AnswerState),
         reason=TEXT,
         table=st.just(DetailTable()) | tables(),
+        done=I63,
+        total=I63,
     ),
     FrameType.SETTINGS: st.builds(m.Settings, settings=st.lists(_SETTINGS, max_size=3).map(tuple)),
     FrameType.BUDGET: st.builds(

@@ -155,6 +155,9 @@ _LATER = {
     "stalled",
     "leader",
     "text",
+    "held",
+    "done",
+    "total",
     "nonce",
 }
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
@@ -742,6 +745,28 @@ def _detail_messages() -> Iterator[tuple[str, str, Message]]:
             sequence=9,
             state=AnswerState.GONE,
             reason="there is no such tile any more",
+        ),
+    )
+    yield (
+        "query-holders",
+        "Who holds the objects of a type; the process is held while its memory is copied.",
+        m.Query(number=9, space=0, kind="holders", most=50, text="app.Order", held=True),
+    )
+    yield (
+        "query-holders-address",
+        "Who holds the object at an address.",
+        m.Query(number=10, space=0, kind="holders", key=0x7F12A0B3C4D0),
+    )
+    yield (
+        "answer-under-way",
+        "So many references were followed; how many there are is not known.",
+        m.Answer(
+            number=9,
+            space=0,
+            sequence=9,
+            state=AnswerState.UNDER_WAY,
+            reason="following references",
+            done=1_200_000,
         ),
     )
     told = Space(id=3, name="Objects", naming=Naming.EXTENTS, details=("types",))

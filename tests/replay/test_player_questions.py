@@ -82,6 +82,15 @@ def test_a_recording_alone_tells_nothing(play: Play, watch: Watch) -> None:
     assert ask(watcher).state is AnswerState.NOT_RECORDED
 
 
+def test_nobody_can_ask_a_recording_who_holds_objects(play: Play, watch: Watch) -> None:
+    for query_service in (None, told):
+        watcher = watch(play(DATA, STILL, query_service=query_service), DATA)
+        watcher.seek(3)
+        answer = ask(watcher, kind="holders", text="Order")
+        assert answer.state is AnswerState.NOT_RECORDED
+        assert "ask the process" in answer.reason
+
+
 def test_a_slow_answer_does_not_keep_the_playback_from_going_on(play: Play, watch: Watch) -> None:
     begun, go_on = threading.Event(), threading.Event()
 

@@ -208,8 +208,6 @@ def told_while_flooding(
     connection: Connection,
     kind: str,
     meanwhile: Callable[[], None],
-    *,
-    times: int = 200,
 ) -> list[m.Error]:
     """Flood until the connection ends, reading all the while; what is reported about too many requests.
 
@@ -218,9 +216,8 @@ def told_while_flooding(
         connection: Its frames.
         kind: The flood.
         meanwhile: What others do.
-        times: So many requests are sent at once, in one record where there is TLS.
     """
-    flood = b"".join(connection.send(one) for one in FLOODS[kind]) * times
+    flood = b"".join(connection.send(one) for one in FLOODS[kind]) * 200
     sock.settimeout(60)
     told: list[Message] = []
 
@@ -242,6 +239,10 @@ def told_while_flooding(
     finally:
         for thread in threads:
             thread.join(60)
+    return too_much(told)
+
+
+def too_much(told: list[Message]) -> list[m.Error]:
     found = [one for one in told if isinstance(one, m.Error)]
     return [one for one in found if one.code is ErrorCode.TOO_MUCH]
 
@@ -271,25 +272,38 @@ def test_over_a_socket_a_flooder_is_ended_and_a_viewer_misses_nothing(
     assert witness.state.missed_total == 0
 
 
-def flood_in_turns(sock: socket.socket, connection: Connection) -> None:
-    """Send and read in turns until the connection ends, a record for each request: two threads cannot share one end of TLS."""
+def flood_in_turns(sock: socket.socket, connection: Connection, told: list[Message]) -> None:
+    """Send and read in turns until the connection ends, a record for each request: two threads cannot share one end of TLS.
+
+    Args:
+        sock: On which the greeting is over.
+        connection: Its frames.
+        told: What is read is put there.
+    """
     (ping,) = FLOODS["ping"]
     flood = connection.send(ping)
     sock.setblocking(False)
+    sending = True
     while True:
+        if sending:
+            try:
+                sock.send(flood)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                select.select([sock], [sock], [], 0.05)
+            except OSError:
+                sending = False  # it is ended; why may still be to be read
+        else:
+            select.select([sock], [], [], 0.05)
         try:
-            sock.send(flood)
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            select.select([sock], [sock], [], 0.05)
-        except OSError:
-            return
-        try:
-            if not sock.recv(65536):
-                return
+            data = sock.recv(65536)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             continue
         except OSError:
             return
+        if not data:
+            return
+        connection.receive_data(data)
+        told.extend(connection.messages())
 
 
 def test_over_tls_a_flooder_that_sends_a_record_for_each_request_is_ended_too(
@@ -308,12 +322,15 @@ def test_over_tls_a_flooder_that_sends_a_record_for_each_request_is_ended_too(
 
     with over_tls(address) as sock:
         connection = greeted(sock, token=TOKEN)
-        flooding = threading.Thread(target=flood_in_turns, args=(sock, connection))
+        told: list[Message] = []
+        flooding = threading.Thread(target=flood_in_turns, args=(sock, connection, told))
         flooding.start()
         try:
             watch()
         finally:
             flooding.join(60)
+    found = too_much(told)
+    assert (found[0].fatal, found[-1].fatal) == (False, True)
     (line,) = ended.abnormal()
     assert "too much: this client asks for more than" in line
     watch()

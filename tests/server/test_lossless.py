@@ -111,7 +111,8 @@ def test_a_reader_that_reads_nothing_costs_one_deadline_and_not_one_at_each_even
     assert len(first) >= 2, "one that the socket had begun to take, and what waited behind it"
     assert recorder.state.missed_total == 20 - len(recorder.changes) > 0
     recorder.assert_equals(witness)
-    # And is waited for again.
+    # And is waited for again; for so long that it is not late again because this machine is busy.
+    lossless(recorder)
     with target.running(*[START] * 6) as progress:
         until_held(target, progress)
         recorder.until_events(len(first) + 7)

@@ -28,6 +28,15 @@ def test_everything_comes_out_in_order() -> None:
     assert drain(q) == [b"a", b"1", b"b"]
 
 
+def test_it_is_crowded_when_more_than_a_quarter_of_its_messages_wait() -> None:
+    q = queue(messages=8)
+    for number in range(4):
+        assert q.crowded == (number > 2)
+        q.add_message(b"a")
+    drain(q)
+    assert not q.crowded
+
+
 def test_too_many_events_are_dropped_whole_and_messages_keep_their_place() -> None:
     q = queue(events=2)
     q.add_event(b"1", 1)

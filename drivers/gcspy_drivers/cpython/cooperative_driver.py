@@ -86,6 +86,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._event = event
         try:
             self.gather(request)
+            self.fill_memory_history(request)
         finally:
             self._event = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from gcspy_protocol.errors import Unsupported
 
@@ -18,6 +18,8 @@ from gcspy_server.api import (
     AttachOptions,
     DetailTable,
     HeapQuestion,
+    MemoryQuestion,
+    MemoryReport,
     Mode,
     ProgramStart,
     Specificity,
@@ -59,6 +61,20 @@ class CPythonDriver(PassiveDriver):
 
         with Target(pid) as target:
             return answer(target, question, progress)
+
+    @classmethod
+    def explain_memory(
+        cls, pid: int, question: MemoryQuestion, progress: Callable[[str, int, int], None], /
+    ) -> Iterator[MemoryReport]:
+        """Say what all of its memory is for, what holds it, and what grew; see `graph.answers`.
+
+        Raises:
+            TargetError: The process cannot be read, or its version says nothing of roots.
+        """
+        from gcspy_drivers.cpython.graph.answers import explain
+
+        with Target(pid) as target:
+            yield from explain(target, question, progress)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

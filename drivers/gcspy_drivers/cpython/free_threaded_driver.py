@@ -196,6 +196,8 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         request = server.should_transmit(kind)
         if request is not None and request.wants(self._generations.space):
             self._fill(event)
+        if request is not None:
+            self.fill_memory_history(request)
         server.finish(kind, cause_of(event))
 
     def _fill(self, event: StubEvent) -> None:

@@ -23,6 +23,7 @@ from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.objects import machine_code
+from gcspy_drivers.cpython.pymalloc.obmalloc import used_bytes
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.spaces.arena_occupancy_space import ArenaOccupancySpace
 from gcspy_drivers.cpython.spaces.arena_space import ArenaSpace
@@ -41,6 +42,7 @@ from gcspy_drivers.cpython.stopped_target import (
     why_not_held,
 )
 from gcspy_drivers.cpython.target import InterpreterReading, ObjectCopies, PymallocHeap, Target
+from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.memory_map import MemoryMap
 from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import SampledDriver
@@ -75,6 +77,8 @@ _MODES: Final = (Mode.PASSIVE, Mode.STOPPED)
 """Values of the setting "Mode"."""
 
 COLLECTIONS: Final = 1
+
+_PYMALLOC: Final = "pymalloc"
 
 _MOST_SHOWN: Final = 16
 """Interpreters that get spaces of their own; a server of hundreds would drown in them."""
@@ -123,6 +127,7 @@ class PassiveDriver(SampledDriver):
         self._generation_spaces: dict[int, GenerationSpace] = {}
         self._memory_space: MemorySpace | None = None
         self._map_due_nanos = 0
+        self._heaps_read: tuple[PymallocHeap, ...] = ()
         self._objects = ObjectView(target, tiles=options.tiles)
         self._stops = options.text("mode") == Mode.STOPPED.value
         self._held_reader: HeldReader | None = None
@@ -264,10 +269,12 @@ class PassiveDriver(SampledDriver):
         heaps: tuple[PymallocHeap, ...] = ()
         copies: ObjectCopies | None = None
         objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
+        self._heaps_read = ()
         if level < POOLS:
             return
         if objects or any(request.wants(space) for space in of_heaps):
             heaps, copies = self._read_heaps(objects=objects)
+            self._heaps_read = heaps
             self._fill_heaps(heaps, request)
         if objects:
             # Who sees none of its spaces does not pay for references.
@@ -290,6 +297,26 @@ class PassiveDriver(SampledDriver):
             memory.fill(self._read_map(heaps))
             after = time.monotonic_ns()
             self._map_due_nanos = after + _MAP_REST * (after - now)
+
+    @property
+    def managers(self) -> tuple[str, ...]:
+        """Names of the memory managers."""
+        return (_PYMALLOC,) if self._heap_spaces else ()
+
+    def heap_bytes(self) -> Mapping[str, HeapBytes]:
+        """Return what pymalloc has, that of all interpreters together."""
+        if not self._heaps_read:
+            return {}
+        readings = [heap.reading for heap in self._heaps_read]
+        whole = all(reading.complete for reading in readings)
+        used = [used_bytes(reading) for reading in readings]
+        committed = sum(len(one.arenas) * one.geometry.arena_bytes for one in readings)
+        return {
+            _PYMALLOC: HeapBytes(
+                sum(filter(None, used)) if whole and None not in used else None,
+                committed if whole else None,
+            )
+        }
 
     def _read_heaps(self, *, objects: bool) -> tuple[tuple[PymallocHeap, ...], ObjectCopies | None]:
         """Read the heaps, and what `ObjectView.fill` is to look into if it is not to read that itself."""

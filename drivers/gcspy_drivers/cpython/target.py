@@ -27,7 +27,7 @@ from gcspy_drivers.cpython.discovery import (
     pymalloc_setting,
     without_pymalloc,
 )
-from gcspy_drivers.cpython.graph.memory_copy import copy_memory, plan_copy
+from gcspy_drivers.cpython.graph.memory_copy import copy_memory, copy_new_pages, plan_copy
 from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.layouts import (
     PoolGeometry,
@@ -79,6 +79,8 @@ _MOST_OF_FREE_MEMORY: Final = 0.5
 """Of the memory that is free, what copies of a whole heap may take."""
 
 _LONGEST_HOLD_SECS: Final = 2.0
+_ROOM_FOR_NEW: Final = 1 << 25
+"""Words for pages that come while a running process is copied; those that are not needed take no memory."""
 """For copying all memory; a gigabyte takes a third of that."""
 
 _MOST_LISTED: Final = 31
@@ -534,7 +536,7 @@ class Target:
                 f"process {self.process.pid} has {plan.total_bytes >> 20} MiB to copy, and half of what is free here is less: "
                 "free some memory, or ask on another machine"
             )
-        room = np.zeros(plan.total_bytes // 8, dtype=np.int64)
+        room = np.zeros(plan.total_bytes // 8 + _ROOM_FOR_NEW, dtype=np.int64)
         nanos = 0
         if held:
             with hold(self.process, longest_secs=_LONGEST_HOLD_SECS) as still:
@@ -542,6 +544,9 @@ class Target:
             nanos = still.nanos
         else:
             copy = copy_memory(self._memory, plan, room)
+            copy = copy_new_pages(
+                self._memory, plan_copy(self.process, read_maps(self.process)), copy, room
+            )
         interpreters = self.interpreters()
         if not interpreters:
             raise TargetError(

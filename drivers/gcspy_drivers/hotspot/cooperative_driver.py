@@ -119,6 +119,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
     def read(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""
         self._gather(request, held=True, settled=bool(event.kind))
+        self.fill_memory_history(request)
         self._looked_at = time.monotonic()
 
     def cause_of(self, event: StubEvent) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 
 from gcspy_drivers.hotspot.agent.agent import at_start
 from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
@@ -10,7 +11,13 @@ from gcspy_drivers.hotspot.options import OPTIONS
 from gcspy_drivers.hotspot.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
-from gcspy_server.api import AttachOptions, ProgramStart, Specificity
+from gcspy_server.api import (
+    AttachOptions,
+    DetailTable,
+    HeapQuestion,
+    ProgramStart,
+    Specificity,
+)
 
 __all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]
 
@@ -45,6 +52,20 @@ class HotSpotDriver(PassiveDriver):
             Unsupported: There is no agent here.
         """
         return at_start(f"at:{_MEETING_PLACE}")
+
+    @classmethod
+    def investigate(
+        cls, pid: int, question: HeapQuestion, progress: Callable[[str, int, int], None], /
+    ) -> DetailTable:
+        """Have the JVM write a heap dump, if it may be held, and answer from that; see `heap_answers`.
+
+        Raises:
+            TargetError: It may not be held, or there is no dump to be had.
+        """
+        # Half a second of imports that a session does not need.
+        from gcspy_drivers.hotspot.heap_answers import answer
+
+        return answer(pid, question, progress)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

@@ -9,7 +9,7 @@ Knows views and the server's API; knows neither memory nor wire.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from gcspy_drivers.hotspot.discovery import look
@@ -23,10 +23,11 @@ from gcspy_drivers.hotspot.heaps.heap_view import (
 from gcspy_drivers.hotspot.heaps.view_choice import open_view
 from gcspy_drivers.hotspot.spaces.non_heap import NonHeap
 from gcspy_drivers.hotspot.spaces.object_view import ObjectView
-from gcspy_drivers.hotspot.spaces.pool_space import PoolSpace
+from gcspy_drivers.hotspot.spaces.pool_space import Pool, PoolSpace
 from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
 from gcspy_drivers.kit.loop_notice import COMING
+from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_server.api import AttachOptions, GatherRequest, Recognition
 
@@ -40,6 +41,8 @@ _LEVELS: Final = (
     "3: objects",
     "4: references",
 )
+
+_HEAP: Final = "Java heap"
 
 
 class PassiveDriver(SampledDriver):
@@ -61,6 +64,7 @@ class PassiveDriver(SampledDriver):
         self._jvm = target.jvm
         self._view: HeapView | None = None
         self._pools: PoolSpace | None = None
+        self._of_heap: Sequence[Pool] = ()
         self._beside: NonHeap | None = None
         self._objects: ObjectView | None = None
         self._collections: CollectionCounter | None = None
@@ -143,6 +147,20 @@ class PassiveDriver(SampledDriver):
         self._jvm.close()
         super().close()
 
+    @property
+    def managers(self) -> tuple[str, ...]:
+        """Names of the memory managers."""
+        return (_HEAP,)
+
+    def heap_bytes(self) -> Mapping[str, HeapBytes]:
+        """Return what the Java heap has, of all of its pools together."""
+        pools = self._of_heap
+        return {
+            _HEAP: HeapBytes(
+                _sum(pool.used for pool in pools), _sum(pool.committed for pool in pools)
+            )
+        }
+
     def gather(self, request: GatherRequest) -> None:
         """Read what is wanted, and fill the spaces."""
         self._gather(request)
@@ -185,7 +203,7 @@ class PassiveDriver(SampledDriver):
             objects = None
         copy = objects.copy(request, level) if objects is not None and held else None
         self._copied()
-        pools = self._view.fill(request)
+        pools = self._of_heap = self._view.fill(request)
         code = self._beside.code
         if code is not None and level >= CARDS:
             self._beside.gather(fills=request.wants(code.space))
@@ -198,3 +216,9 @@ class PassiveDriver(SampledDriver):
             self._pools.fill([*pools, *beside], note)
         if objects is not None and (copy is not None or not held):
             objects.gather(request, level, copy, settled=settled)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """Add up; None if one of them is not known, or there are none."""
+    known = list(values)
+    return None if not known or None in known else sum(filter(None, known))

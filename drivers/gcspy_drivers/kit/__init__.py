@@ -6,8 +6,9 @@ Knows the server's API, `gcspy_drivers.remote` and `gcspy_drivers.cooperative`; 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from gcspy_drivers.remote.lazy_names import importer
 
 if TYPE_CHECKING:
     from gcspy_drivers.cooperative.held_events import HELLO_SECS
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gcspy_drivers.kit.embedded_session import EmbeddedSession
     from gcspy_drivers.kit.grouped_tiling import GroupedTiles, GroupedTiling, choose_group
     from gcspy_drivers.kit.loop_notice import COMING, tell_coming
+    from gcspy_drivers.kit.memory_history_space import HeapBytes, MemoryHistorySpace
     from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap, MemoryMapper
     from gcspy_drivers.kit.memory_space import MemorySpace
     from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
@@ -55,7 +57,9 @@ __all__ = [
     "GroupedTiles",
     "GroupedTiling",
     "HELLO_SECS",
+    "HeapBytes",
     "INJECT",
+    "MemoryHistorySpace",
     "MemoryKind",
     "MemoryMap",
     "MemoryMapper",
@@ -96,6 +100,8 @@ _HOMES: Final = {
     "choose_group": "gcspy_drivers.kit.grouped_tiling",
     "COMING": "gcspy_drivers.kit.loop_notice",
     "tell_coming": "gcspy_drivers.kit.loop_notice",
+    "HeapBytes": "gcspy_drivers.kit.memory_history_space",
+    "MemoryHistorySpace": "gcspy_drivers.kit.memory_history_space",
     "MemoryKind": "gcspy_drivers.kit.memory_map",
     "MemoryMap": "gcspy_drivers.kit.memory_map",
     "MemoryMapper": "gcspy_drivers.kit.memory_map",
@@ -123,9 +129,4 @@ _HOMES: Final = {
 }
 """The module of each name."""
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = importer(__name__, _HOMES)

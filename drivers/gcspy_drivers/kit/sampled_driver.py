@@ -21,6 +21,7 @@ from typing import ClassVar, Final, Unpack
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.kit.loop_notice import COMING
+from gcspy_drivers.kit.memory_history_space import HeapBytes, MemoryHistorySpace
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.run_delay import waited_nanos
 from gcspy_server.api import (
@@ -83,6 +84,7 @@ class SampledDriver(SteppedDriver):
         self.level = options.level
         self.note = ""
         self._opened_server: Server | None = None
+        self._memory_history: MemoryHistorySpace | None = None
         self._took_noticed = False
         self._live: dict[str, tuple[int, DriverOption]] = {}
 
@@ -141,6 +143,15 @@ class SampledDriver(SteppedDriver):
     def changes(self) -> str:
         """Return what happened since the last tick, as the cause of the event `noticed`; empty: nothing did."""
         return ""
+
+    @property
+    def managers(self) -> tuple[str, ...]:
+        """Names of the memory managers of which `heap_bytes` reports, from the end of `start` on."""
+        return ()
+
+    def heap_bytes(self) -> Mapping[str, HeapBytes]:
+        """Return what each memory manager has, as it was read at the event that is gathered; one that is missing is unknown."""
+        return {}
 
     def loops_coming(self) -> bool:
         """Return whether what is gathered now is read slowly, until the loops for that are compiled. May be called in any thread."""
@@ -214,6 +225,13 @@ class SampledDriver(SteppedDriver):
                 server.add_setting(option.setting(ident, value))
                 self._live[option.name] = ident, option
         self.start()
+        self._memory_history = MemoryHistorySpace(server, driver=self.name, managers=self.managers)
+
+    def fill_memory_history(self, request: GatherRequest) -> None:
+        """Fill the space "Memory over time", after `gather`."""
+        history = self._memory_history
+        if history is not None and request.wants(history.space):
+            history.fill(self.process.resident_bytes(), self.heap_bytes())
 
     @property
     def server(self) -> Server:
@@ -234,6 +252,7 @@ class SampledDriver(SteppedDriver):
             self.server.skip(self.noticed)
             return
         self.gather(request)
+        self.fill_memory_history(request)
         self.check()
         self.server.finish(self.noticed, cause, holds=self.holds_at_clock)
         self._took_noticed = True
@@ -246,6 +265,7 @@ class SampledDriver(SteppedDriver):
         request = self.server.should_transmit(CLOCK)
         if request is not None:
             self.gather(request)
+            self.fill_memory_history(request)
         self.check()
         self.server.finish(CLOCK, holds=self.holds_at_clock)
 

@@ -128,6 +128,7 @@ class StubbedDriver(SampledDriver, WaitingDriver):
     def read(self, request: GatherRequest, _event: StubEvent, /) -> None:
         """Gather an event; the target stands still."""
         self.gather(request)
+        self.fill_memory_history(request)
 
     def pass_by(self, _server: Server, /) -> None:
         """Called at an event that nobody wants."""

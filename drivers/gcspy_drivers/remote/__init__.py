@@ -9,8 +9,9 @@ bytes mean is for the driver. Reading stops, signals and changes nobody; `held` 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from gcspy_drivers.remote.lazy_names import importer
 
 if TYPE_CHECKING:
     from gcspy_drivers.remote.address import PAGE_BYTES, Addr, align_up
@@ -101,9 +102,4 @@ _HOMES: Final = {
 }
 """The module of each name."""
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = importer(__name__, _HOMES)

@@ -36,6 +36,7 @@ PLACES: Final = ("tmp", "var/tmp", "dev/shm", "run")
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_TOLD_BYTES: Final = 400
+_MOST_FILES: Final = 1024
 
 
 class Handover:
@@ -44,6 +45,7 @@ class Handover:
     Args:
         process: The target.
         code: Whether the target is to map code from it, which some places refuse.
+        room_bytes: Room that the place must have for what the target is to write.
 
     Attributes:
         path: The folder, as the target sees it.
@@ -54,9 +56,11 @@ class Handover:
         NotPermitted: The target is another user's, and we are not root.
     """
 
-    def __init__(self, process: Process, *, code: bool = False) -> None:
+    def __init__(self, process: Process, *, code: bool = False, room_bytes: int = 0) -> None:
         self._process = process
         self._code = code
+        self._room_bytes = room_bytes
+        self._expected = ""
         self._user = user_of(process)
         self._names: list[str] = []
         self._name = f"gcspy-{secrets.token_hex(8)}"
@@ -118,6 +122,34 @@ class Handover:
         finally:
             os.close(fd)
 
+    def expect(self, name: str) -> str:
+        """Return the path, as the target sees it, of a file that it is to make; whatever begins with this name is removed in the end."""
+        self._expected = name
+        return f"{self.path}/{name}"
+
+    def take(self, name: str) -> int:
+        """Open a file that the target made, and remove its name at once, so that it is gone however we end.
+
+        Returns:
+            A descriptor, which the caller closes.
+
+        Raises:
+            TargetError: There is none, or it is no regular file.
+        """
+
+        def open_it() -> int:
+            try:
+                return open_regular(name, self._fd)
+            finally:
+                remove(name, self._fd)
+
+        try:
+            return as_user(self._user, open_it)
+        except OSError as error:
+            raise TargetError(
+                f"process {self._process.pid}: cannot open {self.path}/{name}, which it was to write: {error.strerror}"
+            ) from error
+
     def close(self) -> None:
         """Remove it all; what the target made there under other names stays. May be called twice."""
         self.listener.close()
@@ -149,6 +181,12 @@ class Handover:
                 refuse_shared(fd, self._user, root.owner)
                 if self._code and os.fstatvfs(fd).f_flag & os.ST_NOEXEC:
                     raise OSError(errno.EPERM, f"/{place} is mounted noexec")
+                room = os.fstatvfs(fd)
+                if room.f_bavail * room.f_frsize < self._room_bytes:
+                    raise OSError(
+                        errno.ENOSPC,
+                        f"/{place} has no room for {self._room_bytes / 1e6:,.0f} MB",
+                    )
                 os.mkdir(self._name, 0o700, dir_fd=fd)
             except OSError as error:
                 why = error.strerror or str(error)
@@ -173,5 +211,10 @@ class Handover:
         ):  # one that was never made, or has gone with the target's root, is none the worse
             remove(name, self._fd)
         self._names.clear()
+        if self._expected:
+            with suppress(OSError):
+                for name in os.listdir(self._fd)[:_MOST_FILES]:
+                    if name.startswith(self._expected):
+                        remove(name, self._fd)
         with suppress(OSError):
             os.rmdir(self._name, dir_fd=self._place_fd)

@@ -21,6 +21,8 @@ from typing import Final, Literal, NoReturn
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
+from gcspy_drivers.remote.address import PAGE_BYTES
+
 __all__ = ["MAX_FILE_BYTES", "Process", "Stat", "permission_remedy"]
 
 MAX_FILE_BYTES: Final = 256 << 20
@@ -161,6 +163,17 @@ class Process:
     def age_secs(self) -> float:
         """Return how long ago it was started, to a hundredth of a second; executing another program does not make it younger."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / os.sysconf("SC_CLK_TCK")
+
+    def resident_bytes(self) -> int | None:
+        """Return the bytes of its resident set, as the kernel counts them; None: it has no memory any more, or the system does not say.
+
+        Up to 64 pages a thread may not be counted in yet (proc_pid_statm(5)); ``smaps`` is exact, and takes a thousand times as long.
+        """
+        try:
+            fields = self.read_file("statm").split()
+        except TargetError:
+            return None
+        return int(fields[1]) * PAGE_BYTES or None if len(fields) > 1 else None
 
     def read_file(self, name: str, *, most_bytes: int = MAX_FILE_BYTES) -> bytes:
         """Read one of its files under ``/proc/PID``, whole.

@@ -43,6 +43,12 @@ _REAP_SECS = 0.02
 _ENDS: Final = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 _ROUNDS = 100  # of looking for threads that came while the others were stopped
 
+_VISITED: Final[set[int]] = set()
+"""Processes that are held by us: each can have one visitor."""
+
+_LEFT: Final = threading.Condition()
+"""A copy that somebody asked for, and the sampling in stopped mode, wait for each other at it."""
+
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PTRACE = _LIBC.ptrace
 _PTRACE.restype = ctypes.c_long
@@ -234,8 +240,24 @@ def held(process: Process, *, longest_secs: float) -> Iterator[Hold]:
         TargetError: Not all threads stood still in time; they were let go.
     """
     hold = Hold(process, longest_secs)
-    hold._start()
+    with _only_visitor(process.pid, longest_secs):
+        hold._start()
+        try:
+            yield hold
+        finally:
+            hold._end()
+
+
+@contextmanager
+def _only_visitor(pid: int, most_secs: float) -> Iterator[None]:
+    """Wait until we do not hold a process elsewhere, at most so long; then the system says who does."""
+    with _LEFT:
+        alone = _LEFT.wait_for(lambda: pid not in _VISITED, timeout=most_secs)
+        _VISITED.add(pid)
     try:
-        yield hold
+        yield
     finally:
-        hold._end()
+        if alone:
+            with _LEFT:
+                _VISITED.discard(pid)
+                _LEFT.notify_all()

@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.text.visible import Lines, visible
 
-from gcspy.options import files_argument
+from gcspy.options import files_argument, json_option
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
 
@@ -32,7 +32,7 @@ _LAST_YEAR_NANOS = 253_000_000_000 * 10**9
 
 @click.command()
 @files_argument
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(files: tuple[Path, ...], as_json: bool) -> None:
     """Summarise a recording.
 

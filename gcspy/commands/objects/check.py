@@ -11,6 +11,7 @@ from gcspy_protocol.text.visible import Lines
 
 from gcspy.commands.objects.options import trace_argument
 from gcspy.exit_codes import ExitCode
+from gcspy.options import json_option
 from gcspy.output.terminal import say
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _SHOWN = 10
     help="GC log of the VM. Default: gc.log beside the trace, if it exists.",
 )
 @click.option("--no-log", is_flag=True, help="Do not compare with a log.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def command(
     context: click.Context, trace: Path, log: Path | None, no_log: bool, as_json: bool

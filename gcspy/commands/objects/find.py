@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gcspy.options import json_option
 from gcspy.output.terminal import say, say_json
 
 __all__ = ["command"]
@@ -56,7 +57,7 @@ __all__ = ["command"]
     metavar="N",
     help="Number of rows, largest objects first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     trace: Path,
     type_name: str | None,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError
 
+from gcspy.options import json_option
 from gcspy.output.terminal import say, say_json
 
 __all__ = ["command"]
@@ -36,7 +37,7 @@ __all__ = ["command"]
     metavar="N",
     help="Number of neighbours from the same allocation site, nearest first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) -> None:
     """Follow one object from birth to death.
 

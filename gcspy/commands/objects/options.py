@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from gcspy.options import json_option
+
 __all__ = [
     "bytes_option",
     "clock_option",
@@ -67,7 +69,7 @@ def only_options(function: F) -> F:
 def output_options(function: F) -> F:
     """`--json`, `--parquet`, `--plot` and `--force`: in which form the answer comes."""
     options = (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        json_option,
         click.option(
             "--parquet",
             metavar="FILE",

@@ -17,6 +17,7 @@ from gcspy_client.model.codes import Indices
 from gcspy_client.model.compare.difference import (
     Difference,
     DifferenceSummary,
+    alone_amount,
     difference,
     scale_of,
     summary_of,
@@ -198,7 +199,9 @@ def _compared(
 ) -> SpaceComparison:
     space = difference_space(one.left, one.right, found, scale, event)
     source = DifferenceSource(one.left, one.right, one.source, one.other, found, scale)
-    told = summary_of(found)
+    appeared = alone_amount(found.right[found.came], one.other, one.right)[1]
+    disappeared = alone_amount(found.left[found.went], one.source, one.left)[1]
+    told = summary_of(found, appeared, disappeared)
     net, short = (
         "" if found.named else signed_words(one.other.schema, told.net, short=brief)
         for brief in (False, True)
@@ -216,10 +219,9 @@ def _changes(number: int, space: SpaceState, source: DifferenceSource) -> tuple[
     ):
         where = np.flatnonzero(only)
         if len(where):
-            there = numbers.numbers(side).part(tiles[where])
-            known = np.ones(len(where), dtype=np.bool_) if there.known is None else there.known
             sign = 1.0 if only is compared.came else -1.0
-            size[where] = np.where(known, there.values.astype(np.float64), 0.0) * sign
+            there = alone_amount(tiles[where], numbers, side)[0]
+            size[where] = there.astype(np.float64) * sign
     changed = np.flatnonzero((compared.direction != 0) | compared.came | compared.went)
     return tuple(
         _change(number, space, source, tile, float(size[tile]))
@@ -251,8 +253,8 @@ def _change(
         tile=tile,
         key=space.names.key(tile),
         name=tile_title(space, tile),
-        left=source.side_words(tile, left=True, short=True),
-        right=source.side_words(tile, left=False, short=True),
+        left=source.side_amount(tile, left=True),
+        right=source.side_amount(tile, left=False),
         more=source.difference_words(tile),
         size=size,
         share=abs(size) / source.scale if source.scale else 0.0,

@@ -28,6 +28,7 @@ from gcspy_client.model.tile_source import TileSource
 __all__ = [
     "Difference",
     "DifferenceSummary",
+    "alone_amount",
     "codes_of",
     "difference",
     "level_of",
@@ -86,6 +87,8 @@ class DifferenceSummary:
         unused: Tiles that neither side uses.
         gained: Sum of what tiles have more.
         lost: Sum of what tiles have less.
+        appeared: Sum of what tiles have that only the right side has, or uses, as far as it is known.
+        disappeared: Sum of what tiles had that only the left side has, or uses, as far as it is known.
     """
 
     same: int
@@ -97,6 +100,8 @@ class DifferenceSummary:
     unused: int
     gained: int | float
     lost: int | float
+    appeared: int | float = 0
+    disappeared: int | float = 0
 
     @property
     def changed(self) -> int:
@@ -105,8 +110,8 @@ class DifferenceSummary:
 
     @property
     def net(self) -> int | float:
-        """What the compared tiles have more, all in all."""
-        return self.gained - self.lost
+        """What the right side has more, all in all: with the tiles that appeared, and without those that disappeared."""
+        return self.gained - self.lost + self.appeared - self.disappeared
 
 
 def difference(
@@ -311,8 +316,36 @@ def codes_of(compared: Difference, scale: float) -> Codes:
     return codes
 
 
-def summary_of(compared: Difference) -> DifferenceSummary:
-    """How many tiles differ, and by how much all in all."""
+def alone_amount(
+    tiles: Indices, numbers: TileSource, space: SpaceState
+) -> tuple[NDArray[Any], int | float]:
+    """What tiles have that are on one side only.
+
+    Args:
+        tiles: (n,) their numbers on that side.
+        numbers: The numbers of that side.
+        space: That side.
+
+    Returns:
+        (n,) for each, 0 where it is unknown; and their sum.
+    """
+    if not len(tiles):
+        return np.zeros(0), 0
+    there = numbers.numbers(space).part(tiles)
+    values = there.values if there.known is None else np.where(there.known, there.values, 0)
+    return values, exact_sum(values)
+
+
+def summary_of(
+    compared: Difference, appeared: int | float = 0, disappeared: int | float = 0
+) -> DifferenceSummary:
+    """How many tiles differ, and by how much all in all.
+
+    Args:
+        compared: The difference.
+        appeared: What the tiles have that only the right side has; see `alone_amount`.
+        disappeared: What those had that only the left side has.
+    """
     up, down = compared.direction > 0, compared.direction < 0
     only_left, only_right = int(compared.went.sum()), int(compared.came.sum())
     same = int(compared.compared.sum() - up.sum() - down.sum())
@@ -328,4 +361,6 @@ def summary_of(compared: Difference) -> DifferenceSummary:
         unused=unused,
         gained=0 if compared.named else exact_sum(compared.size[up]),
         lost=0 if compared.named else exact_sum(compared.size[down]),
+        appeared=0 if compared.named else appeared,
+        disappeared=0 if compared.named else disappeared,
     )

@@ -266,6 +266,24 @@ class DifferenceSource:
         words = control_words(int(space.control.values[at]) & 7, space.space.unused_text)
         return words or (source.short(space, at) if short else source.text(space, at))
 
+    def side_amount(self, tile: int, *, left: bool) -> str:
+        """The same in a few characters, in the unit of the difference: an amount, and not a share of the most that there can be."""
+        at = int((self.compared.left if left else self.compared.right)[tile])
+        space, source = (self.left, self.source) if left else (self.right, self.other)
+        words = self.side_words(tile, left=left, short=True)
+        if (
+            at < 0
+            or self.compared.named
+            or control_words(int(space.control.values[at]) & 7, space.space.unused_text)
+        ):
+            return words
+        there = source.numbers(space)
+        if there.known is not None and not there.known[at]:
+            return words
+        return signed_words(self.other.schema, there.values[at].item(), short=True).removeprefix(
+            "+"
+        )
+
 
 def signed_words(stream: Stream, more: int | float, *, short: bool = False) -> str:
     """How much more, with its sign and unit: ``+1,024 bytes``, ``−3``, ``0``."""

@@ -1,6 +1,7 @@
 """What grew: of a space that has a name for each tile, such as types, how much more each has now than at an earlier event.
 
-A tile that was not there earlier is new, and all that it has now is growth; a value that was not known is unknown and no growth.
+A tile that was not there earlier is new, and all that it has now is growth, if the earlier event was complete: no others were counted
+together then, of which it may have been one. A value that was not known is unknown and no growth.
 
 Knows sessions and arrays; does not know files or widgets.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
@@ -30,6 +32,9 @@ __all__ = [
 _MOST_SAMPLES = 256
 _MOST_MEASURES = 2
 
+_OTHERS, _FIRST_TILES = "(other", 8
+"""How the tile of all others is called, and where it is."""
+
 I64 = NDArray[np.int64]
 
 
@@ -43,6 +48,7 @@ class TypeSample:
         space: Id of the space.
         values: Shape (measures, tiles).
         known: The same shape: whether the value is known.
+        complete: Whether each name had a tile of its own: nothing was in the tile of all others.
     """
 
     sequence: int
@@ -50,6 +56,8 @@ class TypeSample:
     space: int
     values: I64
     known: NDArray[np.bool_]
+
+    complete: bool = True
 
     @property
     def tiles(self) -> int:
@@ -133,6 +141,23 @@ def sample_of(session: ClientInterpreter, space: SpaceState) -> TypeSample | Non
         space=space.space.id,
         values=np.stack([one.values.astype(np.int64) for one in states]),
         known=np.stack(known),
+        complete=_complete(space, [one.values for one in states], known),
+    )
+
+
+def _complete(
+    space: SpaceState, values: Sequence[NDArray[Any]], known: Sequence[NDArray[np.bool_]]
+) -> bool:
+    """Whether the tiles of all others are empty; they are among the first."""
+    others = [
+        tile
+        for tile in range(min(space.count, _FIRST_TILES))
+        if space.names.name(tile).startswith(_OTHERS)
+    ]
+    return not any(
+        int(one[tile]) or not there[tile]
+        for one, there in zip(values, known, strict=True)
+        for tile in others
     )
 
 
@@ -150,6 +175,11 @@ class GrowthLog:
     def clear(self) -> None:
         """Forget all: it is another session, or another space."""
         self._samples.clear()
+
+    def latest(self, space: int, sequence: int) -> TypeSample | None:
+        """The latest sample of a space up to an event; None: there is none."""
+        known = [one for one in self._samples if one.space == space and one.sequence <= sequence]
+        return known[-1] if known else None
 
     def add(self, sample: TypeSample) -> None:
         """Keep a sample, once; of too many every second goes, but for the first and the latest."""
@@ -183,6 +213,17 @@ def growth(
     """
     tiles = max(before.tiles, now.tiles)
     (was, was_known), (has, has_known) = _widened(before, tiles), _widened(now, tiles)
+    if not before.complete:
+        # What was among all others then is compared with the first event that counted it by itself.
+        for one in reversed(
+            [
+                one
+                for one in samples
+                if before.sequence < one.sequence <= now.sequence and one.space == now.space
+            ]
+        ):
+            later = slice(before.tiles, one.tiles)
+            was[:, later], was_known[:, later] = one.values[:, later], one.known[:, later]
     grew = np.where(was_known[measure] & has_known[measure], has[measure] - was[measure], 0)
     changed = np.flatnonzero(((has != was) | (has_known != was_known)).any(axis=0))
     order = changed[np.argsort(-grew[changed], kind="stable")]
@@ -214,12 +255,13 @@ def growth(
             else None
             for one in between
         )
-        rows.append(GrowthRow(tile, space.names.name(tile), tile >= before.tiles, changes, line))
+        new = before.complete and tile >= before.tiles
+        rows.append(GrowthRow(tile, space.names.name(tile), new, changes, line))
     return rows
 
 
 def _widened(sample: TypeSample, tiles: int) -> tuple[I64, NDArray[np.bool_]]:
-    """Values and whether they are known, of so many tiles: one that was not there had nothing."""
+    """Values and whether they are known, of so many tiles: one that was not there had nothing, or was among all others."""
     missing = tiles - sample.tiles
     values = np.pad(sample.values, ((0, 0), (0, missing)))
-    return values, np.pad(sample.known, ((0, 0), (0, missing)), constant_values=True)
+    return values, np.pad(sample.known, ((0, 0), (0, missing)), constant_values=sample.complete)

@@ -115,6 +115,7 @@ class ContentsPanel(TablePanel):
     def tell(self, table: DetailTable, title: str, when: str) -> None:
         """Show what was told."""
         self._head(title, when, table.note)
+        self.who.setVisible(bool(table.columns) and table.columns[0].name == "Type")
         self.show_rows(columns_of(table), rows_of(table))
 
     def _head(self, title: str, when: str, note: str) -> None:

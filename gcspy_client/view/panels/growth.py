@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gcspy_protocol.model import Stream
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.growth import Change, GrowthRow
 from gcspy_client.model.text import short_amount
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.widgets.bar_table import BarCell, BarColumn
 from gcspy_client.view.widgets.table_panel import TablePanel
 
@@ -24,13 +27,28 @@ _POINTS = 48
 class GrowthPanel(TablePanel):
     """What grew.
 
+    Signals:
+        look_asked: Types are to be gathered now.
+
     Args:
         theme: For which ground.
     """
 
+    look_asked = Signal()
+
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, column=1, parent=parent)
         self.title.setText("What grew")
+        self.who.show()
+        self.look = PlainPushButton("Look now")
+        set_tip(self.look, "Gather types: raise the level of this session to 3")
+        self.look.clicked.connect(self.look_asked)
+        self.look.hide()
+        self.head.insertWidget(self.head.indexOf(self.who), self.look)
+
+    def offer_look(self, offered: bool) -> None:
+        """Have a button for gathering types, or not."""
+        self.look.setVisible(offered)
 
     def say(self, why: str) -> None:
         """Say why there is no table."""

@@ -10,8 +10,9 @@ from time import monotonic
 from gcspy_protocol.details import Answer, AnswerState
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Message
+from gcspy_protocol.settings import SetSetting, Setting
 from gcspy_protocol.text.visible import Lines
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.growth import (
@@ -34,6 +35,9 @@ from gcspy_client.view.part import Part
 
 __all__ = ["TypePanels"]
 
+_TYPES_LEVEL = 3
+"""The level of objects, at which drivers report types."""
+
 _AGAIN_SECS = 0.5
 """Between two questions about the same tile, as events come; another tile is asked about at once."""
 
@@ -45,12 +49,17 @@ _LEVEL = (
 class TypePanels(Part):
     """The two panels of a window.
 
+    Signals:
+        who_asked: Who holds the objects of a type is to be asked; its name.
+
     Attributes:
         asking: What is asked and was told.
         log: What each type had at events that came.
         contents: What is in a tile.
         growth: What grew.
     """
+
+    who_asked = Signal(str)
 
     def __init__(self, desk: Desk, compare: ComparePart) -> None:
         super().__init__(desk)
@@ -82,6 +91,9 @@ class TypePanels(Part):
         self.contents.kind_asked.connect(self.refresh)
         self.contents.opened.connect(self.refresh)
         self.growth.opened.connect(self.refresh)
+        self.growth.look_asked.connect(self.look_now)
+        for panel in (self.contents, self.growth):
+            panel.who_asked.connect(self.who_asked)
         desk.link.welcomed.connect(self.asking.forget)
         desk.link.received.connect(self._take)
         desk.updater.applied.connect(self._sample)
@@ -95,6 +107,11 @@ class TypePanels(Part):
         self._desk.docks.show("contents")
         self.contents.which.setCurrentIndex(1)
         self.refresh()
+
+    def chosen_type(self) -> str:
+        """The type whose row is selected in the panel with the keyboard in it; empty: there is none."""
+        panels = (self.growth, self.contents)
+        return next((one.chosen_type() for one in panels if one.table.hasFocus()), "")
 
     def stop(self) -> None:
         """Ask nothing any more; no timer is left."""
@@ -232,10 +249,17 @@ class TypePanels(Part):
     def _tell_growth(self) -> None:
         shown = self._desk.session.interpreter
         space = growing_space(shown)
+        self.growth.offer_look(self._level_to_raise() is not None)
         if space is None:
             self.growth.say(Lines("No space here has types.", _LEVEL))
             return
-        now = sample_of(shown, space)
+        now, age = sample_of(shown, space), ""
+        if now is None and shown.last_event is not None:  # the latest known answer stays
+            now = self.log.latest(space.space.id, shown.last_event.sequence)
+            if now is not None:
+                age = (
+                    f", as of {duration(max(0, shown.last_event.time_nanos - now.time_nanos))} ago"
+                )
         then, called = self._then(space.space.id)
         if now is None or then is None:
             self.growth.say(
@@ -257,7 +281,25 @@ class TypePanels(Part):
             self.growth.say(f"No type changed {called}.")
             return
         took = duration(now.time_nanos - then.time_nanos)
-        self.growth.tell(rows, measures_of(space), f"{space.space.name}: what grew {called}", took)
+        title = f"{space.space.name}: what grew {called}"
+        self.growth.tell(rows, measures_of(space), title, took + age)
+
+    def _level_to_raise(self) -> Setting | None:
+        """The level, where a higher one may report types and this client may choose it; None: there is nothing to raise."""
+        live = self._desk.session.live
+        if not live.is_controller() or growing_space(live) is not None:
+            return None
+        level = next(
+            (one for one in live.settings.settings if one.name.casefold() == "level"), None
+        )
+        return level if level is not None and level.value < _TYPES_LEVEL <= level.maximum else None
+
+    def look_now(self) -> None:
+        """Gather types: raise the level to the first that may report them."""
+        level = self._level_to_raise()
+        if level is not None:
+            self._desk.link.send(SetSetting(id=level.id, value=_TYPES_LEVEL))
+            self.growth.say("Looking: types come with the next event.")
 
     def actions(self) -> tuple[Action, ...]:
         """What can be done with what is reported about types."""

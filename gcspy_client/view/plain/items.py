@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
+    QAbstractItemModel,
     QAbstractListModel,
     QAbstractTableModel,
     QModelIndex,
@@ -28,6 +29,7 @@ __all__ = [
     "PlainListModel",
     "PlainTableItem",
     "PlainTableModel",
+    "PlainTreeModel",
     "PlainWords",
     "set_headings",
 ]
@@ -48,6 +50,28 @@ def _plain(value: object, role: int) -> object:
 
 class PlainTableModel(QAbstractTableModel):
     """A table whose cells and headers are plain text."""
+
+    def cell_data(self, index: _Index, role: int) -> object:
+        """What a cell holds, as `data` of Qt's models."""
+        raise NotImplementedError
+
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
+        """What a header holds, as `headerData` of Qt's models."""
+        return super().headerData(section, orientation, role)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """What a cell shows."""
+        return _plain(self.cell_data(index, role), role)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        """What a header shows."""
+        return _plain(self.header_data(section, orientation, role), role)
+
+
+class PlainTreeModel(QAbstractItemModel):
+    """A tree whose cells and headers are plain text."""
 
     def cell_data(self, index: _Index, role: int) -> object:
         """What a cell holds, as `data` of Qt's models."""

@@ -36,7 +36,7 @@ from gcspy_client.view.theme import Tokens
 from gcspy_client.view.widgets.table_copy import TableCopy
 from gcspy_client.view.widgets.table_setup import set_up_table
 
-__all__ = ["BarCell", "BarColumn", "BarTable"]
+__all__ = ["BarCell", "BarColumn", "BarTable", "paint_bar"]
 
 _Index = QModelIndex | QPersistentModelIndex
 _SPARK = 90
@@ -182,16 +182,19 @@ class _Bars(QStyledItemDelegate):
         cell = self._rows.rows[index.row()][index.column()]
         rect: QRect = option.rect
         accent = QColor(self._rows.colours.accent)
-        if cell.share is not None and cell.share > 0:
-            bar = QColor(accent)
-            bar.setAlpha(64)
-            width = max(2, round((rect.width() - 4) * min(1.0, cell.share)))
-            painter.fillRect(
-                rect.right() - 1 - width, rect.top() + 2, width, rect.height() - 4, bar
-            )
+        paint_bar(painter, rect, cell.share, accent)
         super().paint(painter, option, index)
         if len(cell.line) > 1:
             _draw_line(painter, rect.adjusted(6, 4, -6, -4), cell.line, accent)
+
+
+def paint_bar(painter: QPainter, rect: QRect, share: float | None, colour: QColor) -> None:
+    """Draw the bar of a cell: so much of its width, from the right; None: there is none."""
+    if share is not None and share > 0:
+        bar = QColor(colour)
+        bar.setAlpha(64)
+        width = max(2, round((rect.width() - 4) * min(1.0, share)))
+        painter.fillRect(rect.right() - 1 - width, rect.top() + 2, width, rect.height() - 4, bar)
 
 
 def _draw_line(

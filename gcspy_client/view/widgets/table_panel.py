@@ -26,6 +26,7 @@ class TablePanel(QWidget):
 
     Signals:
         opened: It is seen now.
+        who_asked: Who holds the objects of a row's type is to be asked; the type.
 
     Args:
         theme: For which ground.
@@ -40,6 +41,7 @@ class TablePanel(QWidget):
     """
 
     opened = Signal()
+    who_asked = Signal(str)
 
     def __init__(self, theme: Theme, *, column: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,6 +53,13 @@ class TablePanel(QWidget):
         self.copy = PlainPushButton("Copy")
         set_tip(self.copy, "Copy the rows as text; right-click for CSV")
         self.copy.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.who = PlainPushButton("Who holds it")
+        set_tip(
+            self.who, "Ask who holds the objects of the selected row's type, or of the first (W)"
+        )
+        self.who.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.who.clicked.connect(self._ask_who)
+        self.who.hide()
         self.table = BarTable([BarColumn("Type", right=False)], tokens(theme), column=column)
         self.copy.clicked.connect(self.table.copy_text)
         self.empty = PlainLabel("No data yet.")
@@ -65,6 +74,7 @@ class TablePanel(QWidget):
         self.head.setSpacing(8)
         self.head.addWidget(self.title, 1)
         self.head.addWidget(self.when)
+        self.head.addWidget(self.who)
         self.head.addWidget(self.copy)
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(12, 8, 12, 8)
@@ -72,6 +82,7 @@ class TablePanel(QWidget):
         self.column.addLayout(self.head)
         self.column.addWidget(self._pages, 1)
         self.copy.setEnabled(False)
+        self.who.setEnabled(False)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Nobody has said anything to it while it was closed."""
@@ -81,6 +92,18 @@ class TablePanel(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Use another theme."""
         self.table.set_colours(tokens(theme))
+
+    def chosen_type(self) -> str:
+        """The type of the selected row; empty: no row is selected, or it has none."""
+        rows = self.table.selectionModel().selectedRows()
+        cell = self.table.rows[rows[0].row()][0] if rows and not self.said else None
+        return cell.key if cell is not None and isinstance(cell.key, str) else ""
+
+    def _ask_who(self) -> None:
+        first = self.table.rows[0][0].key if self.table.rows and not self.said else None
+        name = self.chosen_type() or (first if isinstance(first, str) else "")
+        if name:
+            self.who_asked.emit(name)
 
     @property
     def said(self) -> str:
@@ -92,9 +115,11 @@ class TablePanel(QWidget):
         self.empty.setText(why)
         self._pages.setCurrentIndex(0)
         self.copy.setEnabled(False)
+        self.who.setEnabled(False)
 
     def show_rows(self, columns: Sequence[BarColumn], rows: Sequence[tuple[BarCell, ...]]) -> None:
         """Show a table."""
         self.table.show_rows(columns, rows)
         self._pages.setCurrentIndex(1)
         self.copy.setEnabled(True)
+        self.who.setEnabled(True)

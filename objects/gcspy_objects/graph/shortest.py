@@ -41,28 +41,40 @@ class ShortestWays:
         return found[::-1]
 
 
-def shortest_ways(graph: ReferenceGraph) -> ShortestWays:
-    """Find the shortest way from any root to every object."""
+def shortest_ways(graph: ReferenceGraph, *, later: NDArray[np.int32] | None = None) -> ShortestWays:
+    """Find the shortest way from any root to every object.
+
+    Args:
+        graph: Who refers to whom.
+        later: (r,) further roots, from which the ways to those objects are that the graph's own roots do not reach.
+    """
     n = graph.nodes
     parent = np.full(n, NO_NODE, dtype=np.int32)
     depth = np.full(n, -1, dtype=np.int32)
     order = np.empty(n, dtype=np.int32)
-    if WIDTH.machine is None:
-        count = _by_levels(graph, parent, depth, order)
-    else:
-        count = WIDTH.machine(graph.starts, graph.targets, graph.roots, parent, depth, order)
+    count = 0
+    for roots in (graph.roots, later):
+        if roots is None:
+            continue
+        rest = order[count:]
+        if WIDTH.machine is None:
+            count += _by_levels(graph, roots, parent, depth, rest)
+        else:
+            count += WIDTH.machine(graph.starts, graph.targets, roots, parent, depth, rest)
     return ShortestWays(parent, depth, order[:count].copy())
 
 
 def _by_levels(
     graph: ReferenceGraph,
+    roots: NDArray[np.int32],
     parent: NDArray[np.int32],
     depth: NDArray[np.int32],
     order: NDArray[np.int32],
 ) -> int:
     """Do what `WIDTH` does, a level at a time; same arguments, same answer."""
-    _, first = np.unique(graph.roots, return_index=True)
-    level = graph.roots[np.sort(first)]
+    _, first = np.unique(roots, return_index=True)
+    level = roots[np.sort(first)]
+    level = level[depth[level] < 0]
     depth[level] = 0
     count = 0
     distance = 0

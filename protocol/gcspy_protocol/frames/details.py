@@ -45,6 +45,7 @@ def pack_details(message: Query | Answer) -> Frame:
                 "key": message.key,
                 "most": message.most,
                 **({"text": message.text} if message.text else {}),
+                **({"held": True} if message.held else {}),
             }
             return pack_frame(FrameType.QUERY, pack_map(fields), space=message.space)
         case Answer():
@@ -55,6 +56,8 @@ def pack_details(message: Query | Answer) -> Frame:
             }
             if message.table.columns:
                 fields |= _table(message.table)
+            if message.done or message.total:
+                fields |= {"done": message.done, "total": message.total}
             return pack_frame(
                 FrameType.ANSWER, pack_map(fields), space=message.space, sequence=message.sequence
             )
@@ -90,6 +93,7 @@ def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answ
             key=fields.optional_integer("key", 0, _U64),
             most=fields.integer("most", 1, MOST_ROWS, 100),
             text=fields.text("text", ""),
+            held=fields.flag("held", False),
         )
     return Answer(
         number=number,
@@ -98,6 +102,8 @@ def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answ
         state=fields.choice("state", AnswerState),
         reason=fields.text("reason", ""),
         table=_read_table(fields, what, limits.text_chars),
+        done=fields.integer("done", 0, _I64, 0),
+        total=fields.integer("total", 0, _I64, 0),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
+from gcspy_protocol.details import HEAP_KINDS
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 from gcspy_protocol.model import Naming
@@ -172,6 +173,9 @@ def _query(
 ) -> None:
     """Have a question answered about the event that is shown; the playback goes on meanwhile."""
     query_service = player.query_service
+    if message.kind in HEAP_KINDS:
+        client.send(questions.no_process(message))
+        return
     if query_service is None:
         client.send(questions.not_recorded(message))
         return

@@ -17,7 +17,15 @@ from gcspy_protocol.errors import GCspyError
 
 from gcspy_replay.playback import RecordingPlayback
 
-__all__ = ["Shown", "TraceQueryService", "answer", "not_recorded", "shown_by", "without"]
+__all__ = [
+    "Shown",
+    "TraceQueryService",
+    "answer",
+    "no_process",
+    "not_recorded",
+    "shown_by",
+    "without",
+]
 
 log = logging.getLogger("gcspy.server")
 
@@ -94,6 +102,12 @@ def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answ
 def not_recorded(query: Query) -> Answer:
     """The answer of a recording that nobody can be asked about."""
     reason = "a recording contains no answers to queries"
+    return without(query, 0, AnswerState.NOT_RECORDED, reason)
+
+
+def no_process(query: Query) -> Answer:
+    """The answer to who holds objects: what is played has no process to ask."""
+    reason = "a recording cannot be asked who holds objects: ask the process while it runs"
     return without(query, 0, AnswerState.NOT_RECORDED, reason)
 
 

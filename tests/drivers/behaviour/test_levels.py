@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from gcspy_drivers.cpython import passive_driver
+from gcspy_drivers.hotspot.spaces import non_heap
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_server.api import LEVEL, AttachOptions, GatherRequest
@@ -23,8 +25,14 @@ def read_at(case: Attached, reads: FaultyReads) -> int:
 
 @pytest.mark.parametrize("subject", having(Behaviour.LEVELS))
 def test_a_level_that_is_chosen_applies_from_the_next_event_on(
-    subject: AttachedSubject, classes: Classes, reads: FaultyReads
+    subject: AttachedSubject,
+    classes: Classes,
+    reads: FaultyReads,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # What is read by the clock, at whatever level, is read once.
+    monkeypatch.setattr(non_heap, "_REST", 1 << 20)
+    monkeypatch.setattr(passive_driver, "_MAP_REST", 1 << 20)
     with subject.target(classes) as target:
         target.hold()
         with subject.watch(target, AttachOptions(level=1)) as case:
@@ -38,6 +46,9 @@ def test_a_level_that_is_chosen_applies_from_the_next_event_on(
                 case.server.set_setting(LEVEL, level)
                 up.append(read_at(case, reads))
                 assert case.driver.level == level
+            for space in case.server.spaces:
+                orders = [stream.schema.order for stream in space.streams]
+                assert len(set(orders)) == len(orders), f"{space.name}: two streams at one place"
             assert up == sorted(up), "a higher level reads no less"
             assert up[0] < up[-1], "the levels differ"
             for level in reversed(levels):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -159,6 +160,16 @@ def test_without_the_table_everything_is_unknown_in_both_spaces(
                 assert stream.known is not None
                 assert not stream.known.any()
                 assert not stream.data.any()
+        # Which memory is pymalloc's is not known either, once that is read again.
+        (memory,) = [space for space in server.spaces if space.name == "Process memory"]
+        for _ in range(200):
+            if memory.streams[0].known is not None:
+                break
+            time.sleep(0.02)
+            driver.tick()
+        for stream in memory.streams:
+            assert stream.known is not None
+            assert not stream.known.any()
     finally:
         driver.close()
 

@@ -150,8 +150,9 @@ def test_the_session_says_what_it_is(python: str, start: Start, watched: list[Wa
         "Whole arenas",
         "GC generations",
         "Process memory",
+        "Memory over time",
     ]
-    assert [space.schema.main for space in one.server.spaces] == [True, False, False, False, False]
+    assert [space.schema.main for space in one.server.spaces] == [True] + [False] * 5
     arenas = one.space("pymalloc arenas")
     assert arenas.count > 0, "the tiles are there before the first event"
     in_order = sorted(arenas.streams, key=lambda stream: stream.schema.order)

@@ -107,8 +107,12 @@ def test_without_pymalloc_there_are_no_arenas_and_it_is_said(
         driver.open(server)
         server.add_observer(lambda event: None)
         driver.tick()
-        assert [space.name for space in server.spaces] == ["GC generations", "Process memory"]
-        assert [space.schema.main for space in server.spaces] == [False, True]
+        assert [space.name for space in server.spaces] == [
+            "GC generations",
+            "Process memory",
+            "Memory over time",
+        ]
+        assert [space.schema.main for space in server.spaces] == [False, True, False]
         memory = server.spaces[1]
         resident = memory.streams[0].data.tolist()
         assert resident[MemoryKind.ARENAS] == 0

@@ -197,7 +197,11 @@ def test_streams_say_what_was_found(
     for row in told.rows:
         assert isinstance(row[1], int)
         by_name[str(row[0])] += row[1]
-    assert (by_name["Slot"], by_name["(no object)"], told.rest) == (5_000, counts[NO_OBJECT], 0)
+    assert (by_name["Slot"], by_name["(items, keys, text)"], told.rest) == (
+        5_000,
+        counts[NO_OBJECT],
+        0,
+    )
     assert sum(by_name.values()) == sum(counts)
     space = one.space("Objects")
     names_of = space.names
@@ -206,8 +210,10 @@ def test_streams_say_what_was_found(
     table = one.server.ask(
         Query(number=2, space=space.id, kind="types", key=int(names_of.bases[tile]))
     ).table
-    types = [row for row in table.rows if row[0] != "(no object)"]  # several can have one name
-    others = [row[1] for row in table.rows if row[0] == "(no object)"]
+    types = [
+        row for row in table.rows if row[0] != "(items, keys, text)"
+    ]  # several can have one name
+    others = [row[1] for row in table.rows if row[0] == "(items, keys, text)"]
     assert others == [
         count for count in one.column("Objects", "Other blocks")[tile : tile + 1] if count
     ]
@@ -265,7 +271,11 @@ def test_without_pymalloc_there_is_nothing_to_look_into(
     child.wait_objects()
     watched.append(one := Watched(child))
     one.driver.tick()
-    assert {space.name for space in one.server.spaces} == {"GC generations", "Process memory"}
+    assert {space.name for space in one.server.spaces} == {
+        "GC generations",
+        "Process memory",
+        "Memory over time",
+    }
     assert "pymalloc is not in use" in one.driver.describe().general_info
 
 
@@ -313,7 +323,7 @@ def test_the_level_is_changed_between_events_and_says_what_each_costs(
         for space in one.server.spaces
         if any(stream.gathered for stream in space.streams)
     }
-    assert gathered == {"GC generations"}
+    assert gathered == {"GC generations", "Memory over time"}
     (level,) = [setting for setting in one.server.settings if setting.id == LEVEL]
     assert all(cost > 0 for cost in level.costs[:3])
     assert level.costs[3] == 0, "nobody asked for references"

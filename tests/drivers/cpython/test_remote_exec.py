@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.cpython.cooperation.injection import bring_in
+from gcspy_drivers.cpython.collector.interpreters import Interpreter
+from gcspy_drivers.cpython.cooperation.injection import _answered, bring_in
 from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.layouts import debug_offsets, layout_for
+from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.handover import Handover
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.memory_writer import write
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, Unsupported
 
@@ -229,6 +237,100 @@ def test_a_table_that_contradicts_itself_is_refused_before_anything_is_written(
         with pytest.raises(TargetError, match="contradicts itself"):
             support()
         numbers[place] = kept
+
+
+# Lays out what a 3.14 has, and has it stay there.
+LAID_OUT = """
+import ctypes, sys
+room = ctypes.create_string_buffer(1024)
+print(1, flush=True)
+print(ctypes.addressof(room), flush=True)
+sys.stdin.readline()
+"""
+SUPPORT = DebuggerSupport(
+    threads_main=0, enabled=8, eval_breaker=0, support=16, pending_call=0, path=4, path_bytes=64
+)
+
+
+class LaidOut(Target):
+    """A process of an older version, in whose memory stands what a script of a newer one needs.
+
+    An interpreter of 16 bytes, whose main thread is behind it: what stops its loop, the flag, the path.
+    """
+
+    def __init__(self, pid: int, room: int) -> None:
+        super().__init__(pid)
+        self.room = room
+        write(
+            self.process, Addr(room), struct.pack("<QiiQQi64s", room + 16, 1, 0, 0x101, 0, 0, b"")
+        )
+
+    def debugger_support(self) -> DebuggerSupport | None:
+        """Return where it stands."""
+        return SUPPORT
+
+    def interpreters(self) -> tuple[Interpreter, ...] | None:
+        """Return the one that was laid out."""
+        return (Interpreter(ident=0, address=Addr(self.room)),)
+
+    def look(self) -> tuple[int, int, bytes]:
+        """Return what stops the loop, the flag, and the path with what is behind it."""
+        data = Memory(self.process).read(Addr(self.room + 16), 16 + 4 + 64)
+        stops, _, flag, path = struct.unpack("<QQi64s", data)
+        return stops, flag, path
+
+
+def test_what_is_written_is_the_path_the_flag_and_one_bit_and_goes_again(own_python: str) -> None:
+    with running(own_python, LAID_OUT) as process:
+        assert process.stdout is not None
+        target = LaidOut(process.pid, int(process.stdout.readline()))
+        with target:
+            script = RemoteScript(target)
+            assert target.look() == (0x101, 0, bytes(64)), "nothing is written before it is asked"
+            assert not script.take_back()
+            script.hurry()
+            assert target.look() == (0x101, 0, bytes(64)), "who does not wait is not hurried"
+            with pytest.raises(TargetError, match="63 bytes at most"):
+                script.ask("/" + 63 * "x")
+            assert target.look() == (0x101, 0, bytes(64))
+            script.ask("/" + 62 * "x")
+            assert target.look() == (0x101, 1, b"/" + 62 * b"x" + b"\0")
+            with pytest.raises(
+                TargetError, match=r"another tool is pending there \(pending call 1\)"
+            ):
+                RemoteScript(target)
+            script.hurry()
+            assert target.look()[:2] == (0x121, 1), "only the bit that asks it to look"
+            assert script.take_back()
+            assert target.look() == (0x121, 0, b"\0" + 62 * b"x" + b"\0")
+            write(target.process, Addr(target.room + 8), bytes(4))
+            with pytest.raises(Unsupported, match="remote debugging is disabled"):
+                RemoteScript(target)
+            write(target.process, Addr(target.room), struct.pack("<Qi", 0, 1))
+            with pytest.raises(TargetError, match="no longer has a main thread"):
+                RemoteScript(target)
+
+
+def test_who_neither_comes_nor_says_why_is_waited_for_so_long_and_who_does_no_longer(
+    own_python: str,
+) -> None:
+    with (
+        running(own_python, READING) as process,
+        Process(process.pid) as found,
+        Handover(found) as folder,
+    ):
+        begun = time.monotonic()
+        assert not _answered(folder, 0.2)
+        assert time.monotonic() - begun >= 0.2
+        assert not _answered(folder, -1.0)
+        Path(folder.add("lines", b"")).with_name("error").write_text("no room")
+        begun = time.monotonic()
+        assert not _answered(folder, 600.0), "it said why not"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as caller:
+            caller.connect(f"{folder.path}/socket")
+            assert _answered(folder, 600.0)
+            assert _answered(folder, 0.0), "who has come has come, however late it is"
+        assert time.monotonic() - begun < 300.0
 
 
 def test_the_folder_follows_no_link_and_goes_again(own_python: str) -> None:

@@ -121,6 +121,7 @@ def test_spaces_come_and_go_with_interpreters(python: str, start: Start) -> None
             "Whole arenas",
             "GC generations",
             "Process memory",
+            "Memory over time",
         ]
         child.go_on()
         child.wait_still()

@@ -289,6 +289,45 @@ def test_behind_the_object_of_a_series_there_are_fillers_and_where_it_is_dead_al
     assert np.array(dead[2])[:, SUM.DEAD].sum() == 8 * _WORDS
 
 
+@pytest.mark.parametrize("cut", [*range(24), 299, 340, *range(_WORDS - 4, _WORDS)])
+def test_a_copy_that_ends_earlier_is_walked_up_to_the_object_that_is_not_whole_in_it(
+    cut: int,
+) -> None:
+    whole = case()
+    whole.words[-2:] = 1, 0x100  # the last object is a header alone
+    last = np.flatnonzero(whole.words[:-2])[-1]
+    whole.words[last] -= 16 << 32
+    found = []
+    for how in (arrays.walk, as_written):
+        state = np.zeros(len(STATE), dtype=np.int64)
+        sums, entries = (np.zeros((10, len(SUM)), dtype=np.int64), np.zeros((2000, 4), np.int64))
+        ages, references = np.zeros((AGES, 2), np.int64), np.zeros((10, len(REFERENCE)), np.int64)
+        tally, touched = np.zeros((8, 2), dtype=np.int64), np.zeros(8, dtype=np.int64)
+        why = how(
+            whole.words[:cut], cut, state, whole.place, whole.form, whole.keys, whole.numbers, whole.classes, whole.maps, whole.gaps,
+            whole.marks, tally, touched, sums, entries, ages, references, whole.generations,
+        )  # fmt: skip
+        found.append((why, int(state[STATE.AT]), sums.tolist(), ages.tolist(), references.tolist()))
+    assert found[0] == found[1]
+    assert found[0][0] in (WalkStop.DONE, WalkStop.MORE)
+    assert (found[0][0] == WalkStop.DONE) == (found[0][1] >= cut)
+
+
+@pytest.mark.parametrize("tile_0", [-9, -4, 1])
+def test_references_beyond_the_tiles_are_not_counted(tile_0: int, compiled: Walk) -> None:
+    """The tiles begin elsewhere than the heap: some objects have none, and some of what they refer to."""
+    moved = case()
+    moved.place[PLACE.BASE] += tile_0 << _TILE_SHIFT
+    found = moved.walk(arrays.walk)
+    assert found == moved.walk(as_written) == moved.walk(compiled)
+    whole = np.array(case().walk(arrays.walk)[4])
+    part = np.array(found[4])
+    assert 0 < part.sum() < whole.sum()
+    kept = np.arange(len(whole)) - tile_0
+    kept = kept[(kept >= 0) & (kept < len(whole))]
+    assert (part[kept, 0] == whole[kept + tile_0, 0]).all(), "what is within a tile stays there"
+
+
 # --- Klasses -----------------------------------------------------------------------------------------------------------
 
 _AT = {

@@ -1,57 +1,37 @@
-"""Answers to questions about who holds the memory of a CPython process.
+"""Answers to questions about who holds the memory of a CPython process, from the copy to the table.
 
-Knows graphs and their names; knows neither the wire nor the command line.
+Knows copies, graphs and their names; the tables are of `gcspy_drivers.kit.heap_answers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 from gcspy_objects.graph import kernels
-from gcspy_objects.graph.dominators import DominatorTree, dominators
-from gcspy_objects.graph.holders import HolderGroup, holders
-from gcspy_protocol.errors import TargetError
-from numpy.typing import NDArray
+from gcspy_objects.graph.dominators import dominators
 
 from gcspy_compiled.machine_code import Loop, compile_all
 from gcspy_drivers.cpython.graph import machine_code
+from gcspy_drivers.cpython.graph.attribution import attribute
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph, build_graph
+from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.names import Namer
 from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.target import Target
-from gcspy_server.api import (
-    Cell,
-    ColumnKind,
-    DetailColumn,
-    DetailTable,
-    HeapQuestion,
-    HeapQuestionKind,
-)
+from gcspy_drivers.kit.heap_answers import answer_table
+from gcspy_drivers.kit.memory_look import MemoryLook, first_report, later_report, remember
+from gcspy_server.api import DetailTable, HeapQuestion, MemoryQuestion, MemoryReport
 
-__all__ = ["answer", "dominator_table", "holder_table"]
+__all__ = ["answer", "explain"]
 
 _IMMORTAL: Final = 1 << 29
 """A larger reference count is not counted with."""
 
 _MOST_UNEXPLAINED: Final = 0.05
 """Share of the objects with fewer references than their count says it is possible; beyond it the copy is called torn."""
-
-_HOLDER = DetailColumn(
-    name="Holder", kind=ColumnKind.TEXT, about="How a root leads to what holds them"
-)
-_HOLDER_TYPE = DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of the holder")
-_OBJECTS = DetailColumn(name="Objects", about="How many of the objects it holds")
-_BYTES = DetailColumn(
-    name="Bytes", kind=ColumnKind.BYTES, about="Their own size, with tables and items they keep"
-)
-_HOLDERS = DetailColumn(
-    name="Holders", about="How many hold them independently; 1: they are freed if this one is"
-)
-_RETAINED = DetailColumn(
-    name="Retained", kind=ColumnKind.BYTES, about="What would be freed with the holder"
-)
 
 
 def answer(
@@ -70,19 +50,14 @@ def answer(
         Unsupported: Nothing is known of the roots in its version.
         TargetError: There are no such objects.
     """
-    progress("preparing", 0, 0)
-    loops = machine_code.load()
-    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    loops = _loops(progress)
     progress("copying", 0, 0)
     source = target.graph_source(held=question.held)
     graph = build_graph(source, loops, lambda done: progress("following references", done, 0))
     progress("finding dominators", 0, 0)
     tree = dominators(graph.graph)
     namer = Namer(graph, source.memory)
-    if question.kind is HeapQuestionKind.HOLDERS:
-        table = holder_table(graph, tree, namer, _chosen(graph, question), question.most)
-    else:
-        table = dominator_table(graph, tree, namer, question.most)
+    table = answer_table(graph, tree, namer, question)
     return DetailTable(
         columns=table.columns,
         rows=table.rows,
@@ -92,108 +67,71 @@ def answer(
     )
 
 
-def holder_table(
-    graph: HeapGraph,
-    tree: DominatorTree,
-    namer: Namer,
-    chosen: NDArray[np.int32],
-    most: int,
-) -> DetailTable:
-    """Say who holds some objects, the holder of the most bytes first.
+def explain(
+    target: Target, question: MemoryQuestion, progress: Callable[[str, int, int], None]
+) -> Iterator[MemoryReport]:
+    """Say what all memory is for and what holds it; then, if a second look is wanted, what grew until then.
 
     Args:
-        graph: The graph.
-        tree: Its dominators.
-        namer: Its names.
-        chosen: (k,) the objects.
-        most: Rows.
+        target: The process.
+        question: What is asked.
+        progress: As of `answer`.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+        Unsupported: Nothing is known of the roots in its version.
+        TargetError: It cannot be looked at.
     """
-    retained = tree.retained(graph.own)
-    groups = holders(graph.graph, tree, chosen, graph.own, graph.namespaces, most=len(chosen))
-    rows: list[tuple[Cell, ...]] = []
-    for group in groups[:most]:
-        ways = [_way(graph, namer, holder, group) for holder in group.holders]
-        more = group.independent - len(ways)
-        text = " and ".join(ways) + (f" and {more} others" if more > 0 else "")
-        first = group.holders[0]
-        rows.append(
-            (
-                text,
-                namer.type_name(first),
-                group.objects,
-                group.own_bytes,
-                group.independent,
-                int(retained[first]) if group.independent == 1 else None,
-            )
-        )
-    left = groups[most:]
-    unreached = len(chosen) - sum(group.objects for group in groups)
-    return DetailTable(
-        columns=(_HOLDER, _HOLDER_TYPE, _OBJECTS, _BYTES, _HOLDERS, _RETAINED),
-        rows=tuple(rows),
-        rest=len(left),
-        rest_cells=(
-            "",
-            "",
-            sum(group.objects for group in left),
-            sum(group.own_bytes for group in left),
-            None,
-            None,
-        )
-        if left
-        else (),
-        note=f"{unreached:,} of {len(chosen):,} objects are held by nothing that was seen"
-        if unreached
-        else "",
+    loops = _loops(progress)
+    look = _look(target, loops, question, progress)
+    yield first_report(look, question.most)
+    if not question.over_secs:
+        return
+    before = remember(look)
+    del look  # a copy of all memory is in it
+    due = before.nanos + int(question.over_secs * 1e9)
+    while (left := due - time.monotonic_ns()) > 0:
+        passed = question.over_secs - left / 1e9
+        progress("waiting for the second look", int(passed), int(question.over_secs))
+        time.sleep(min(1.0, left / 1e9))
+        target.check()
+    yield later_report(before, _look(target, loops, question, progress), question.most)
+
+
+def _look(
+    target: Target,
+    loops: Loops,
+    question: MemoryQuestion,
+    progress: Callable[[str, int, int], None],
+) -> MemoryLook:
+    progress("copying", 0, 0)
+    nanos = time.monotonic_ns()
+    source = target.graph_source(held=question.held)
+    readings = [heap.reading for heap in target.heaps(source.interpreters)]
+    found = target.memory_map([reading.arenas for reading in readings])
+    graph = build_graph(source, loops, lambda done: progress("following references", done, 0))
+    progress("finding dominators", 0, 0)
+    types = graph.types.address.astype(np.int64)
+    return MemoryLook(
+        nanos=nanos,
+        memory=attribute(graph, loops, found, readings),
+        heap=graph,
+        address=graph.address,
+        kind=types[graph.kind],
+        kind_names=dict(zip(types.tolist(), graph.types.names, strict=True)),
+        tree=dominators(graph.graph),
+        namer=Namer(graph, source.memory),
+        note=_note(source, graph, ""),
     )
 
 
-def _way(graph: HeapGraph, namer: Namer, holder: int, group: HolderGroup) -> str:
-    """Name a holder; one object that a module has itself is named as the module names it."""
-    if graph.namespaces[holder] and group.objects == 1:
-        return namer.way_to(group.example)
-    return namer.way_to(holder).removesuffix(".__dict__")
-
-
-def dominator_table(graph: HeapGraph, tree: DominatorTree, namer: Namer, most: int) -> DetailTable:
-    """List the objects that keep most alive: the uppermost that are no modules, the largest first."""
-    retained = tree.retained(graph.own)
-    count = tree.retained(np.ones(graph.objects, dtype=np.int64))
-    tops = np.unique(tree.tops(graph.namespaces)[tree.order])
-    tops = tops[~graph.namespaces[tops]]
-    tops = tops[np.argsort(-retained[tops], kind="stable")]
-    rows = [
-        (namer.way_to(top), namer.type_name(top), int(count[top]), int(retained[top]))
-        for top in tops[:most].tolist()
-    ]
-    left = tops[most:]
-    return DetailTable(
-        columns=(
-            DetailColumn(name="Object", kind=ColumnKind.TEXT, about="How a root leads to it"),
-            _HOLDER_TYPE,
-            DetailColumn(name="Objects", about="How many would be freed with it, itself included"),
-            _RETAINED,
-        ),
-        rows=tuple(rows),
-        rest=len(left),
-        rest_cells=("", "", int(count[left].sum()), int(retained[left].sum())) if len(left) else (),
-    )
-
-
-def _chosen(graph: HeapGraph, question: HeapQuestion) -> NDArray[np.int32]:
-    if question.address is not None:
-        number = graph.number_of(question.address)
-        if number is None:
-            raise TargetError(f"there is no object at {question.address:#x} that a root leads to")
-        return np.array([number], dtype=np.int32)
-    if not question.type_name:
-        return np.arange(graph.objects, dtype=np.int32)
-    chosen = graph.of_type(question.type_name)
-    if not len(chosen):
-        raise TargetError(
-            f"no object of a type {question.type_name!r} was found; `gcspy types` lists the types that there are"
-        )
-    return chosen
+def _loops(progress: Callable[[str, int, int], None]) -> Loops:
+    """Return the loops, compiled where that is possible; the first time that takes seconds."""
+    progress("preparing", 0, 0)
+    loops = machine_code.load()
+    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    return loops
 
 
 def _note(source: GraphSource, graph: HeapGraph, note: str) -> str:

@@ -54,6 +54,7 @@ class HeapGraph:
         kind: (n,) row of its type.
         parent: (n,) who met it first, on a shortest way from a root; -1: a root.
         own: (n,) bytes of it, with what it keeps outside of itself, as allocated.
+        elsewhere: (n,) of these, what it keeps outside.
         forms: (types, COLUMNS) what objects of each type keep, `forms.TypeForm`.
         roots: By object: where references to it begin.
         complete: Whether there was room for everything.
@@ -67,6 +68,7 @@ class HeapGraph:
     kind: NDArray[np.int32]
     parent: NDArray[np.int32]
     own: NDArray[np.int64]
+    elsewhere: NDArray[np.int64]
     forms: NDArray[np.int64]
     roots: dict[int, Root]
     complete: bool
@@ -132,6 +134,7 @@ class _Walk:
     forms: NDArray[np.int64]
     starts: NDArray[np.int64]
     own: NDArray[np.int64]
+    elsewhere: NDArray[np.int64]
     state: NDArray[np.int64]
     roots: dict[int, Root] = field(default_factory=dict)
     root_rows: list[int] = field(default_factory=list)
@@ -152,7 +155,9 @@ class _Walk:
 
     def go(self, progress: Callable[[int], None]) -> None:
         """Look into all that was met."""
-        while self.loops.walk(self.walked, self.forms, self.starts, self.own, _AT_ONCE):
+        while self.loops.walk(
+            self.walked, self.forms, self.starts, self.own, self.elsewhere, _AT_ONCE
+        ):
             if self.state[State.FULL]:
                 return
             progress(int(self.state[State.NEXT]))
@@ -189,7 +194,7 @@ def build_graph(
     kind, parent = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
     targets = np.empty(2 * len(copy.words) + 1024, dtype=np.int32)
     starts = np.zeros(most + 1, dtype=np.int64)
-    own = np.empty(most, dtype=np.int64)
+    own, elsewhere = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     state = np.zeros(len(State), dtype=np.int64)
     seen = np.zeros(len(copy.words) // 2 + 2, dtype=np.int32)
     numbers = _numbers(layout, columns.multiplier, columns.shift, columns.mask)
@@ -207,7 +212,7 @@ def build_graph(
         columns.address,
         numbers,
     )
-    walk = _Walk(copy, loops, walked, forms, starts, own, state)
+    walk = _Walk(copy, loops, walked, forms, starts, own, elsewhere, state)
     named = named_roots(copy, layout, interpreters)
     # First what has the most telling names: what is reached from there has its way from there, also where another one is shorter.
     for kinds in ((RootKind.MODULES,), (RootKind.VARIABLE,), (RootKind.STACK, RootKind.FRAME)):
@@ -251,6 +256,7 @@ def _finished(walk: _Walk, types: TypeTable, layout: VersionLayout) -> HeapGraph
         kind[:looked].astype(np.int32, copy=True),
         parent[:looked].astype(np.int32, copy=True),
         walk.own[:looked].copy(),
+        walk.elsewhere[:looked].copy(),
         walk.forms,
         {row: root for row, root in walk.roots.items() if row < looked},
         not full,
@@ -269,9 +275,11 @@ def _learn_types(copy: MemoryCopy, types: TypeTable, loops: Loops) -> None:
         places = np.empty(_MOST_CANDIDATES, dtype=np.int64)
         count = loops.find_words(copy.words, np.sort(metatypes), places)
         places = places[: min(count, _MOST_CANDIDATES)] - 1
-        row = np.searchsorted(copy.runs[:, 2], places, side="right") - 1
-        inside = places >= copy.runs[row, 2]
-        address = copy.runs[row, 0] + 8 * (places - copy.runs[row, 2])
+        # Runs are in the order of their addresses, and not always in that of their words.
+        runs = copy.runs[np.argsort(copy.runs[:, 2])]
+        row = np.searchsorted(runs[:, 2], places, side="right") - 1
+        inside = places >= runs[row, 2]
+        address = runs[row, 0] + 8 * (places - runs[row, 2])
         types.learn(address[inside].astype(np.uint64))
 
 

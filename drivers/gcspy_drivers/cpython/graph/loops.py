@@ -13,8 +13,9 @@ unsigned ones. What nearly all functions work on is one tuple, `walked`:
     targets                    references found so far, object by object
     state                      `State`
     slots, type_address        how a type's address becomes its row (`TypeTable.columns`)
-    forms                      `forms.TypeForm` of each type
     layout                     `Place`: offsets and numbers of the target's version
+
+`forms` is (types, COLUMNS) `forms.TypeForm` of each type.
 
 Knows arrays and layouts' numbers; knows no process. Source: CPython 3.9 to 3.13 Objects/dictobject.c, Objects/setobject.c,
 Modules/_collectionsmodule.c, Include/internal/pycore_dict.h, pycore_frame.h, pycore_object.h.
@@ -28,7 +29,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LIMIT", "NO_OBJECT", "Place", "State", "enter_all", "find_words", "on_lists", "walk"]
+__all__ = [
+    "LIMIT",
+    "NO_OBJECT",
+    "Place",
+    "State",
+    "enter_all",
+    "find_words",
+    "malloc_chunks",
+    "on_lists",
+    "residents",
+    "walk",
+]
 
 NO_OBJECT: Final = -1
 LIMIT: Final = 1 << 40
@@ -188,9 +200,7 @@ def enter(address_: int, by: int, walked: Walked) -> int:
         by: The object that leads there; -1: a root does.
         walked: See the module.
     """
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     seen = walked[3]
     address = walked[4]
     kind = walked[5]
@@ -252,9 +262,7 @@ def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None
         by: The object that has them.
         walked: See the module.
     """
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     targets = walked[7]
     state = walked[8]
     step = 8 * stride
@@ -342,9 +350,7 @@ def values_before(keys_entries: int, usable: int) -> int:
 
 def dictionary(object_: int, by: int, walked: Walked) -> int:
     """Follow a dictionary's keys and values; returns the bytes of its table. Arguments as of `follow`; `object_` is its address."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     layout = walked[11]
     at = place(object_, 6, runs, granules)
     if at < 0:
@@ -366,9 +372,7 @@ def dictionary(object_: int, by: int, walked: Walked) -> int:
 
 def frame(frame_: int, by: int, walked: Walked) -> int:
     """Follow an interpreter's frame that an object has (3.11 on); returns the bytes of its variables."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     layout = walked[11]
     at = place(frame_, 9, runs, granules)
     if at < 0:
@@ -389,9 +393,7 @@ def frame(frame_: int, by: int, walked: Walked) -> int:
 
 def attributes(object_: int, way: int, keys: int, basic: int, by: int, walked: Walked) -> int:
     """Follow an instance's attributes that are not among its words; returns the bytes they have outside."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     layout = walked[11]
     at = place(object_ - 32, 4, runs, granules)
     if at < 0:
@@ -418,9 +420,7 @@ def attributes(object_: int, way: int, keys: int, basic: int, by: int, walked: W
 
 def deque(object_: int, by: int, walked: Walked) -> int:
     """Follow a deque's items, block by block; returns the bytes of the blocks."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     at = place(object_, 6, runs, granules)
     if at < 0:
         return 0
@@ -473,16 +473,9 @@ def text_bytes(at: int, words: I64, layout: I64) -> int:
     return int(head + (length + 1) * width)
 
 
-def look_into(
-    number: int,
-    walked: Walked,
-    forms: I64,
-    out: I64,
-) -> None:
+def look_into(number: int, walked: Walked, forms: I64, out: I64) -> None:
     """Follow what one object's words and items lead to; `out` becomes its own bytes, and those that it has outside."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     address = walked[4]
     kind = walked[5]
     layout = walked[11]
@@ -523,9 +516,7 @@ def look_into(
 
 def measure(at: int, form: int, walked: Walked, out: I64) -> None:
     """Add to `out` the bytes of an object whose size only its own words say, its own ones and those outside; `at` is its place."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     layout = walked[11]
     if form == _TEXT:
         size = text_bytes(at, words, layout)
@@ -544,16 +535,9 @@ def measure(at: int, form: int, walked: Walked, out: I64) -> None:
         out[1] += rounded(size) if 0 < size < LIMIT else 0
 
 
-def outside(
-    number: int,
-    walked: Walked,
-    forms: I64,
-    out: I64,
-) -> None:
+def outside(number: int, walked: Walked, forms: I64, out: I64) -> None:
     """Follow what one object keeps elsewhere; adds to `out`, its own bytes and those outside."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     address = walked[4]
     kind = walked[5]
     row = kind[number]
@@ -596,9 +580,7 @@ def outside(
 
 def frames(here: int, at: int, form: int, number: int, walked: Walked) -> int:
     """Follow the variables of a frame object or a generator; returns their bytes."""
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     layout = walked[11]
     if layout[3] < 11:
         if form != _FRAME:
@@ -642,6 +624,7 @@ def walk(
     forms: I64,
     starts: I64,
     own: I64,
+    elsewhere: I64,
     most: int,
 ) -> int:
     """Look into objects that were met, and into those that they lead to.
@@ -650,14 +633,13 @@ def walk(
         walked: See the module.
         starts: (n + 1,) set: where in `targets` each object's references begin, and behind the last.
         own: (n,) set: bytes of each object, with what it keeps outside.
+        elsewhere: (n,) set: of these, what it keeps outside: tables, items, data.
         most: Return after so many objects, so that somebody can be told how far it is.
 
     Returns:
         How many objects are still to be looked into.
     """
-    words = walked[0]
-    runs = walked[1]
-    granules = walked[2]
+    words, runs, granules = walked[:3]
     address = walked[4]
     kind = walked[5]
     state = walked[8]
@@ -666,18 +648,8 @@ def walk(
     while state[0] < min(state[1], stop) and state[3] == 0:
         number = state[0]
         row = kind[number]
-        look_into(
-            number,
-            walked,
-            forms,
-            out,
-        )
-        outside(
-            number,
-            walked,
-            forms,
-            out,
-        )
+        look_into(number, walked, forms, out)
+        outside(number, walked, forms, out)
         if forms[row, 8]:
             out[1] += dictionary(address[number], number, walked)
         if forms[row, 7]:
@@ -689,6 +661,7 @@ def walk(
                 room = words[values] & _BYTE_MASK if values >= 0 else 0
                 out[0] += 8 + 9 * room
         own[number] = rounded(out[0] + forms[row, 6]) + out[1]
+        elsewhere[number] = out[1]
         state[0] = number + 1
         starts[number + 1] = state[2]
     return int(state[1] - state[0])
@@ -715,4 +688,71 @@ def on_lists(heads: I64, words: I64, runs: I64, granules: I32, found: I64) -> in
             found[count] = next_ + 16
             count += 1
             next_ = words[at] & ~7
+    return count
+
+
+def resident(first: int, last: int, runs: I64) -> int:
+    """Return how many bytes between two addresses are in the copy."""
+    row = max(next_run(first, runs) - 1, 0) if len(runs) else 0
+    if len(runs) and runs[len(runs) - 1, 0] <= first:
+        row = len(runs) - 1
+    total = 0
+    while row < len(runs) and runs[row, 0] < last:
+        total += max(0, min(last, runs[row, 1]) - max(first, runs[row, 0]))
+        row += 1
+    return int(total)
+
+
+def residents(first: I64, last: I64, runs: I64, found: I64) -> None:
+    """Say of many ranges how many bytes of each are in the copy.
+
+    Args:
+        first: (k,) where each begins.
+        last: (k,) address behind it.
+        runs: See the module.
+        found: (k,) set.
+    """
+    for each in range(len(first)):
+        found[each] = resident(first[each], last[each], runs)
+
+
+def malloc_chunks(first: int, last: int, words: I64, runs: I64, granules: I32, found: I64) -> int:
+    """Go through a heap of glibc's malloc, chunk by chunk (malloc/malloc.c, "malloc_chunk").
+
+    A chunk that malloc keeps for its own thread (tcache, fast bins) is marked as in use.
+
+    Args:
+        first: Address of the first chunk.
+        last: Address behind the last one, which is the heap's free end.
+        words: See the module.
+        runs: See the module.
+        granules: See the module.
+        found: (2,) added to: bytes of chunks in use; bytes of free ones, as far as they are resident.
+
+    Returns:
+        How many chunks there are; -1: this is no such heap.
+    """
+    at, count, used, free = first, 0, 0, 0
+    while at < last:
+        head = place(at + 8, 1, runs, granules)
+        if head < 0:
+            return -1
+        size = words[head] & ~7
+        if size < 16 or size & 15 != 0 or size > last - at:
+            return -1
+        count += 1
+        behind = at + size
+        if behind == last:
+            free += resident(at, last, runs)
+            break
+        head = place(behind + 8, 1, runs, granules)
+        if head < 0:
+            return -1
+        if words[head] & 1:
+            used += size
+        else:
+            free += resident(at, behind, runs)
+        at = behind
+    found[0] += used
+    found[1] += free
     return count

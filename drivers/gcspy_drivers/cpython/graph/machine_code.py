@@ -26,6 +26,7 @@ _HELPERS: Final = {
     "place": f"int64(int64, int64, {_I64_2}, {_I32})",
     "next_run": f"int64(int64, {_I64_2})",
     "rounded": "int64(int64)",
+    "resident": f"int64(int64, int64, {_I64_2})",
     "enter": f"int64(int64, int64, {_WALKED})",
     "follow": f"void(int64, int64, int64, int64, {_WALKED})",
     "key_table": f"UniTuple(int64, 4)(int64, {_COPY}, {_I64})",
@@ -45,8 +46,10 @@ _HELPERS: Final = {
 _LOOPS: Final = {
     "find_words": f"int64({_I64}, {_I64}, {_I64})",
     "enter_all": f"int64({_I64}, {_WALKED})",
-    "walk": f"int64({_WALKED}, {_I64_2}, {_I64}, {_I64}, int64)",
+    "walk": f"int64({_WALKED}, {_I64_2}, {_I64}, {_I64}, {_I64}, int64)",
     "on_lists": f"int64({_I64}, {_COPY}, {_I64})",
+    "residents": f"void({_I64}, {_I64}, {_I64_2}, {_I64})",
+    "malloc_chunks": f"int64(int64, int64, {_COPY}, {_I64})",
 }
 
 
@@ -57,6 +60,8 @@ class Loops(NamedTuple):
     enter_all: Callable[..., int]
     walk: Callable[..., int]
     on_lists: Callable[..., int]
+    residents: Callable[..., None]
+    malloc_chunks: Callable[..., int]
 
 
 _compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS)
@@ -71,6 +76,4 @@ def as_written() -> Loops:
     """Return the loops as Python runs them: the same answers, a hundred times slower."""
     # Hashes wrap around.
     quiet = np.errstate(over="ignore")
-    return Loops(
-        *(quiet(each) for each in (loops.find_words, loops.enter_all, loops.walk, loops.on_lists))
-    )
+    return Loops(*(quiet(getattr(loops, name)) for name in Loops._fields))

@@ -21,7 +21,14 @@ from gcspy_drivers.remote.maps import READ, WRITE, Maps
 from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["GRANULE_SHIFT", "CopyPlan", "MemoryCopy", "copy_memory", "plan_copy"]
+__all__ = [
+    "GRANULE_SHIFT",
+    "CopyPlan",
+    "MemoryCopy",
+    "copy_memory",
+    "copy_new_pages",
+    "plan_copy",
+]
 
 GRANULE_SHIFT: Final = 21
 """Addresses are looked up by granules of 2 MiB."""
@@ -164,6 +171,57 @@ def copy_memory(
                 at += length
     table = np.array(runs, dtype=np.int64).reshape(-1, 3)
     return MemoryCopy(words[: at // 8], table, _granules(table), missed, plan.maps)
+
+
+def copy_new_pages(
+    memory: Memory, plan: CopyPlan, copy: MemoryCopy, room: NDArray[np.int64]
+) -> MemoryCopy:
+    """Copy what came to the process while it was copied: a list that grows moves to new pages, and leads there.
+
+    Args:
+        memory: The target's memory.
+        plan: What there is to copy now.
+        copy: What was copied, at the beginning of `room`.
+        room: Words to copy to; what does not fit is left out.
+
+    Returns:
+        Both together.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+    """
+    used = len(copy.words)
+    first, last = _without(plan.start, plan.end, copy.runs[:, 0], copy.runs[:, 1])
+    fits = np.cumsum(last - first) <= 8 * (len(room) - used)
+    first, last = first[fits], last[fits]
+    if not len(first):
+        return copy
+    new = copy_memory(memory, CopyPlan(first, last, plan.maps), room[used:])
+    runs = new.runs + np.array([0, 0, used])
+    runs = np.concatenate((copy.runs, runs))
+    runs = np.ascontiguousarray(runs[np.argsort(runs[:, 0], kind="stable")])
+    words = room[: used + len(new.words)]
+    missed = copy.missed_bytes + new.missed_bytes
+    return MemoryCopy(words, runs, _granules(runs), missed, plan.maps)
+
+
+def _without(
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    known_start: NDArray[np.int64],
+    known_end: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the parts of some ranges that are in none of others; each kind is ascending and does not overlap."""
+    edges = np.unique(np.concatenate((start, end, known_start, known_end)))
+    first, last = edges[:-1], edges[1:]
+    if not len(first):
+        return first, last
+    row = np.searchsorted(start, first, side="right") - 1
+    wanted = (row >= 0) & (last <= end[row])
+    row = np.searchsorted(known_start, first, side="right") - 1
+    wanted &= ~((row >= 0) & (last <= known_end[row]))
+    return first[wanted], last[wanted]
 
 
 def _resident_runs(pagemap: int, first: int, pages: int) -> NDArray[np.int64]:

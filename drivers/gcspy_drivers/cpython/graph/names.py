@@ -107,6 +107,14 @@ class Namer:
             text = _joined(text, self.reference(above, below))
         return text
 
+    def holder_name(self, number: int) -> str:
+        """Say the same of an object that holds others: its dictionary of attributes stands for it."""
+        return self.way_to(number).removesuffix(".__dict__")
+
+    def holder_type(self, number: int) -> str:
+        """Return the name of an object's type."""
+        return self.type_name(number)
+
     def _from_modules(self, text: str, way: list[int]) -> tuple[str, list[int]]:
         """Return the name of a module that a way leads through, and what of the way is left."""
         if len(way) == 1:

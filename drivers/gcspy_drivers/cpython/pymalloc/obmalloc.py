@@ -35,6 +35,7 @@ __all__ = [
     "plausible_table_length",
     "size_classes",
     "unused_entries_are_linked",
+    "used_bytes",
 ]
 
 MAX_ARENAS: Final = 1 << 20
@@ -182,6 +183,15 @@ class SizeClasses:
     blocks_used: npt.NDArray[np.int64]
     blocks_free: npt.NDArray[np.int64]
     wasted_bytes: npt.NDArray[np.int64]
+
+
+def used_bytes(reading: HeapReading) -> int | None:
+    """Return the bytes of all blocks in use; None if a pool is not known."""
+    pools = reading.pools
+    if (pools.state == PoolState.UNKNOWN).any():
+        return None
+    block = (pools.size_class.astype(np.int64) + 1) * reading.geometry.alignment_bytes
+    return int((pools.blocks_used * block).sum())
 
 
 def size_classes(reading: HeapReading) -> SizeClasses:

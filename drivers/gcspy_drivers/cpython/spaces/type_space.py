@@ -21,7 +21,7 @@ __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
 NO_OBJECT, OTHER_TYPES = 0, 1
 """The tiles that are no type."""
 
-_NAMES = ("(no object)", "(other types)")
+_NAMES = ("(items, keys, text)", "(other types)")
 _NEW_AT_ONCE = 256
 _MOST_TILES = 4096
 
@@ -56,7 +56,7 @@ class TypeSpace:
                 (
                     "Objects",
                     "",
-                    "Objects of the type; in the row of no object, blocks with items, keys or text",
+                    "Objects of the type; in the row of items, keys, text: blocks that objects keep",
                 ),
             )
         ):

@@ -21,7 +21,7 @@ __all__ = ["TYPES", "TypeTables", "whole_table"]
 TYPES = "types"
 """The kind of the question."""
 
-_NO_OBJECT = "(no object)"
+_NO_OBJECT = "(items, keys, text)"
 
 I64 = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ _COLUMNS = (
     DetailColumn(name="Type", kind=ColumnKind.TEXT),
     DetailColumn(
         name="Objects",
-        about="Objects of the type; in the row of no object, blocks with items, keys or text",
+        about="Objects of the type; in the row of items, keys, text: blocks that objects keep",
     ),
     DetailColumn(
         name="Bytes",

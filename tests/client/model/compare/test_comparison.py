@@ -136,7 +136,7 @@ def test_the_list_of_changes_begins_with_the_largest_and_has_what_came_and_went(
         (3, "−5 bytes"),
     ]
     assert found.changes[1].name == "Tile [0x11000, 0x12000)"
-    assert (found.summary.changed, found.net) == (2, "+25 bytes")
+    assert (found.summary.changed, found.net) == (2, "+525 bytes"), "what appeared counts, too"
 
 
 def test_the_list_of_changes_is_bounded_and_keeps_the_largest() -> None:
@@ -187,3 +187,21 @@ def test_names_are_the_same_or_another() -> None:
     assert [found.source.text(found.space, tile) for tile in range(2)] == ["the same", "changed"]
     assert found.source.scale_text(0.0, 0) == ""
     assert found.net == ""
+
+
+def test_the_list_of_changes_has_one_unit_and_no_percent_beside_bytes() -> None:
+    share = Stream(
+        id=0,
+        name="Used",
+        dtype="i8",
+        maximum=1 << 20,
+        suffix=" bytes",
+        presentation=Presentation.PERCENT,
+    )
+    source = StreamSource(share)
+    left, right = space_of([0, 1 << 19], share), space_of([1 << 18, 1 << 18], share)
+    found = compare_spaces([ComparedState(1, left, right, source, source)]).spaces[1]
+    assert {(one.left, one.right) for one in found.changes} == {
+        ("0 B", "256 KiB"),
+        ("512 KiB", "256 KiB"),
+    }

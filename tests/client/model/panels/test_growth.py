@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from gcspy_protocol.model import Stream
 
-from gcspy_client.model.panels.growth import TypeSample, growth
+from gcspy_client.model.panels.growth import GrowthLog, TypeSample, growth
 from tests.client.feeding import space_state
 
 STREAM = Stream(id=0, name="Bytes", maximum=1000)
@@ -29,3 +31,22 @@ def test_the_first_of_the_tiles_that_came_is_new() -> None:
     space = space_state(STREAM, np.zeros(2, dtype=np.int32))
     (row,) = growth(sample(1, 4), sample(2, 4, 9), space)
     assert (row.tile, row.new) == (1, True)
+
+
+def test_what_was_among_all_others_is_not_new_and_counts_from_where_it_was_counted() -> None:
+    space = space_state(STREAM, np.zeros(4, dtype=np.int32))
+    before = replace(sample(1, 4), complete=False)
+    between, now = sample(2, 4, 700, 30), sample(3, 4, 720, 30, 9)
+    rows = growth(before, now, space, [before, between, now])
+    assert [(row.tile, row.new, row.changes[0].grew) for row in rows] == [(1, False, 20)]
+    (unseen,) = growth(before, sample(3, 4, 9), space)
+    assert (unseen.new, unseen.changes[0].grew) == (False, None), "nobody counted it before"
+
+
+def test_the_latest_answer_is_kept() -> None:
+    log = GrowthLog()
+    for sequence in (2, 5):
+        log.add(sample(sequence, 1))
+    found = [log.latest(1, number) for number in (1, 4, 9)]
+    assert [one and one.sequence for one in found] == [None, 2, 5]
+    assert log.latest(2, 9) is None

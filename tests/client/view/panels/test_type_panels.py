@@ -16,7 +16,7 @@ from PySide6.QtTest import QTest
 from gcspy_client.model.palette import CATEGORIES, LOW, UNKNOWN
 from gcspy_client.model.panels.tile_questions import QuestionSubject, TileQuestions
 from gcspy_client.view.window import MainWindow
-from gcspy_server.api import PaintStyle, Query, Server, StringNames, UniformNames
+from gcspy_server.api import PaintStyle, Query, Server, Setting, StringNames, UniformNames
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
 
@@ -203,3 +203,45 @@ def test_one_question_is_under_way_and_the_latest_request_follows() -> None:
     assert found.sequence == 4
     assert asking.answer(5, live=False) is None, "of the past only the answer about that very event"
     assert asking.answer(4, live=False) is found
+
+
+def test_the_latest_growth_stays_with_its_age_where_types_were_not_gathered(
+    typed: Typed, window: MainWindow, wait: Wait
+) -> None:
+    panel = window.types.growth
+    window.docks.show("growth")
+    typed.happen()
+    wait(lambda: not panel.said and seen(window, 2))
+    request = typed.server.should_transmit(0)
+    assert request is not None
+    typed.heap.reset()
+    typed.server.finish(0)
+    wait(partial(seen, window, 3))
+    wait(lambda: "as of" in panel.when.text())
+    assert not panel.said
+    assert panel.table.rows[0][0].text == "type 3"
+
+
+def test_at_a_level_that_has_no_types_there_is_a_button(
+    socket_directory: Path, make_window: MakeWindow, wait: Wait
+) -> None:
+    server = Server("low", events=("Tick",))
+    space = server.add_space("Heap", names=UniformNames(0x1000, 0x10, 4), main=True)
+    space.add_stream("Used", maximum=9)
+    server.add_setting(
+        Setting(id=1, name="Level", value=2, minimum=1, maximum=3, choices=("a", "b", "c"))
+    )
+    server.serve(f"unix:{socket_directory}/low.sock")
+    window = make_window(f"unix:{socket_directory}/low.sock")
+    wait(lambda: window.link.status.phase.connected)
+    assert server.should_transmit(0) is not None
+    space.reset()
+    server.finish(0)
+    wait(lambda: window.session.events_seen == 1)
+    window.docks.show("growth")
+    panel = window.types.growth
+    wait(panel.look.isVisible)
+    panel.look.click()
+    wait(lambda: server.settings[0].value == 3)
+    wait(lambda: not panel.look.isVisible())
+    server.close()

@@ -128,7 +128,8 @@ def test_what_keeps_most_alive_comes_first(start: Start, own_python: str, compil
     table = ask(target.pid, kind=HeapQuestionKind.DOMINATORS, most=3)
     assert table.rows[0][:2] == ("__main__.AUDIT", "list")
     # Each order has a list and, beyond the small ones, a number.
-    objects, retained = table.rows[0][2:]
+    objects, retained, address = table.rows[0][2:]
+    assert str(address).startswith("0x")
     assert isinstance(objects, int)
     assert isinstance(retained, int)
     assert objects > 3000 * 2 + 2700

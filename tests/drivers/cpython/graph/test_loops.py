@@ -11,8 +11,10 @@ from gcspy_drivers.cpython.graph import machine_code
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph, build_graph
 from gcspy_drivers.cpython.graph.loops import State
 from gcspy_drivers.cpython.graph.machine_code import Loops
+from gcspy_drivers.cpython.graph.memory_copy import CopyPlan, copy_memory, copy_new_pages, plan_copy
 from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.remote.maps import read_maps
 
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.graph.test_referents import KINDS
@@ -25,12 +27,12 @@ def stopping(walk: Callable[..., int], most: int) -> Callable[..., int]:
     """A walk that ends after so many objects, whatever is left."""
 
     def walk_some(*arguments: object) -> int:
-        walked, forms, starts, own, _ = arguments
+        walked, forms, starts, own, elsewhere, _ = arguments
         assert isinstance(walked, tuple)
         state = walked[8]
         rest = 0
         if state[State.NEXT] < most:
-            rest = walk(walked, forms, starts, own, most - int(state[State.NEXT]))
+            rest = walk(walked, forms, starts, own, elsewhere, most - int(state[State.NEXT]))
         if rest and state[State.NEXT] == most:
             state[State.FULL] = 1
         return rest
@@ -56,7 +58,7 @@ def _source(start: Start, python: str) -> Iterator[GraphSource]:
 
 def the_same(one: HeapGraph, other: HeapGraph) -> None:
     """Compare what the loops have written."""
-    for name in ("address", "kind", "parent", "own"):
+    for name in ("address", "kind", "parent", "own", "elsewhere"):
         assert (getattr(one, name) == getattr(other, name)).all(), name
     assert (one.graph.starts == other.graph.starts).all()
     assert (one.graph.targets == other.graph.targets).all()
@@ -98,3 +100,25 @@ def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
     assert 0 < graph.objects <= len(copy.words) // 2 + 1
     # As it is written, a place beyond an array is an error, where machine code would look at other memory.
     build_graph(damaged, interpreted(compiled))
+
+
+def test_pages_that_came_while_it_was_copied_are_copied_after_it(source: GraphSource) -> None:
+    copy, memory = source.copy, source.memory
+    plan = plan_copy(memory.process, read_maps(memory.process))
+    half = len(plan.start) // 2
+    room = np.zeros(plan.total_bytes // 8, dtype=np.int64)
+    first = copy_memory(
+        memory,
+        CopyPlan(
+            plan.start[half:],
+            plan.end[half:] - 4096 * (plan.end[half:] > plan.start[half:] + 4096),
+            plan.maps,
+        ),
+        room,
+    )
+    both = copy_new_pages(memory, plan, first, room)
+    assert both.words.nbytes == plan.total_bytes == copy.words.nbytes
+    for address in [*plan.start.tolist(), *(plan.end - 8).tolist()]:
+        assert both.word(address) == copy.word(address) is not None
+    little = copy_new_pages(memory, plan, first, room[: len(first.words)])
+    assert little.words.nbytes == first.words.nbytes, "what does not fit is left out"

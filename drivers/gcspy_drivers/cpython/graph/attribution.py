@@ -1,0 +1,186 @@
+"""`attribute`: what all resident memory of a CPython process is for, each byte once: types of objects, free blocks, C code, files, stacks.
+
+Objects have their own bytes and what they keep elsewhere: tables, items, data. What of that was never touched, and so is not in memory, is not
+counted. Memory that pymalloc or malloc has given out and that no object is known to keep belongs to C code; whose it is, is not known.
+
+Knows graphs, arenas and maps. Source: glibc malloc/malloc.c and malloc/arena.c (heap_info), for chunks that are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_drivers.cpython.graph.forms import Form, TypeForm
+from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
+from gcspy_drivers.cpython.graph.machine_code import Loops
+from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
+from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading, used_bytes
+from gcspy_drivers.kit.memory_look import KnownMemory, MemoryPart, TypeBytes
+from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap, classify
+
+__all__ = ["attribute"]
+
+_SMALL_BYTES: Final = 512
+"""A larger block is not pymalloc's."""
+
+_LARGE_BYTES: Final = 64 << 10
+"""Of smaller things it is not asked which pages were touched."""
+
+_DATA_WORD: Final = {
+    Form.LIST: 3,
+    Form.DICT: 4,
+    Form.SET: 5,
+    Form.BYTEARRAY: 4,
+    Form.ARRAY: 3,
+    Form.NDARRAY: 2,
+}
+"""Word of an object that has the address of its table, items or data."""
+
+_HEAP_INFO_BYTES: Final = 32
+_MOST_ARENA_HEAD: Final = 4096
+_IN_FILES: Final = "Programs and libraries"
+_NAMES: Final = (
+    (MemoryKind.STACKS, "Stacks"),
+    (MemoryKind.SHARED, "Shared memory"),
+    (MemoryKind.KERNEL, "Kernel"),
+)
+
+
+def attribute(
+    graph: HeapGraph, loops: Loops, found: MemoryMap, readings: Sequence[HeapReading]
+) -> KnownMemory:
+    """Say what the memory is for.
+
+    Args:
+        graph: All objects.
+        loops: The loops, compiled or not.
+        found: The process's memory by kind, arenas among it.
+        readings: Each pymalloc of the process.
+    """
+    arenas = [
+        (reading.arenas.address.astype(np.int64), reading.geometry.arena_bytes)
+        for reading in readings
+    ]
+    in_arena = np.zeros(graph.objects, dtype=np.bool_)
+    for first, size in arenas:
+        in_arena |= _inside(graph.address, np.sort(first), size)
+    in_file = _in_files(graph)
+    inside = np.where(in_file, 0, graph.own - graph.elsewhere)
+    absent = _absent(graph, loops)
+    held = inside + graph.elsewhere - absent
+
+    small = graph.elsewhere <= _SMALL_BYTES
+    in_pools = int(inside[in_arena].sum() + graph.elsewhere[small].sum()) if arenas else 0
+    in_malloc = int(held.sum()) - in_pools
+    rss = found.rss_bytes
+    parts: list[MemoryPart] = []
+    used = [used_bytes(reading) for reading in readings]
+    of_arenas = int(rss[MemoryKind.ARENAS])
+    if None in used:
+        parts.append(
+            MemoryPart(
+                "pymalloc: free, or of C code; it changed too fast to tell",
+                of_arenas - in_pools,
+                unsure=True,
+            )
+        )
+    else:
+        total = min(sum(filter(None, used)), of_arenas)
+        parts.append(MemoryPart("pymalloc: free blocks and pools", of_arenas - total))
+        parts.append(
+            MemoryPart("pymalloc: blocks of C code, owner not known", total - in_pools, unsure=True)
+        )
+    free = _free_in_malloc(graph.copy, loops)
+    rest = int(rss[MemoryKind.MALLOC] + rss[MemoryKind.ANONYMOUS]) - in_malloc - free
+    parts.append(MemoryPart("malloc: free", free))
+    parts.append(
+        MemoryPart("malloc and mappings: memory of C code, owner not known", rest, unsure=True)
+    )
+    parts.append(MemoryPart(_IN_FILES, int(rss[MemoryKind.FILES])))
+    parts.extend(MemoryPart(name, int(rss[kind])) for kind, name in _NAMES)
+    parts.sort(key=lambda part: -part.size)
+    return KnownMemory(
+        found.total_rss_bytes, _by_type(graph, held), tuple(part for part in parts if part.size)
+    )
+
+
+def _by_type(graph: HeapGraph, held: NDArray[np.int64]) -> dict[str, TypeBytes]:
+    rows = len(graph.types)
+    count = np.bincount(graph.kind, minlength=rows)
+    size = np.bincount(graph.kind, weights=held, minlength=rows).astype(np.int64)
+    found: dict[str, TypeBytes] = {}
+    for row in np.flatnonzero(count).tolist():
+        name = graph.types.names[row]
+        before = found.get(name, TypeBytes(0, 0))
+        found[name] = TypeBytes(before.objects + int(count[row]), before.size + int(size[row]))
+    return found
+
+
+def _inside(address: NDArray[np.int64], first: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Return which addresses are in ranges of one size, given in order."""
+    if not len(first):
+        return np.zeros(len(address), dtype=np.bool_)
+    row = np.searchsorted(first, address, side="right") - 1
+    return np.asarray((row >= 0) & (address - first[row] < size))
+
+
+def _in_files(graph: HeapGraph) -> NDArray[np.bool_]:
+    """Return which objects are in a mapping of a file: static ones, which are counted with it."""
+    maps = graph.copy.maps
+    row = np.searchsorted(maps.start.astype(np.int64), graph.address, side="right") - 1
+    return np.asarray((row >= 0) & (maps.inode[row] != 0))
+
+
+def _absent(graph: HeapGraph, loops: Loops) -> NDArray[np.int64]:
+    """Return (n,) how many bytes of each object, and of what it keeps elsewhere, are not resident: pages that nobody touched."""
+    absent = np.zeros(graph.objects, dtype=np.int64)
+    inside = graph.own - graph.elsewhere
+    chosen = np.flatnonzero(inside >= _LARGE_BYTES)
+    absent[chosen] += _missing(graph.address[chosen], inside[chosen], graph.copy, loops)
+    form = graph.forms[graph.kind, TypeForm.FORM]
+    for each, word in _DATA_WORD.items():
+        chosen = np.flatnonzero((form == each) & (graph.elsewhere >= _LARGE_BYTES))
+        at = np.array(
+            [graph.copy.word(int(address) + 8 * word) or 0 for address in graph.address[chosen]],
+            dtype=np.int64,
+        )
+        absent[chosen] += _missing(at, graph.elsewhere[chosen], graph.copy, loops)
+    return absent
+
+
+def _missing(
+    first: NDArray[np.int64], size: NDArray[np.int64], copy: MemoryCopy, loops: Loops
+) -> NDArray[np.int64]:
+    found = np.zeros(len(first), dtype=np.int64)
+    first = np.ascontiguousarray(first)
+    loops.residents(first, first + size, copy.runs, found)
+    return np.asarray(size - found)
+
+
+def _free_in_malloc(copy: MemoryCopy, loops: Loops) -> int:
+    """Return the resident bytes of free chunks in glibc's heaps; what cannot be told apart is not counted."""
+    found = np.zeros(2, dtype=np.int64)
+    for starts, last in _malloc_heaps(copy):
+        for first in starts:
+            if loops.malloc_chunks(first, last, copy.words, copy.runs, copy.granules, found) > 0:
+                break
+    return int(found[1])
+
+
+def _malloc_heaps(copy: MemoryCopy) -> Iterator[tuple[Sequence[int], int]]:
+    """Return where the first chunk of each heap may be, and the heap's end."""
+    maps = copy.maps
+    kind = classify(maps, ())
+    for row in np.flatnonzero(kind == MemoryKind.MALLOC).tolist():
+        first, last = int(maps.start[row]), int(maps.end[row])
+        if maps.path[row] == "[heap]":
+            yield (first, first + 8), last
+            continue
+        size = copy.word(first + 16)
+        if size is not None and 0 < size <= last - first:
+            # Behind its description, and in an arena's first heap behind the arena's: how long that is, depends on the version.
+            yield range(first + _HEAP_INFO_BYTES, first + _MOST_ARENA_HEAD, 16), first + size

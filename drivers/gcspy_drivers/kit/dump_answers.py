@@ -1,0 +1,75 @@
+"""Answers to questions about who holds the objects of a heap dump in the format HPROF, wherever it came from.
+
+Knows dumps and graphs; the format is of `gcspy_objects.hprof`, the tables are of `heap_answers`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from gcspy_objects.graph import kernels
+from gcspy_objects.graph.dominators import dominators
+from gcspy_objects.hprof import machine_code
+from gcspy_objects.hprof.heap_dump import HeapDump, load, parse
+from gcspy_objects.hprof.names import DumpNamer
+from numpy.typing import NDArray
+
+from gcspy_compiled.machine_code import Loop, compile_all
+from gcspy_drivers.kit.heap_answers import answer_table
+from gcspy_server.api import DetailTable, HeapQuestion
+
+__all__ = ["MOST_BYTES", "Progress", "answer_of_dump", "answer_of_file"]
+
+Progress = Callable[[str, int, int], None]
+
+MOST_BYTES: Final = 64 << 30
+"""A larger dump is refused; one that is larger than the memory there is, by the memory."""
+
+
+def answer_of_file(
+    file: io.RawIOBase, name: str, question: HeapQuestion, progress: Progress
+) -> DetailTable:
+    """Answer one question about the objects of a heap dump.
+
+    Args:
+        file: The dump, at its beginning.
+        name: Of it, for messages.
+        question: What is asked.
+        progress: Called with what is done, how much of it, and of how much.
+
+    Raises:
+        TraceError: It is no heap dump, is damaged, or too large.
+        TargetError: There are no such objects.
+        OSError: It cannot be read.
+    """
+    data = load(file, name, MOST_BYTES, lambda done, whole: progress("reading", done, whole))
+    return answer_of_dump(data, name, question, progress)
+
+
+def answer_of_dump(
+    data: NDArray[np.uint8], name: str, question: HeapQuestion, progress: Progress
+) -> DetailTable:
+    """Answer one question from the bytes of a heap dump; arguments and errors as of `answer_of_file`."""
+    progress("preparing", 0, 0)
+    loops = machine_code.load()
+    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    dump = parse(
+        data, name, loops, lambda done, whole: progress("following references", done, whole)
+    )
+    progress("finding dominators", 0, 0)
+    tree = dominators(dump.graph)
+    namer = DumpNamer(dump, tree.reached)
+    table = answer_table(dump, tree, namer, question)
+    return replace(table, note=_note(dump, len(tree.order), table.note))
+
+
+def _note(dump: HeapDump, reached: int, note: str) -> str:
+    size = f"{dump.objects:,} objects, {len(dump.graph.targets):,} references"
+    said = [part for part in (note, size) if part]
+    if reached < dump.objects:
+        said.append(f"{dump.objects - reached:,} of them garbage")
+    return "; ".join(said)

@@ -1,0 +1,258 @@
+"""Answers to questions about who holds the memory of a program, in any runtime: the tables of `gcspy holders` and `gcspy dominators`.
+
+A driver brings a `KnownHeap`, objects and the references between them, and a `Namer`, which has the words of the runtime.
+
+Knows graphs and their names; knows neither runtimes, nor the wire, nor the command line.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import numpy as np
+from gcspy_objects.graph.dominators import DominatorTree
+from gcspy_objects.graph.holders import HolderGroup, holders
+from gcspy_objects.graph.references import ReferenceGraph
+from gcspy_protocol.errors import TargetError
+from numpy.typing import NDArray
+
+from gcspy_server.api import (
+    Cell,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    HeapQuestion,
+    HeapQuestionKind,
+)
+
+__all__ = [
+    "KnownHeap",
+    "Namer",
+    "answer_table",
+    "chosen_objects",
+    "dominator_table",
+    "holder_table",
+]
+
+_HOLDER: Final = DetailColumn(
+    name="Holder", kind=ColumnKind.TEXT, about="How a root leads to what holds them"
+)
+_HOLDER_TYPE: Final = DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of the holder")
+_OBJECTS: Final = DetailColumn(name="Objects", about="How many of the objects it holds")
+_BYTES: Final = DetailColumn(
+    name="Bytes", kind=ColumnKind.BYTES, about="Their own size, with tables and items they keep"
+)
+_HOLDERS: Final = DetailColumn(
+    name="Holders", about="How many hold them independently; 1: they are freed if this one is"
+)
+_RETAINED: Final = DetailColumn(
+    name="Retained", kind=ColumnKind.BYTES, about="What would be freed with the holder"
+)
+_ADDRESS: Final = DetailColumn(
+    name="Address", kind=ColumnKind.TEXT, about="Where the holder is; of several, the first"
+)
+
+
+class KnownHeap(Protocol):
+    """Objects, and the references between them, of one moment."""
+
+    @property
+    def graph(self) -> ReferenceGraph:
+        """Who refers to whom."""
+
+    @property
+    def address(self) -> NDArray[np.int64]:
+        """(n,) where each object is."""
+
+    @property
+    def own(self) -> NDArray[np.int64]:
+        """(n,) bytes of each object, with what it keeps outside of itself."""
+
+    @property
+    def namespaces(self) -> NDArray[np.bool_]:
+        """(n,) what is never named as a holder: a module, a class loader."""
+
+    def number_of(self, address: int) -> int | None:
+        """Return the object at an address; None: there is none that is known."""
+
+    def of_type(self, name: str) -> NDArray[np.int32]:
+        """Return (k,) the objects of a type, by its name with or without what qualifies it."""
+
+
+class Namer(Protocol):
+    """The words of a runtime."""
+
+    def type_name(self, number: int) -> str:
+        """Return the name of an object's type."""
+
+    def way_to(self, number: int) -> str:
+        """Say how a root leads to an object: ``__main__.AUDIT[3].items``."""
+
+    def holder_name(self, number: int) -> str:
+        """Say the same of an object that holds others: what says nothing more then is left out."""
+
+    def holder_type(self, number: int) -> str:
+        """Return the type of what is named so: of a list for its array of items."""
+
+
+def answer_table(
+    heap: KnownHeap, tree: DominatorTree, namer: Namer, question: HeapQuestion
+) -> DetailTable:
+    """Answer one question.
+
+    Args:
+        heap: Objects and references.
+        tree: Their dominators.
+        namer: Their names.
+        question: What is asked.
+
+    Raises:
+        TargetError: There are no such objects.
+    """
+    if question.kind is HeapQuestionKind.HOLDERS:
+        return holder_table(heap, tree, namer, chosen_objects(heap, question), question.most)
+    return dominator_table(heap, tree, namer, question.most)
+
+
+def chosen_objects(heap: KnownHeap, question: HeapQuestion) -> NDArray[np.int32]:
+    """Return (k,) the objects that a question is about.
+
+    Raises:
+        TargetError: There are none.
+    """
+    if question.address is not None and question.extent_bytes:
+        return _in_extent(heap, question, question.address, question.extent_bytes)
+    if question.address is not None:
+        number = heap.number_of(question.address)
+        if number is None:
+            raise TargetError(f"there is no object at {question.address:#x} that a root leads to")
+        return np.array([number], dtype=np.int32)
+    if not question.type_name:
+        return np.arange(heap.graph.nodes, dtype=np.int32)
+    chosen = heap.of_type(question.type_name)
+    if not len(chosen):
+        raise TargetError(
+            f"no object of a type {question.type_name!r} was found; `gcspy types` lists the types that there are"
+        )
+    return chosen
+
+
+def _in_extent(
+    heap: KnownHeap, question: HeapQuestion, address: int, extent_bytes: int
+) -> NDArray[np.int32]:
+    """Return (k,) the objects that begin in an extent, of the type if one is named."""
+    inside = (heap.address >= address) & (heap.address < address + extent_bytes)
+    if question.type_name:
+        chosen = heap.of_type(question.type_name)
+        chosen = chosen[inside[chosen]]
+    else:
+        chosen = np.flatnonzero(inside).astype(np.int32)
+    if not len(chosen):
+        what = f"object of a type {question.type_name!r}" if question.type_name else "object"
+        raise TargetError(
+            f"no {what} that a root leads to begins in the {extent_bytes:,} bytes from {address:#x}"
+        )
+    return chosen
+
+
+def holder_table(
+    heap: KnownHeap,
+    tree: DominatorTree,
+    namer: Namer,
+    chosen: NDArray[np.int32],
+    most: int,
+) -> DetailTable:
+    """Say who holds some objects, the holder of the most bytes first.
+
+    Args:
+        heap: Objects and references.
+        tree: Their dominators.
+        namer: Their names.
+        chosen: (k,) the objects.
+        most: Rows.
+    """
+    retained = tree.retained(heap.own)
+    groups = holders(heap.graph, tree, chosen, heap.own, heap.namespaces, most=len(chosen))
+    rows: list[tuple[Cell, ...]] = []
+    for group in groups[:most]:
+        ways = [_way(heap, namer, holder, group) for holder in group.holders]
+        more = group.independent - len(ways)
+        text = " and ".join(ways) + (f" and {more} others" if more > 0 else "")
+        first = group.holders[0]
+        rows.append(
+            (
+                text,
+                namer.holder_type(first),
+                group.objects,
+                group.own_bytes,
+                group.independent,
+                int(retained[first]) if group.independent == 1 else None,
+                f"{int(heap.address[_named(heap, first, group)]):#x}",
+            )
+        )
+    left = groups[most:]
+    unreached = len(chosen) - sum(group.objects for group in groups)
+    return DetailTable(
+        columns=(_HOLDER, _HOLDER_TYPE, _OBJECTS, _BYTES, _HOLDERS, _RETAINED, _ADDRESS),
+        rows=tuple(rows),
+        rest=len(left),
+        rest_cells=(
+            "",
+            "",
+            sum(group.objects for group in left),
+            sum(group.own_bytes for group in left),
+            None,
+            None,
+            "",
+        )
+        if left
+        else (),
+        note=f"{unreached:,} of {len(chosen):,} objects are held by nothing that was seen"
+        if unreached
+        else "",
+    )
+
+
+def _way(heap: KnownHeap, namer: Namer, holder: int, group: HolderGroup) -> str:
+    """Name a holder; one object that a namespace has itself is named as the namespace names it."""
+    named = _named(heap, holder, group)
+    return namer.way_to(named) if named != holder else namer.holder_name(holder)
+
+
+def _named(heap: KnownHeap, holder: int, group: HolderGroup) -> int:
+    """Return the object that a row names: the holder, or the one object that a namespace has itself."""
+    return group.example if heap.namespaces[holder] and group.objects == 1 else holder
+
+
+def dominator_table(heap: KnownHeap, tree: DominatorTree, namer: Namer, most: int) -> DetailTable:
+    """List the objects that keep most alive: the uppermost that are no namespaces, the largest first."""
+    retained = tree.retained(heap.own)
+    count = tree.retained(np.ones(heap.graph.nodes, dtype=np.int64))
+    tops = np.unique(tree.tops(heap.namespaces)[tree.order])
+    tops = tops[~heap.namespaces[tops]]
+    tops = tops[np.argsort(-retained[tops], kind="stable")]
+    rows = [
+        (
+            namer.way_to(top),
+            namer.type_name(top),
+            int(count[top]),
+            int(retained[top]),
+            f"{int(heap.address[top]):#x}",
+        )
+        for top in tops[:most].tolist()
+    ]
+    left = tops[most:]
+    return DetailTable(
+        columns=(
+            DetailColumn(name="Object", kind=ColumnKind.TEXT, about="How a root leads to it"),
+            _HOLDER_TYPE,
+            DetailColumn(name="Objects", about="How many would be freed with it, itself included"),
+            _RETAINED,
+            _ADDRESS,
+        ),
+        rows=tuple(rows),
+        rest=len(left),
+        rest_cells=("", "", int(count[left].sum()), int(retained[left].sum()), "")
+        if len(left)
+        else (),
+    )

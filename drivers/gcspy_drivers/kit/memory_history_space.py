@@ -1,0 +1,77 @@
+"""The space "Memory over time": one tile, the process; its streams are the resident set and what each memory manager has of it.
+
+Small and cheap, so that every session has it from its first event on, and every recording. Knows numbers and streams; knows no process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gcspy_drivers.kit.streams import add_bytes, hide_all
+from gcspy_server.api import Server, ServerStream, StringNames
+
+__all__ = ["HeapBytes", "MemoryHistorySpace"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeapBytes:
+    """What a memory manager has; None: it is not known.
+
+    Attributes:
+        used: Bytes in use, as the manager counts them.
+        committed: Bytes that it has taken from the system, and may use.
+    """
+
+    used: int | None
+    committed: int | None
+
+
+class MemoryHistorySpace:
+    """The memory of a process in a few numbers.
+
+    Args:
+        server: Where the space is added.
+        driver: The driver that adds it.
+        managers: Names of the memory managers that are watched, for people: ``pymalloc``.
+    """
+
+    def __init__(self, server: Server, *, driver: str, managers: Sequence[str]) -> None:
+        self.space = server.add_space(
+            "Memory over time",
+            names=StringNames(["process"]),
+            driver=driver,
+            description="Resident set of the process, and what memory managers have of it",
+        )
+        about = "Resident set: bytes of the process that are in memory"
+        self._resident = add_bytes(self.space, "Resident set", about, order=0)
+        self._heaps: dict[str, tuple[ServerStream, ServerStream]] = {}
+        for place, name in enumerate(managers):
+            committed = f"Bytes that {name} has taken from the system"
+            self._heaps[name] = (
+                add_bytes(
+                    self.space, f"{name} used", f"Bytes in use in {name}", order=2 * place + 1
+                ),
+                add_bytes(self.space, f"{name} committed", committed, order=2 * place + 2),
+            )
+
+    def fill(self, resident: int | None, heaps: Mapping[str, HeapBytes]) -> None:
+        """Give the space what is known; what is missing is unknown.
+
+        Args:
+            resident: Bytes of the resident set.
+            heaps: What each manager has, by its name.
+        """
+        self.space.reset()
+        _show(self._resident, resident)
+        for name, (used, committed) in self._heaps.items():
+            heap = heaps.get(name, HeapBytes(None, None))
+            _show(used, heap.used)
+            _show(committed, heap.committed)
+
+
+def _show(stream: ServerStream, value: int | None) -> None:
+    if value is None:
+        hide_all([stream])
+    else:
+        stream.data[:] = value

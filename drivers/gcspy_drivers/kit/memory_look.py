@@ -1,0 +1,349 @@
+"""`MemoryLook`: what a driver found of all memory of its target at one moment; `first_report` and `later_report` say what one look, or two, show.
+
+Two looks are compared object by object, by address and type: what is at an address where there was no object of that type is new. Of what
+holds others, the bytes that it retains are compared; what has taken the place of something of the same name is compared with that.
+
+Knows graphs, sizes and names; knows no runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from gcspy_objects.graph.dominators import DominatorTree
+from gcspy_objects.graph.references import NO_NODE
+from numpy.typing import NDArray
+
+from gcspy_drivers.kit.heap_answers import KnownHeap, Namer
+from gcspy_server.api import Cell, ColumnKind, DetailColumn, DetailTable, MemoryReport
+
+__all__ = [
+    "KnownMemory",
+    "MemoryLook",
+    "MemoryPart",
+    "RememberedLook",
+    "TypeBytes",
+    "first_report",
+    "later_report",
+    "remember",
+]
+
+_COMES_TOGETHER: Final = 0.8
+"""The share of what something retains, or of what that grew by, that one object below it must have to be named instead."""
+
+_REMEMBERED: Final = 200
+"""Holders whose names are remembered from one look to the next."""
+
+_LEAST_GROWN: Final = 1024
+"""Bytes; what grew by less is not named as a holder."""
+
+_WHAT = DetailColumn(name="What", kind=ColumnKind.TEXT, about="A type of objects, or other memory")
+_OBJECTS = DetailColumn(name="Objects", about="How many; empty for memory without objects")
+_BYTES = DetailColumn(
+    name="Bytes",
+    kind=ColumnKind.BYTES,
+    about="Bytes in memory, with tables, items and data that the objects keep",
+)
+_GREW = DetailColumn(
+    name="Grew", kind=ColumnKind.BYTES, about="By how many bytes, since the first look"
+)
+_CAME = DetailColumn(name="Came", about="Objects that are new since the first look")
+_WENT = DetailColumn(name="Went", about="Objects of the first look that are no more")
+_HOLDER = DetailColumn(
+    name="Holder", kind=ColumnKind.TEXT, about="How a root leads to what holds them"
+)
+_TYPE = DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of the holder")
+_RETAINED = DetailColumn(
+    name="Retained", kind=ColumnKind.BYTES, about="What would be freed with the holder"
+)
+
+
+class TypeBytes(NamedTuple):
+    """Objects of one type.
+
+    Attributes:
+        objects: How many.
+        size: Their resident bytes, with what they keep elsewhere.
+    """
+
+    objects: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """Memory that is no object.
+
+    Attributes:
+        name: What it is, for people.
+        size: Resident bytes.
+        unsure: Whether it is not known whose it is.
+    """
+
+    name: str
+    size: int
+    unsure: bool = False
+
+
+class KnownMemory(NamedTuple):
+    """What the resident memory is for; with the types' bytes the parts add up to it.
+
+    Attributes:
+        resident: Bytes of the resident set.
+        types: Objects by the name of their type.
+        parts: What is no object.
+    """
+
+    resident: int
+    types: Mapping[str, TypeBytes]
+    parts: Sequence[MemoryPart]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MemoryLook:
+    """One look.
+
+    Attributes:
+        nanos: When it was, on a clock that only goes forward.
+        memory: What the memory is for.
+        heap: Objects and references.
+        address: (n,) of each object.
+        kind: (n,) what stands for the type of each, the same at all looks.
+        kind_names: The name of each such type.
+        tree: Dominators.
+        namer: Names.
+        note: How far it can be believed.
+    """
+
+    nanos: int
+    memory: KnownMemory
+    heap: KnownHeap
+    address: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    kind_names: Mapping[int, str]
+    tree: DominatorTree
+    namer: Namer
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedLook:
+    """What is kept of a look until the next; 24 bytes an object.
+
+    Attributes:
+        nanos: When it was.
+        memory: What the memory was for.
+        address: (n,) ascending, of each object.
+        kind: (n,) its type.
+        kind_names: The name of each type.
+        retained: (n,) bytes that it kept alive.
+        by_name: Address of the largest holders, and what they retained, by their names.
+    """
+
+    nanos: int
+    memory: KnownMemory
+    address: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    kind_names: Mapping[int, str]
+    retained: NDArray[np.int64]
+    by_name: Mapping[str, tuple[int, int]]
+
+
+def remember(look: MemoryLook) -> RememberedLook:
+    """Keep of a look what a later one is compared with."""
+    retained = look.tree.retained(look.heap.own)
+    order = np.argsort(look.address, kind="stable")
+    return RememberedLook(
+        look.nanos,
+        look.memory,
+        look.address[order],
+        look.kind[order],
+        look.kind_names,
+        retained[order],
+        {
+            look.namer.way_to(top): (int(look.address[top]), int(retained[top]))
+            for top in _largest(_tops(look), retained, _REMEMBERED)
+        },
+    )
+
+
+def first_report(look: MemoryLook, most: int) -> MemoryReport:
+    """Say what one look shows.
+
+    Args:
+        look: The look.
+        most: Rows of each table.
+    """
+    rows: list[tuple[Cell, ...]] = [
+        (name, each.objects, each.size) for name, each in look.memory.types.items()
+    ]
+    rows += [(part.name, None, part.size) for part in look.memory.parts]
+    rows.sort(key=lambda row: -_number(row[2]))
+    retained = look.tree.retained(look.heap.own)
+    counts = look.tree.retained(np.ones(len(retained), dtype=np.int64))
+    heaviest = _heaviest(look.tree, retained)
+    held: list[tuple[Cell, ...]] = []
+    for top in _largest(_tops(look), retained, most):
+        where = _where_it_comes_together(top, retained, heaviest)
+        held.append((*_holder(look, where), int(counts[where]), int(retained[where])))
+    return MemoryReport(
+        secs=0.0,
+        resident=look.memory.resident,
+        grew=None,
+        memory=_table((_WHAT, _OBJECTS, _BYTES), rows, most),
+        holders=_table((_HOLDER, _TYPE, _OBJECTS, _RETAINED), held, most),
+        unsure=_unsure(look.memory),
+        note=look.note,
+    )
+
+
+def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryReport:
+    """Say what a look shows that was not so at an earlier one; what grew most comes first.
+
+    Args:
+        before: The earlier look.
+        look: The later one.
+        most: Rows of each table.
+    """
+    place = np.searchsorted(before.address, look.address)
+    place[place == len(before.address)] = 0
+    stayed = np.zeros(len(look.address), dtype=np.bool_)
+    if len(before.address):
+        stayed = (before.address[place] == look.address) & (before.kind[place] == look.kind)
+    gone = np.ones(len(before.address), dtype=np.bool_)
+    gone[place[stayed]] = False
+    came = _by_name(look.kind[~stayed], look.kind_names)
+    went = _by_name(before.kind[gone], before.kind_names)
+    return MemoryReport(
+        secs=(look.nanos - before.nanos) / 1e9,
+        resident=look.memory.resident,
+        grew=look.memory.resident - before.memory.resident,
+        memory=_table(
+            (_WHAT, _OBJECTS, _BYTES, _GREW, _CAME, _WENT),
+            _grown_memory(before.memory, look.memory, came, went),
+            most,
+        ),
+        holders=_table(
+            (_HOLDER, _TYPE, _OBJECTS, _RETAINED, _GREW),
+            _grown_holders(before, look, stayed, place, most),
+            most,
+        ),
+        unsure=_unsure(look.memory),
+        note=look.note,
+    )
+
+
+def _grown_memory(
+    before: KnownMemory, now: KnownMemory, came: Mapping[str, int], went: Mapping[str, int]
+) -> list[tuple[Cell, ...]]:
+    rows: list[tuple[Cell, ...]] = []
+    none = TypeBytes(0, 0)
+    for name in dict.fromkeys([*now.types, *before.types]):
+        old, new = before.types.get(name, none), now.types.get(name, none)
+        rows.append(
+            (name, new.objects, new.size, new.size - old.size, came.get(name, 0), went.get(name, 0))
+        )
+    parts = {part.name: part.size for part in before.parts}
+    present = {part.name: part.size for part in now.parts}
+    for name in dict.fromkeys([*present, *parts]):
+        size = present.get(name, 0)
+        rows.append((name, None, size, size - parts.get(name, 0), None, None))
+    rows.sort(key=lambda row: (-_number(row[3]), -_number(row[2])))
+    return rows
+
+
+def _grown_holders(
+    before: RememberedLook,
+    look: MemoryLook,
+    stayed: NDArray[np.bool_],
+    place: NDArray[np.intp],
+    most: int,
+) -> list[tuple[Cell, ...]]:
+    retained = look.tree.retained(look.heap.own)
+    grew = retained.copy()
+    grew[stayed] -= before.retained[place[stayed]]
+    counts = look.tree.retained(np.ones(len(retained), dtype=np.int64))
+    heaviest = _heaviest(look.tree, grew)
+    rows: list[tuple[Cell, ...]] = []
+    for top in _largest(_tops(look), grew, 2 * most):
+        where = _where_it_comes_together(top, grew, heaviest)
+        by = int(grew[where])
+        address, retained_before = before.by_name.get(look.namer.way_to(top), (0, 0))
+        if address != look.address[top]:
+            # What had this name before was another object, and may have made room for this one; and what was at this address, if there
+            # was anything, had nothing to do with it.
+            by -= max(0, retained_before - int(retained[top] - grew[top]))
+        if by >= _LEAST_GROWN:
+            rows.append((*_holder(look, where), int(counts[where]), int(retained[where]), by))
+    rows.sort(key=lambda row: -_number(row[4]))
+    return rows
+
+
+def _tops(look: MemoryLook) -> NDArray[np.int32]:
+    """Return the uppermost objects that are no namespaces and that no other object dominates."""
+    tops = np.unique(look.tree.tops(look.heap.namespaces)[look.tree.order])
+    return tops[~look.heap.namespaces[tops]]
+
+
+def _largest(numbers: NDArray[np.int32], amount: NDArray[np.int64], most: int) -> list[int]:
+    """Return the objects with the most of something, the largest first."""
+    chosen = numbers[amount[numbers] > 0]
+    found: list[int] = chosen[np.argsort(-amount[chosen], kind="stable")[:most]].tolist()
+    return found
+
+
+def _heaviest(tree: DominatorTree, amount: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return (n,) of each object the one that it dominates at once and that has most of something."""
+    inner = tree.order[(tree.dominator[tree.order] != NO_NODE) & (amount[tree.order] > 0)]
+    inner = inner[np.argsort(amount[inner], kind="stable")]
+    heaviest = np.full(len(tree.dominator), NO_NODE, dtype=np.int32)
+    heaviest[tree.dominator[inner]] = inner  # ascending: the largest is written last
+    return heaviest
+
+
+def _where_it_comes_together(
+    top: int, amount: NDArray[np.int64], heaviest: NDArray[np.int32]
+) -> int:
+    """Return the lowest object below another one that still has most of its amount."""
+    here, whole = top, int(amount[top])
+    while (child := int(heaviest[here])) != NO_NODE and amount[child] >= _COMES_TOGETHER * whole:
+        here = child
+    return here
+
+
+def _holder(look: MemoryLook, number: int) -> tuple[Cell, ...]:
+    return look.namer.holder_name(number), look.namer.type_name(number)
+
+
+def _by_name(kinds: NDArray[np.int64], names: Mapping[int, str]) -> dict[str, int]:
+    """Count objects by the name of their type."""
+    found: dict[str, int] = {}
+    for kind, count in zip(*np.unique(kinds, return_counts=True), strict=True):
+        name = names[int(kind)]
+        found[name] = found.get(name, 0) + int(count)
+    return found
+
+
+def _unsure(memory: KnownMemory) -> int:
+    return sum(part.size for part in memory.parts if part.unsure)
+
+
+def _number(cell: Cell) -> int:
+    return cell if isinstance(cell, int) else 0
+
+
+def _table(
+    columns: tuple[DetailColumn, ...], rows: Sequence[tuple[Cell, ...]], most: int
+) -> DetailTable:
+    """Return the first rows, and sums of the others."""
+    left = rows[most:]
+    sums: tuple[Cell, ...] = ()
+    if left:
+        sums = tuple(
+            "" if column.kind is ColumnKind.TEXT else sum(_number(row[at]) for row in left)
+            for at, column in enumerate(columns)
+        )
+    return DetailTable(columns=columns, rows=tuple(rows[:most]), rest=len(left), rest_cells=sums)

@@ -1,0 +1,76 @@
+"""`gcspy why`: what a process's memory is for, who holds it, and why it grows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gcspy.options import driver_option, hold_option, json_option, top_option
+from gcspy.recorder.named_recordings import names_recording
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("sources", metavar="PID|FILE", nargs=-1, required=True)
+@click.option(
+    "--over",
+    "over_secs",
+    type=click.FloatRange(0, 86_400),
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between the two samples that are compared. 0: one sample, without growth.",
+)
+@top_option(1000)
+@hold_option
+@driver_option
+@json_option
+def command(
+    sources: tuple[str, ...],
+    over_secs: float,
+    top: int,
+    hold: bool,
+    drivers: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Show what memory is for, who holds it, and why it grows.
+
+    For a process, two samples of all memory are compared. After the first one, the types of objects
+    and all other memory are listed, which add up to the resident set, and what holds most of it.
+    After the second one, a sentence says by how much memory grew, with what, and who holds that.
+
+    The process keeps running, and nothing is left in it. With --hold all threads are stopped while
+    its memory is copied, so that a sample is of one moment. Of a recording, the growth of the
+    resident set and of types is shown; a recording does not know who holds what.
+    """
+    if all(map(names_recording, sources)):
+        from gcspy.objects.memory_growth import grown_memory, print_as_json, print_as_text
+
+        found = grown_memory([Path(source) for source in sources], top)
+        (print_as_json if as_json else print_as_text)(found)
+        return
+    (text,) = sources if len(sources) == 1 else ("",)
+    if not text.isdigit():
+        raise click.BadParameter(
+            f"{' '.join(sources)} is neither a process nor a recording", param_hint="PID|FILE"
+        )
+    from gcspy.connection.memory_question import explain
+    from gcspy.output.memory_text import print_first, print_later, report_as_json
+    from gcspy.output.terminal import say_aside, say_json
+    from gcspy_server.api import MemoryQuestion
+
+    pid = int(text)
+    question = MemoryQuestion(over_secs=over_secs, most=top, held=hold)
+    reports = explain(pid, question, drivers)
+    first = next(reports)
+    if as_json:
+        later = next(reports, None)
+        say_json({"pid": pid, **report_as_json(first, later)})
+        return
+    print_first(first, f"process {pid}")
+    if over_secs:
+        say_aside(f"comparing with another sample in {over_secs:g} s; Ctrl-C ends this command")
+    for later in reports:
+        print_later(later)

@@ -1,0 +1,46 @@
+"""`explain`: from a PID to what its memory is for and why it grows, with progress.
+
+Knows drivers and questions; knows no words for answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from gcspy_protocol.errors import CommandError
+
+from gcspy.connection.target import driver_of
+from gcspy.output.progress import steps_shown
+from gcspy_server.api import MemoryQuestion, MemoryReport
+
+__all__ = ["explain"]
+
+
+def explain(
+    pid: int, question: MemoryQuestion, drivers: tuple[str, ...] = ()
+) -> Iterator[MemoryReport]:
+    """Ask the driver that was named, or the one that knows the process best.
+
+    Yields:
+        What one look found; then, if a second one is wanted, what grew until then.
+
+    Raises:
+        TargetError: The process cannot be read.
+        CommandError: Several drivers were named.
+    """
+    if len(drivers) > 1:
+        raise CommandError("only one driver can be asked: name one with --driver")
+    shown: list[Callable[[str, int, int], None]] = []
+
+    def show(what: str, done: int, total: int) -> None:
+        shown[-1](what, done, total)
+
+    reports = driver_of(pid, *drivers).explain_memory(pid, question, show)
+    while True:
+        # What is shown of the progress is gone before the report is printed.
+        with steps_shown() as progress:
+            shown.append(progress)
+            report = next(reports, None)
+        if report is None:
+            return
+        yield report

@@ -1,0 +1,118 @@
+"""Why memory grew over a recording: what `gcspy why FILE` prints.
+
+Knows recordings, the space "Memory over time", and the growth of types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gcspy_protocol.errors import CommandError
+
+from gcspy.objects import type_growth
+from gcspy.objects.type_growth import Grown, grown
+from gcspy.output.terminal import say, say_json
+from gcspy.recorder.named_recordings import opened
+from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentence
+from gcspy_client.model.memory_history import MEMORY_HISTORY, resident_set
+from gcspy_client.model.text import duration, size_in_words
+
+__all__ = ["GrownMemory", "grown_memory", "print_as_json", "print_as_text"]
+
+_BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class GrownMemory:
+    """What was found.
+
+    Attributes:
+        nanos: Between the first and the last event with a resident set.
+        before: Bytes of the resident set at the first.
+        now: Bytes at the last.
+        types: What types grew; None: no event has types.
+    """
+
+    nanos: int
+    before: int
+    now: int
+    types: Grown | None
+
+    @property
+    def sentence(self) -> str:
+        """Why memory grew; empty: nothing did."""
+        parts: list[GrownPart] = []
+        if self.types is not None:
+            at = next(
+                (place for place, name in enumerate(self.types.measures) if _BYTES in name.lower()),
+                None,
+            )
+            if at is not None:
+                parts = [GrownPart(row.name, row.changes[at].grew or 0) for row in self.types.rows]
+        return growth_sentence(
+            Growth(
+                secs=max(self.nanos / 1e9, 1e-9),
+                resident=self.now,
+                grew=self.now - self.before,
+                parts=parts,
+            )
+        )
+
+
+def grown_memory(paths: list[Path], top: int) -> GrownMemory:
+    """Find how the resident set grew, and types where they were recorded.
+
+    Args:
+        paths: Files of a recording.
+        top: Rows of types.
+
+    Raises:
+        RecordingError: It cannot be read.
+        CommandError: It has no resident set: it is of no process, or of an earlier version.
+    """
+    ends: list[tuple[int, int]] = []
+    with opened(paths) as recording:
+        for _, session in recording.steps():
+            size, event = resident_set(session), session.last_event
+            if size is not None and event is not None:
+                ends = [ends[0] if ends else (event.time_nanos, size), (event.time_nanos, size)]
+    if not ends:
+        raise CommandError(
+            f'this recording has no space "{MEMORY_HISTORY}": record a process with this version of gcspy'
+        )
+    (began, before), (ended, now) = ends
+    types: Grown | None = None
+    try:
+        types = grown(paths, None, None, top)
+    except CommandError:
+        types = None  # it was recorded at a level without types
+    return GrownMemory(ended - began, before, now, types)
+
+
+def print_as_json(found: GrownMemory) -> None:
+    """One JSON object."""
+    say_json(
+        {
+            "seconds": found.nanos / 1e9,
+            "resident": {"before": found.before, "now": found.now},
+            "sentence": found.sentence,
+            "types": None if found.types is None else type_growth.as_json(found.types),
+        }
+    )
+
+
+def print_as_text(found: GrownMemory) -> None:
+    """The sentence, and the types that grew."""
+    change = found.now - found.before
+    say(
+        found.sentence
+        or f"Memory did not grow: {size_in_words(change)} of {size_in_words(found.now)} in {duration(found.nanos)}."
+    )
+    say("")
+    if found.types is None:
+        say("Types were not recorded: `gcspy record PID -o FILE --level 3` records them.")
+    elif found.types.first == found.types.last:
+        say(f"Types were gathered at one event only, {found.types.first:,}: nothing to compare.")
+    else:
+        type_growth.print_as_text(found.types)

@@ -1,0 +1,84 @@
+"""The line above the tiles that says how memory grows: by how much in the last minutes, and mostly what; hidden while nothing grows.
+
+Knows what each event says of the resident set and of types; the words are `growth_sentence`'s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from gcspy_protocol.interpreter import ClientInterpreter, EventChange
+
+from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentence
+from gcspy_client.model.memory_history import resident_set
+from gcspy_client.model.panels.growth import GrowthLog, growing_space, growth
+from gcspy_client.view.desk import Desk
+from gcspy_client.view.part import Part
+from gcspy_client.view.widgets.elided_label import ElidedLabel
+
+__all__ = ["GrowthLine"]
+
+_LEAST_NANOS, _MOST_NANOS = 20 * 10**9, 300 * 10**9
+"""Growth over less time is noise; what was longer ago is no longer news."""
+
+_MOST_SAMPLES = 600
+_RENEW_NANOS = 10**9
+
+
+class GrowthLine(Part):
+    """The line.
+
+    Args:
+        desk: What it works with.
+        log: What each type had at events that came.
+
+    Attributes:
+        label: Its widget.
+    """
+
+    def __init__(self, desk: Desk, log: GrowthLog) -> None:
+        super().__init__(desk)
+        self._log = log
+        self._samples: deque[tuple[int, int]] = deque(maxlen=_MOST_SAMPLES)
+        self._identity = ""
+        self._told_nanos = 0
+        self.label = ElidedLabel()
+        self.label.hide()
+        desk.updater.applied.connect(self._sample)
+
+    def _sample(self, _change: EventChange) -> None:
+        live = self._desk.session.live
+        identity = "" if live.welcome is None else live.welcome.session
+        if identity != self._identity:
+            self._identity, self._told_nanos = identity, 0
+            self._samples.clear()
+        resident, event = resident_set(live), live.last_event
+        if resident is None or event is None or self._desk.session.is_playback:
+            return
+        now = event.time_nanos
+        if self._samples and now - self._samples[-1][0] < _RENEW_NANOS:
+            return
+        self._samples.append((now, resident))
+        while now - self._samples[0][0] > _MOST_NANOS:
+            self._samples.popleft()
+        self._tell(live)
+
+    def _tell(self, live: ClientInterpreter) -> None:
+        (begin, before), (end, now) = self._samples[0], self._samples[-1]
+        sentence = ""
+        if end - begin >= _LEAST_NANOS:
+            parts = self._parts(live, begin)
+            sentence = growth_sentence(
+                Growth(secs=(end - begin) / 1e9, resident=now, grew=now - before, parts=parts)
+            )
+        self.label.setText(sentence)
+        self.label.setVisible(bool(sentence))
+
+    def _parts(self, live: ClientInterpreter, begin: int) -> list[GrownPart]:
+        """By how much types grew since a time; empty: that is not known."""
+        space = growing_space(live)
+        samples = [one for one in self._log.samples if one.time_nanos >= begin]
+        if space is None or len(samples) < 2 or samples[-1].space != space.space.id:
+            return []
+        rows = growth(samples[0], samples[-1], space, samples, most=20)
+        return [GrownPart(row.name, row.changes[0].grew or 0) for row in rows]

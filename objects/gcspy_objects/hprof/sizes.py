@@ -1,0 +1,92 @@
+"""How many bytes objects have in a JVM: a dump has their fields, and not their headers, nor how wide references were.
+
+What a JVM chose is found from the distances of neighbouring objects in memory: nothing is larger than the distance to the next one.
+
+Knows HotSpot's layouts. Source: OpenJDK src/hotspot/share/oops/arrayOop.hpp, instanceKlass.cpp, and JEP 519 (compact headers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["HeapLayout", "find_layout"]
+
+_MOST_ALIGNMENT: Final = 256
+_HEADERS: Final = (16, 12, 8)
+"""Mark and class; mark and compressed class; both in one word."""
+_ENOUGH: Final = 8
+"""So many references tell four bytes from eight whatever the header has."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeapLayout:
+    """What all objects of a JVM have in common.
+
+    Attributes:
+        reference: Bytes of a reference.
+        header: Bytes before the fields.
+        alignment: Objects are at multiples of this.
+    """
+
+    reference: int
+    header: int
+    alignment: int
+
+    def rounded(self, bytes_: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes that objects of so many take."""
+        return np.asarray((bytes_ + (self.alignment - 1)) & -self.alignment, dtype=np.int64)
+
+    def array_header(self, item: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes before the elements of an array, by the bytes of one."""
+        length_end = self.header + 4
+        return np.where(item == 8, (length_end + 7) & -8, length_end)
+
+
+def find_layout(
+    address: NDArray[np.int64],
+    elements: NDArray[np.int64],
+    field_bytes: NDArray[np.int64],
+    references: NDArray[np.int64],
+    width: int,
+) -> HeapLayout:
+    """Find what a JVM chose; where nothing tells, what JVMs usually choose.
+
+    Args:
+        address: (n,) of objects, ascending.
+        elements: (n,) of an array of references its elements, and -1 of others.
+        field_bytes: (n,) of an instance all its fields' bytes with references as wide as in the dump; -1 of others.
+        references: (n,) how many of its fields are references.
+        width: Bytes of an identifier in the dump.
+    """
+    bits = int(np.bitwise_or.reduce(address)) if len(address) else 0
+    alignment = 8
+    while alignment < _MOST_ALIGNMENT and bits and bits % (2 * alignment) == 0:
+        alignment *= 2
+    gap = np.diff(address)
+    narrow = width == 4
+    if not narrow and len(gap):
+        arrays = elements[:-1] >= _ENOUGH
+        wide = 8 * elements[:-1] + 8
+        # Without a single array that tells, references are as they are in heaps of less than 32 GB.
+        narrow = not arrays.any() or bool((gap[arrays] < wide[arrays]).any())
+    reference = 4 if narrow else 8
+    if width == 4:
+        return HeapLayout(4, 8, alignment)
+
+    def layout_of(header: int) -> HeapLayout:
+        return HeapLayout(reference, header, alignment)
+
+    one = field_bytes[:-1] >= 0
+    fields = (field_bytes[:-1] - (8 - reference) * references[:-1])[one]
+    gap = gap[one]
+    widest, usual, compact = (layout_of(each) for each in _HEADERS)
+    if (usual.rounded(fields + usual.header) > gap).any():
+        return compact
+    # That wide headers would fit is no evidence yet; that objects lie as close as they say is.
+    sizes = widest.rounded(fields + widest.header)
+    exact = (sizes == gap) & (usual.rounded(fields + usual.header) < sizes)
+    return widest if exact.any() and not (sizes > gap).any() else usual

@@ -1,0 +1,72 @@
+"""`gcspy why`: of a process that leaks, of a recording of it, and of what is neither."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gcspy.exit_codes import ExitCode
+from tests.cli.conftest import Run
+
+LEAK = """
+import time
+class Order:
+    def __init__(self, number): self.number, self.note = number, "note %d" % number * 20
+AUDIT = []
+print("begun", flush=True)
+while True:
+    AUDIT.extend([Order(n) for n in range(400)])
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture(name="leaking")
+def _leaking() -> Iterator[int]:
+    with subprocess.Popen([sys.executable, "-c", LEAK], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline()
+        try:
+            yield child.pid
+        finally:
+            child.kill()
+
+
+@pytest.mark.timeout(300)
+def test_the_holder_of_what_grew_is_named(leaking: int, gcspy: Run) -> None:
+    done = gcspy("why", str(leaking), "--over", "1", "--json", "--hold")
+    assert done.returncode == ExitCode.OK, done.stderr
+    found = json.loads(done.stdout)
+    assert found["pid"] == leaking
+    rows, rest = found["memory"]["rows"], found["memory"]["rest"]
+    assert sum(row["bytes"] for row in rows) + rest["bytes"] == found["resident"]
+    growth = found["growth"]
+    assert growth["seconds"] >= 1
+    assert growth["holders"]["rows"][0]["holder"] == "__main__.AUDIT"
+    orders = next(row for row in growth["memory"]["rows"] if row["what"] == "Order")
+    assert orders["came"] > 0 == orders["went"]
+    assert "Held by __main__.AUDIT" in growth["sentence"]
+
+
+@pytest.mark.timeout(300)
+def test_a_recording_says_by_how_much_it_grew(leaking: int, gcspy: Run, tmp_path: Path) -> None:
+    path = str(tmp_path / "leak.gcspy")
+    done = gcspy("record", str(leaking), "-o", path, "--events", "30", "--clock", "20")
+    assert done.returncode == ExitCode.OK, done.stderr
+    found = json.loads(gcspy("why", path, "--json").stdout)
+    assert found["resident"]["now"] > found["resident"]["before"] > 1_000_000
+    assert found["types"] is None
+    text = gcspy("why", path)
+    assert text.returncode == ExitCode.OK
+    assert "Types were not recorded" in text.stdout
+
+
+def test_what_is_neither_a_process_nor_a_recording_is_refused(here: Run) -> None:
+    for words in (["nothing"], ["1", "2"]):
+        done = here("why", *words)
+        assert done.returncode == ExitCode.USAGE
+        assert "is neither a process nor a recording" in done.stderr

@@ -1,0 +1,89 @@
+"""What Qt has is destroyed in its own thread, whoever makes the garbage that has it collected."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from gcspy_client.view.garbage import GarbageTimer
+
+
+def garbage(kind: type[QObject], destroyed: list[int]) -> None:
+    """Make an object that nothing but itself refers to, and note the thread that destroys it."""
+    made = kind()
+    made.__dict__["itself"] = made
+    made.destroyed.connect(
+        lambda *_: destroyed.append(threading.get_ident()), Qt.ConnectionType.DirectConnection
+    )
+
+
+def allocate() -> None:
+    """Have all generations be due, several times over."""
+    for _ in range(300_000):
+        pair: list[object] = []
+        pair.append([pair])
+
+
+def end(owner: QObject, qtbot: QtBot) -> None:
+    """Destroy an object, and wait for it."""
+    with qtbot.waitSignal(owner.destroyed):
+        owner.deleteLater()
+
+
+def test_another_thread_allocates_and_this_one_collects(qtbot: QtBot) -> None:
+    destroyed: list[int] = []
+
+    class Widget(QWidget):
+        pass
+
+    class Timer(QTimer):
+        pass
+
+    class Thing(QObject):
+        pass
+
+    owner = QObject()
+    GarbageTimer(owner)
+    assert not gc.isenabled()
+    for kind in (Widget, Timer, Thing):
+        garbage(kind, destroyed)
+    other = threading.Thread(target=allocate)
+    other.start()
+    other.join()
+    assert destroyed == []
+    qtbot.waitUntil(lambda: len(destroyed) == 3, timeout=30_000)
+    assert set(destroyed) == {threading.get_ident()}
+    end(owner, qtbot)
+
+
+def test_what_is_due_is_collected_each_time(qtbot: QtBot) -> None:
+    owner = QObject()
+    GarbageTimer(owner)
+    before = [one["collections"] for one in gc.get_stats()]
+
+    def all_were() -> bool:
+        for _ in range(3000):
+            pair: list[object] = []
+            pair.append([pair])
+        now = [one["collections"] for one in gc.get_stats()]
+        return all(number > old for number, old in zip(now[:2], before[:2], strict=True))
+
+    qtbot.waitUntil(all_were, timeout=60_000)
+    assert gc.get_count()[0] < 100_000
+    end(owner, qtbot)
+
+
+def test_the_collector_is_switched_on_again_by_the_last_timer(qtbot: QtBot) -> None:
+    enabled = gc.isenabled()
+    first, second = QObject(), QObject()
+    GarbageTimer(first)
+    GarbageTimer(second)
+    assert not gc.isenabled()
+    for owner in (first, second):
+        assert not gc.isenabled()
+        end(owner, qtbot)
+    assert gc.isenabled() == enabled, "as it was: the application may have a timer of its own"
