@@ -410,7 +410,8 @@ def main() -> int:
 
     def qt_says(kind: QtMsgType, _context: object, text: str) -> None:
         if kind is not QtMsgType.QtDebugMsg and not any(one in text for one in _HARMLESS):
-            walker.faults.append(f"Qt: {text}")
+            where = "".join(traceback.format_stack(limit=8)[:-1])
+            walker.faults.append(f"Qt: {text}\n{where}")
 
     def raised(
         kind: type[BaseException], error: BaseException, where: TracebackType | None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import (
@@ -21,6 +23,9 @@ from gcspy_client.view.plain.markdown import table_document
 from gcspy_client.view.plain.text import copy_text, set_tip, set_window_title
 from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
 from gcspy_client.view.widgets.item_table import ItemTable
+
+if TYPE_CHECKING:
+    from PySide6.QtPrintSupport import QPrinter
 
 __all__ = ["KeyRow", "KeySheet"]
 
@@ -62,8 +67,9 @@ class KeySheet(QDialog):
             row_height=self.fontMetrics().height() + 8,
             wraps=True,
         )
-        self._none = PlainLabel("No key matches.")
-        self._none.setProperty("dim", "true")
+        self._notice = PlainLabel()
+        self._notice.setWordWrap(True)
+        self._notice.setProperty("dim", "true")
         self.copy = PlainPushButton("Copy")
         set_tip(self.copy, "Copy the list as text")
         self.print = PlainPushButton("Print…")
@@ -77,8 +83,7 @@ class KeySheet(QDialog):
         close = PlainPushButton("Close")
         close.clicked.connect(self.close)
         buttons = QHBoxLayout()
-        buttons.addWidget(self._none)
-        buttons.addStretch(1)
+        buttons.addWidget(self._notice, 1)
         for button in (self.copy, self.print, close):
             button.setAutoDefault(False)
             buttons.addWidget(button)
@@ -109,7 +114,7 @@ class KeySheet(QDialog):
             row = self._rows[self.table.ident_of(place) or 0]
             there = f"{row.menu} {row.keys} {row.about}".casefold()
             self.table.setRowHidden(place, not all(word in there for word in words))
-        self._none.setVisible(not self.listed())
+        self._notice.setText("" if self.listed() else "No key matches.")
 
     def listed(self) -> list[KeyRow]:
         """The rows that are listed now, by menu."""
@@ -149,5 +154,24 @@ class KeySheet(QDialog):
         printer = QPrinter()
         dialog = QPrintDialog(printer, self)
         if dialog.exec():
-            self.document().print_(printer)
+            self.print_with(printer)
         dialog.deleteLater()
+
+    def print_with(self, printer: QPrinter) -> None:
+        """Print what is listed; the sheet says so when it cannot be printed.
+
+        Args:
+            printer: A printer, or a file to print into.
+        """
+        name, reason = printer.outputFileName(), "the printer does not answer"
+        try:
+            if name:
+                with Path(name).open("ab"):
+                    pass
+            self.document().print_(printer)
+        except OSError as error:
+            reason = f"{name}: {error.strerror}"
+        else:
+            if printer.printerState() is not type(printer).PrinterState.Error:
+                return
+        self._notice.setText(f"Not printed: {reason}. Choose another printer or file.")

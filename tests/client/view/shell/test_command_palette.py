@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtPrintSupport import QPrinter
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 
 from gcspy_client.view.shell.command_palette import CommandPalette
 from gcspy_client.view.window import MainWindow
@@ -119,6 +120,11 @@ def test_the_sheet_tells_every_key_and_is_searched_copied_and_printed(
     printer = QPrinter()
     printer.setOutputFormat(QPrinter.OutputFormat.PdfFormat)
     printer.setOutputFileName(str(tmp_path / "keys.pdf"))
-    sheet.document().print_(printer)
+    sheet.print_with(printer)
     assert (tmp_path / "keys.pdf").read_bytes().startswith(b"%PDF")
+    assert not [part.text() for part in sheet.findChildren(QLabel) if "printed" in part.text()]
+    printer.setOutputFileName(f"{tmp_path}/")
+    sheet.print_with(printer)
+    (notice,) = [part.text() for part in sheet.findChildren(QLabel) if "printed" in part.text()]
+    assert notice.startswith(f"Not printed: {tmp_path}/: Is a directory")
     sheet.close()
