@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all of this
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gcspy_replay.file.notebook import SavedSession
 
     from gcspy.hosts.listener import ListeningProgram
