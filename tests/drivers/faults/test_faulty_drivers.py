@@ -38,17 +38,19 @@ USUAL = (
     "close_raises",
 )
 """One of each sort that does not hang; the others take minutes, and are run by `make soak`."""
-HEAD = """# What is said of faulty drivers
+HEAD = """# Messages about faulty drivers
 
 Each row is a driver with one mistake. `tests/drivers/faults` runs it against `gcspy ps`,
 `gcspy check-driver`, `gcspy tail --driver NAME --events 8`, and a window on a session that it
 shares with another driver. Every message begins with the name of the driver and of its package.
 
-* *ps*: whether the mistake is told on standard error; the process is listed in any case.
-* *check-driver* and *tail*: the exit code. 10 is a faulty driver; at 0 what was asked for came.
-  *hangs*: the mistake is told within seconds, and Ctrl-C ends the command.
-* *window*: where it is told. The *start page* can try something else; in a *session* the other
-  driver goes on. One of several drivers that hangs while it gathers is given up after 20 s.
+* *ps*: whether the mistake is reported ("told") on standard error; the process is listed in any
+  case.
+* *check-driver* and *tail*: the exit code. 10 means a faulty driver, 0 that the command succeeded.
+  *hangs*: the mistake is reported within seconds, and Ctrl-C ends the command.
+* *window*: where it is reported. On the *start page* the user can choose something else. In a
+  *session* the other driver continues. One of several drivers that hangs while it gathers is
+  dropped after 20 s.
 
 | mistake | ps | check-driver | tail | window | message |
 |---|---|---|---|---|---|
