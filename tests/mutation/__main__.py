@@ -26,7 +26,7 @@ import click
 from tests.mutation.coverage_plugin import function
 from tests.mutation.faults import Fault, faults
 from tests.mutation.judged import judged
-from tests.mutation.reach import Reach, measure
+from tests.mutation.reach import Reach, measured
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = {
@@ -41,9 +41,6 @@ ROOMS = {
 _FOUND = {"died", "hung"}
 _PATHS = (".", "protocol", "drivers", "replay", "objects")
 _MOST_SECS = 600
-_MOST_TEST_SECS = 240
-"""How long the tests that one fault is shown to may have taken together
-when they run without it."""
 
 
 def copied(folder: Path) -> dict[str, str]:
@@ -81,6 +78,14 @@ def drawn(copy: Path, package: str, count: int, seed: int) -> list[tuple[str, Fa
     keys = sorted(found)
     chosen = random.Random(seed).sample(keys, min(count, len(keys)))
     return [(path, found[path, line, kind]) for path, line, kind in chosen]
+
+
+def placed(copy: Path, package: str, place: str) -> list[tuple[str, Fault]]:
+    """Return all faults of one line, if it is one of a room's sources: ``gcspy_server/server.py:37``."""
+    path, _, line = place.rpartition(":")
+    if not Path(path).is_relative_to(package):
+        return []
+    return [(path, fault) for fault in faults((copy / path).read_bytes(), [int(line)])]
 
 
 def verdict(copy: Path, environment: dict[str, str], tests: list[str]) -> tuple[str, str]:
@@ -135,15 +140,19 @@ def judge(
     reach: Reach,
     planted: tuple[str, Fault],
     number: int,
+    most_secs: float,
 ) -> dict[str, object]:
-    """Plant one fault, run its tests, and take it away again."""
+    """Plant one fault, run its tests, and take it away again.
+
+    The tests that it is shown to at once take ``most_secs`` together when they run without it.
+    """
     path, fault = planted
     source = (copy / path).read_bytes()
     begun = time.monotonic()
     asked: list[str] = []
     end, by = "unreached", ""
     for names in (reach.tests(path, fault.line), reach.around(path)):
-        tests = reach.within(_MOST_TEST_SECS, [name for name in names if name not in asked])
+        tests = reach.within(most_secs, [name for name in names if name not in asked])
         if not tests:
             continue
         asked += tests
@@ -177,24 +186,51 @@ def judge(
     help="Only this folder of the sources, and the folder of its name of the tests: 'remote' of drivers.",
 )
 @click.option("--seed", default=1, show_default=True)
+@click.option("--at", "places", multiple=True, help="All faults of this line, PATH:LINE.")
+@click.option(
+    "--secs",
+    default=240.0,
+    show_default=True,
+    help="Show a fault to tests that take so long together: first to those of its line, then to those of its folder.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep there which tests run which lines, and measure only what changed.",
+)
 @click.option(
     "--json", "output", type=click.Path(path_type=Path), help="Write every verdict there."
 )
-def main(rooms: tuple[str, ...], count: int, part: str, seed: int, output: Path | None) -> None:
+def main(
+    rooms: tuple[str, ...],
+    count: int,
+    part: str,
+    seed: int,
+    places: tuple[str, ...],
+    secs: float,
+    keep: Path | None,
+    output: Path | None,
+) -> None:
     """Plant COUNT faults in each room, and name those that survive its tests."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
     reasons = judged()
     verdicts: list[dict[str, object]] = []
     for room in rooms or ROOMS:
         package, folder = (str(Path(one, part)) for one in ROOMS[room])
+        kept = keep / f"{room}-{part or 'all'}.json".replace("/", "-") if keep else None
         with tempfile.TemporaryDirectory(prefix="gcspy-mutants-") as name:
             copy = Path(name)
             environment = copied(copy)
             click.echo(
                 f"{room}: running {folder} once, to see which tests run which lines", err=True
             )
-            reach = measure(copy, environment, package, folder)
-            for number, planted in enumerate(drawn(copy, package, count, seed)):
-                result = {"room": room, **judge(copy, environment, reach, planted, number)}
+            reach = measured(copy, environment, package, folder, kept)
+            chosen = [one for place in places for one in placed(copy, package, place)]
+            for number, planted in enumerate(
+                chosen if places else drawn(copy, package, count, seed)
+            ):
+                result = {"room": room, **judge(copy, environment, reach, planted, number, secs)}
                 reason = reasons.get((str(result["path"]), str(result["change"])), "")
                 verdicts.append({**result, "reason": reason})
                 click.echo(
@@ -203,6 +239,8 @@ def main(rooms: tuple[str, ...], count: int, part: str, seed: int, output: Path 
                 )
                 if output is not None:
                     output.write_text(json.dumps(verdicts, indent=1))
+    if not verdicts:
+        raise click.ClickException("no fault can be planted there")
     ends = Counter(str(one["end"]) for one in verdicts)
     found = sum(ends[end] for end in _FOUND)
     click.echo(

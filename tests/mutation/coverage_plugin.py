@@ -13,6 +13,10 @@ from pathlib import Path
 
 import coverage
 import pytest
+from hypothesis import settings
+
+_EXAMPLES = 10
+"""Of each property while it is measured: which lines it runs shows in a few, and coverage makes each dear."""
 
 _seconds: dict[str, float] = {}
 _failed: set[str] = set()
@@ -21,6 +25,12 @@ _failed: set[str] = set()
 def function(nodeid: str) -> str:
     """Return the test function of a test, without its parameters."""
     return nodeid.partition("[")[0]
+
+
+def pytest_configure() -> None:
+    """Try few examples of each property."""
+    settings.register_profile("measured", settings(), max_examples=_EXAMPLES)
+    settings.load_profile("measured")
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -2,15 +2,18 @@
 
 One run of the folder's tests under coverage in one process. What runs in child processes or as
 compiled loops is not seen there; what survives the tests that were seen to run its line is therefore
-shown to those that run anything of its folder.
+shown to those that run anything of its folder. What was seen can be kept in a file: only test files
+that changed since then are run again, or all of them when a source of the package changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,14 +62,64 @@ class Reach:
         )
 
 
-def measure(copy: Path, environment: dict[str, str], package: str, folder: str) -> Reach:
-    """Run the tests of a folder once, and note what they run.
+def measured(
+    copy: Path, environment: dict[str, str], package: str, folder: str, kept: Path | None
+) -> Reach:
+    """Measure the tests of a folder, and use and renew what was kept of an earlier time.
 
     Args:
         copy: The root of the copy of the project in which they run.
         environment: With which imports come from the copy.
         package: The folder of the sources, from the root.
         folder: The folder of the tests, from the root.
+        kept: The file with what was kept; None: all tests are run, and nothing is kept.
+    """
+    if kept is None:
+        return measure(copy, environment, package, [folder])
+    files = sorted(str(path.relative_to(copy)) for path in (copy / folder).rglob("test_*.py"))
+    digests = {file: _digest([copy / file]) for file in files}
+    sources = _digest(sorted((copy / package).rglob("*.py")))
+    old = json.loads(kept.read_text()) if kept.exists() else {}
+    if old.get("sources") != sources:
+        old = {"tests": {}, "lines": {}, "seconds": {}}
+    unchanged = {file for file in files if old["tests"].get(file) == digests[file]}
+    changed = [file for file in files if file not in unchanged]
+    new = measure(copy, environment, package, changed) if changed else Reach({}, {})
+
+    def remain(functions: Iterable[str]) -> frozenset[str]:
+        return frozenset(name for name in functions if name.partition("::")[0] in unchanged)
+
+    lines = {path: dict(by_line) for path, by_line in new.lines.items()}
+    for path, by_line in old["lines"].items():
+        of_file = lines.setdefault(path, {})
+        for line, functions in by_line.items():
+            of_file[int(line)] = of_file.get(int(line), frozenset()) | remain(functions)
+    seconds = {name: old["seconds"][name] for name in remain(old["seconds"])} | new.seconds
+    written = {
+        path: {line: sorted(functions) for line, functions in by_line.items()}
+        for path, by_line in lines.items()
+    }
+    kept.write_text(
+        json.dumps({"sources": sources, "tests": digests, "lines": written, "seconds": seconds})
+    )
+    return Reach(lines, seconds)
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def measure(copy: Path, environment: dict[str, str], package: str, tests: Sequence[str]) -> Reach:
+    """Run tests once, and note what they run.
+
+    Args:
+        copy: The root of the copy of the project in which they run.
+        environment: With which imports come from the copy.
+        package: The folder of the sources, from the root.
+        tests: Folders or files of tests, from the root.
     """
     data, times = copy / ".reach", copy / ".times.json"
     data.unlink(missing_ok=True)
@@ -79,7 +132,7 @@ def measure(copy: Path, environment: dict[str, str], package: str, folder: str) 
         f"--source={package}",
     ]
     subprocess.run(
-        [*command, "-m", "pytest", *_OPTIONS, folder],
+        [*command, "-m", "pytest", *_OPTIONS, *tests],
         cwd=copy,
         env={**environment, "GCSPY_TEST_TIMES": str(times)},
         check=False,

@@ -186,6 +186,32 @@ def test_a_file_name_that_is_no_unicode_is_sent_with_question_marks() -> None:
     assert Fields.unpack(pack_map({"a": "x\udcff"}), "thing", text_chars=9).text("a") == "x?"
 
 
+def set_playback(**fields: Any) -> m.Message:
+    """What a server reads when a client asks for a manner of playing."""
+    server = Connection(Role.SERVER)
+    server.send(Session.welcome)
+    hello = encode(m.Hello(client="test")).data
+    asked = pack_frame(FrameType.SET_PLAYBACK, pack_map(fields), compress=False).data
+    server.receive_data(preamble() + hello + asked)
+    *_, told = server.messages()
+    return told
+
+
+@pytest.mark.parametrize("loop", [[5, 5], [5, 6], [0, (1 << 63) - 1]])
+def test_a_loop_is_a_first_event_and_a_last_one_not_before_it(loop: list[int]) -> None:
+    told = set_playback(loop=loop)
+    assert isinstance(told, m.SetPlayback)
+    assert told.loop == tuple(loop)
+
+
+@pytest.mark.parametrize("loop", [[5], [6, 5], [1, 0]])
+def test_a_loop_without_end_or_that_ends_before_it_begins_is_blamed_on_the_peer(
+    loop: list[int],
+) -> None:
+    with pytest.raises(RemoteProtocolError, match="first and last event of a range"):
+        set_playback(loop=loop)
+
+
 def test_a_trigger_that_tells_only_what_it_must_has_never_fired() -> None:
     least = pack_frame(
         FrameType.TRIGGERS, pack_map({"triggers": [{"id": 1, "state": "armed"}]}), compress=False

@@ -109,6 +109,25 @@ def test_a_space_that_contradicts_itself_is_blamed_on_the_peer(
         read(1, {"name": "n", "naming": "uniform", "streams": [], **space})
 
 
+@pytest.mark.parametrize("name", ["min", "max", "zero", "default"])
+def test_a_number_of_a_stream_is_from_the_least_signed_to_the_greatest_unsigned(name: str) -> None:
+    least, most = -(1 << 63), (1 << 64) - 1
+
+    def read_one(dtype: str, low: int, number: int) -> Stream:
+        stream = {**_STREAM, "type": dtype, "min": low, "max": max(low, 0), "default": max(low, 0)}
+        values = {"name": "n", "naming": "uniform", "streams": [{**stream, name: number}]}
+        (read,) = read_space(1, Fields(values, "space", text_chars=100), LIMITS).streams
+        return read
+
+    attribute = {"min": "minimum", "max": "maximum"}.get(name, name)
+    assert getattr(read_one("i8", least, least), attribute) == least
+    for number in (least - 1, most + 1):
+        with pytest.raises(RemoteProtocolError, match=f"from {least} to {most}"):
+            read_one("i8", least, number)
+    if name != "min":
+        assert getattr(read_one("u8", 0, most), attribute) == most
+
+
 @given(
     st.dictionaries(
         st.sampled_from(sorted(pack_space(Space(id=1, name="")))), st.integers() | st.text()

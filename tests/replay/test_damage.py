@@ -150,6 +150,17 @@ def test_a_frame_that_claims_more_than_the_limit_is_not_read() -> None:
         Recording([MemorySource(whole())], limits=small_limits)
 
 
+@pytest.mark.parametrize("count", [1, 2, 1000])
+def test_bytes_that_were_put_between_two_chunks_cost_no_event(count: int) -> None:
+    """As few as one: the search for the next chunk begins right behind the byte at which none begins."""
+    chunks = Recording([MemorySource(whole())]).chunks
+    at = chunks[1].place.offset
+    recording = Recording([MemorySource(whole()[:at] + bytes(count) + whole()[at:])])
+    assert [(damage.start, damage.end) for _, damage in recording.damages] == [(at, at + count)]
+    assert len(recording.chunks) == len(chunks)
+    assert len(recording) == EVENTS
+
+
 def test_a_file_of_beginnings_of_chunks_does_not_hold_a_scan_up() -> None:
     """Each first entry ends with the one seal at the end of the file: without a bound each would be read to there."""
     start = Recording([MemorySource(whole())]).chunks[0].place.offset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from gcspy_protocol.streams.named_stream import MOST_FREQUENT, NamedStream, stea
 from gcspy_replay.file import FileStore, Recording, RecordingWriter, name_pages, new_names
 from gcspy_replay.file.export.csv_file import write as write_csv
 from gcspy_replay.file.export.tables import ExportSelection
+from gcspy_replay.player import PlaybackStart, PlayerThread
 
 from gcspy.connection.link import connect
 from gcspy.output.session_text import event_as_dict, event_as_lines
 from gcspy_server.api import Control, PaintStyle, Server, StringNames, UniformNames
 from tests.replay.recorded import WELCOME
+from tests.replay.watching import Watcher
 
 KINDS = ["(none)", "dict", "list", "tuple", "Leak", "set"]
 EVENTS = 4
@@ -96,6 +99,30 @@ def test_wherever_one_goes_in_the_recording_names_and_counts_are_those_of_then(
         assert [told(session) for _, session in recording.steps()] == live
         for number in (3, 1, 4, 2):
             assert told(recording.seek(number)) == live[number - 1]
+
+
+def test_a_player_tells_names_up_to_the_last_tile_and_refuses_those_beyond(
+    recorded: tuple[Path, list[tuple[str, ...]]],
+    play: Callable[..., PlayerThread],
+    watch: Callable[..., Watcher],
+) -> None:
+    data = recorded[0].read_bytes()
+    watcher = watch(play(data, beginning=PlaybackStart(running=False)), data)
+    watcher.seek(EVENTS)
+    watcher.until_position(EVENTS)
+    ids = {state.space.name: number for number, state in watcher.state.spaces.items()}
+    for first, names in ((0, KINDS), (4, ["Leak", "set"]), (5, ["set"])):
+        watcher.send(m.TileNamesRequest(space=ids["Kinds"], first=first, count=10))
+        told = watcher.next(m.TileNames)
+        assert (told.first, list(told.names)) == (first, names)
+    for name, first, why in (
+        ("Kinds", 6, "names from tile 6 on: space 1 has 6 tiles"),
+        ("Heap", 0, "its tiles have no string names"),
+    ):
+        watcher.send(m.TileNamesRequest(space=ids[name], first=first, count=1))
+        refusal = watcher.next(m.Error)
+        assert refusal.code is m.ErrorCode.BAD_REQUEST
+        assert why in refusal.message
 
 
 def test_text_and_tables_tell_names_and_no_sum_of_them(

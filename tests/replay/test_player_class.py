@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
 from gcspy_protocol.messages import ErrorCode
 from gcspy_replay.player import PlaybackStart, PlayerThread
+from gcspy_replay.player.class_of import ClassOf
 
 from tests.replay.watching import Watcher
+
+if TYPE_CHECKING:
+    from gcspy_replay.player.player import Player
+
+    from gcspy_session.client import ClientConnection
 
 Play = Callable[..., PlayerThread]
 Watch = Callable[..., Watcher]
@@ -104,3 +112,52 @@ def test_the_named_successor_inherits_the_class_and_not_the_first(play: Play, wa
     heir.until(lambda: heir.state.clients.leader == heir.number)
     heir.seek(8)
     first.until_position(8)
+
+
+class Seen:
+    """A playback as a class knows it: whose it is, and whether its first picture was shown."""
+
+    def __init__(self, leader: object) -> None:
+        self.leader = leader
+        self.ready = False
+
+
+class Shown:
+    """A player as a class knows it: who was welcomed, and what each of them sees."""
+
+    def __init__(self) -> None:
+        self.welcomed: dict[int, object] = {}
+        self.seen: dict[int, Seen] = {}
+        self.gathered = 0
+
+    def playback_session_of(self, number: int) -> Seen | None:
+        """Return what a client sees."""
+        return self.seen.get(number)
+
+    def gather(self) -> None:
+        """Count how often the others were called."""
+        self.gathered += 1
+
+
+def test_nobody_leads_before_the_first_picture_of_its_own_playback() -> None:
+    player = Shown()
+    group = ClassOf(cast("Player", player))
+
+    def leader() -> int | None:
+        return group.leader
+
+    one, other = SimpleNamespace(number=1), SimpleNamespace(number=2)
+    for client in (one, other):
+        group.offers(cast("ClientConnection", client))
+        player.welcomed[client.number] = client
+        group.choose()
+        assert leader() is None, "it has no playback yet"
+    player.seen = {1: Seen(one), 2: Seen(other)}
+    group.choose()
+    assert leader() is None, "neither has shown a picture"
+    player.seen[2].ready = True
+    group.choose()
+    assert (leader(), player.gathered) == (2, 1)
+    player.seen[1].ready = True
+    group.choose()
+    assert (leader(), player.gathered) == (2, 1), "who leads goes on"

@@ -191,6 +191,20 @@ def test_a_tick_that_no_driver_takes_is_counted_once_as_left_out() -> None:
     assert not events
 
 
+def test_an_exact_event_that_its_driver_leaves_out_is_counted_and_lost() -> None:
+    """Nobody else can take it: it does not wait for the others, as a tick of the clock does."""
+    first, second = Stepped("first"), Stepped("second")
+    group, server, events = stepped_session(first, second)
+    for number in range(1, 4):
+        second.server.leave_out(1)
+        assert second.server.counts() == (0, number)
+        assert first.server.counts() == (0, 0)
+        assert server._core.lost == number
+    group.tick()
+    assert events == [("Clock", ["first", "second"])]
+    assert server._core.lost == 3
+
+
 def test_what_is_not_a_number_is_unknown() -> None:
     driver = Made(lambda one: one.stream.set([np.nan, 5.0]))
     group, _, events = session(driver)

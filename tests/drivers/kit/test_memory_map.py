@@ -9,6 +9,7 @@ import sys
 import time
 
 import numpy as np
+import pytest
 from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMapper, resident_of
 from gcspy_drivers.remote.maps import read_smaps
 from gcspy_drivers.remote.process import Process
@@ -44,6 +45,32 @@ def test_the_pages_of_arenas_are_those_of_the_mapping_that_they_are_in() -> None
     assert found.exact
     assert nothing.exact
     assert not nothing.virtual_bytes.any()
+
+
+def test_where_pages_cannot_be_asked_for_their_mapping_is_shared_out_by_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gcspy_drivers.kit.memory_map._page_flags", lambda *_: None)
+    area = mmap.mmap(-1, 8 * PAGE)
+    area.write(b"x" * (8 * PAGE))
+    base = np.frombuffer(area, dtype=np.uint8).ctypes.data
+    with Process(os.getpid()) as process:
+        resident = read_smaps(process)
+        arenas = np.array([base, base + 4 * PAGE], dtype=np.uint64)
+        found = resident_of(process, resident, arenas, 3 * PAGE)
+        nothing = resident_of(process, resident, NO_ARENAS, 3 * PAGE)
+    row = resident.maps.row_of(base)
+    assert row is not None
+    size = int(resident.maps.end[row]) - int(resident.maps.start[row])
+    for figure, whole in (
+        (found.rss_bytes, resident.rss_bytes),
+        (found.swapped_bytes, resident.swap_bytes),
+    ):
+        assert figure[row] == 6 * PAGE * int(whole[row]) // size
+        assert figure.sum() == figure[row]
+    assert found.virtual_bytes.sum() == found.virtual_bytes[row] == 6 * PAGE
+    assert not found.exact
+    assert not nothing.rss_bytes.any()
 
 
 def test_stacks_of_threads_are_known_at_each_reading() -> None:

@@ -29,6 +29,11 @@ def test_what_only_begins_like_a_number_does_not(text: str) -> None:
     assert table_cell(text) == "'" + text
 
 
+@pytest.mark.parametrize("cell", ["'", "''", "'it", "it's", "=1", "-12", "+a", ""])
+def test_a_cell_that_was_written_without_an_apostrophe_of_ours_is_its_own_text(cell: str) -> None:
+    assert cell_text(cell) == cell
+
+
 def test_what_is_no_text_stays_what_it_is() -> None:
     for value in (-3, 2.5, None, True):
         assert table_cell(value) is value

@@ -370,11 +370,10 @@ class PartScan:
         """Take one chunk, or the rest of one; whether to go on."""
         if self._open is not None:
             return self._go_on(self._open, end)
-        began = self._at
         try:
             header = read_header(self._window, self._at, end)
         except WorkExceeded as error:
-            return self._resume(began, end, error)
+            return self._resume(end, error)
         if header is not None and header.type == FileFrame.INDEX:
             return self._index(end)
         found = None if self._careful else hop_chunk(self._window, self._at, end, self._limits)
@@ -382,7 +381,7 @@ class PartScan:
             try:
                 opened = read_head(self._window, self._at, end, self._limits)
             except CorruptChunk as error:
-                return self._resume(began, end, error)
+                return self._resume(end, error)
             # A head that is not there whole is torn too: of its chunk nothing can be shown, and nothing was lost.
             if opened is None or self._at + opened[0].head_bytes > end:
                 return self._tail(end)
@@ -402,7 +401,7 @@ class PartScan:
             return True
         if walk.damage is not None:
             self._open = None
-            return self._resume(walk.at, end, walk.damage)
+            return self._resume(end, walk.damage)
         return self._tail(end)
 
     def _tail(self, end: int) -> bool:
@@ -415,7 +414,7 @@ class PartScan:
         error = CorruptChunk(
             f"damaged at byte {self._at}: a frame that does not end", offset=self._at
         )
-        return self._resume(self._at, end, error)
+        return self._resume(end, error)
 
     def _index(self, end: int) -> bool:
         try:
@@ -424,16 +423,17 @@ class PartScan:
                 return self._tail(end)
             check_entry(entry)
         except CorruptChunk as error:
-            return self._resume(self._at, end, error)
+            return self._resume(end, error)
         self._at = entry.end
         self.closed = True
         return True
 
-    def _resume(self, start: int, end: int, error: CorruptChunk) -> bool:
-        """Note damage that begins at `start` and look for the next chunk."""
+    def _resume(self, end: int, error: CorruptChunk) -> bool:
+        """Note damage that begins here and look for the next chunk."""
+        start = self._at
         chunk = self.chunks[-1].place.number if self.chunks and error.chunk is None else error.chunk
         self._window.charge(_RESUME_BYTES)
-        found = self._search(max(start, self._at) + 1, end)
+        found = self._search(start + 1, end)
         stop = end if found is None or self._window.exhausted else found
         if self.damages and self.damages[-1].end == start:
             before = self.damages.pop()
