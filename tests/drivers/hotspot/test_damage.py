@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 from collections.abc import Iterator
@@ -110,6 +111,8 @@ def test_bounds_that_contradict_each_other_are_unknown_in_every_tile(memory: Mem
     space.fill(found)
     assert space.used.data.sum() == 4912
     assert space.used.known is None
+    covered = 3 * _MEGABYTE // 4096
+    assert space.used._summary == ((4912, 3 * _MEGABYTE), covered), "of what is committed"
     for word, value in (
         (_SPACES + 1, _BASE + 2 * _MEGABYTE),  # a top beyond its end
         (_SPACES + 1, _BASE - 8),  # below its bottom
@@ -141,7 +144,12 @@ def _counters(name: bytes = b"sun.gc.cause", value: int = 42) -> bytearray:
 def _found_in(data: bytes) -> dict[str, int | None]:
     """The numbers of the counters that are found in a VM's memory; texts are read, too."""
     buffer = np.frombuffer(data, dtype=np.uint8).copy()
-    pointers = np.array([buffer.ctypes.data, buffer.ctypes.data + len(buffer)], dtype=np.uint64)
+    return _between(buffer.ctypes.data, buffer.ctypes.data + len(buffer))
+
+
+def _between(first: int, end: int) -> dict[str, int | None]:
+    """The numbers of the counters that a VM says to be between two addresses."""
+    pointers = np.array([first, end], dtype=np.uint64)
     names = ("_start", "_end")
     fields = {
         ("PerfMemory", name): VmField(
@@ -175,6 +183,29 @@ def test_a_counter_that_claims_more_than_there_is_does_not_exist() -> None:
     found[40:44] = (1 << 29).to_bytes(4, "little")  # elements of its vector
     found[44] = ord("B")
     assert not _found_in(bytes(found))
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "there"),
+    [(-1, False), (0, False), (31, False), (None, True), (1 << 22, True), ((1 << 22) + 1, False)],
+)
+def test_counters_are_read_where_their_memory_is_neither_too_small_nor_too_large(
+    size_bytes: int | None, there: bool
+) -> None:
+    data = bytes(_counters())
+    room = mmap.mmap(-1, (1 << 22) + mmap.PAGESIZE)
+    room[: len(data)] = data
+    first = np.frombuffer(room, dtype=np.uint8).ctypes.data
+    end = first + (len(data) if size_bytes is None else size_bytes)
+    assert _between(first, end) == ({"sun.gc.cause": 42} if there else {})
+
+
+def test_a_vm_that_keeps_no_counters_has_none() -> None:
+    assert _between(0, 4096) == {}
+    with Process(os.getpid()) as process:
+        counters = find_counters(Memory(process), VmTables({}, {}, {}))
+    assert counters.names("", "") == []
+    assert counters.numbers("sun.gc.cause", "other") == (None, None)
 
 
 def test_texts_that_do_not_end_are_not_read(memory: Memory) -> None:

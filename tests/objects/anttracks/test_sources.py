@@ -117,6 +117,15 @@ def test_symbols_of_another_run_are_not_taken(tmp_path: Path) -> None:
     assert "symbols of another run are there: symbols" in refused(tmp_path)
 
 
+@pytest.mark.parametrize("place", [0, len(KEY) // 2, len(KEY) - 1])
+def test_one_other_byte_of_the_key_is_another_run(tmp_path: Path, place: int) -> None:
+    other = bytearray(KEY)
+    other[place] ^= 1
+    write_run(tmp_path, symbols(), trace())
+    (tmp_path / "symbols").write_bytes(symbols().data(bytes(other)))
+    assert "symbols of another run are there: symbols" in refused(tmp_path)
+
+
 def test_a_trace_without_symbols_says_what_is_missing(tmp_path: Path) -> None:
     write_run(tmp_path, symbols(), trace())
     (tmp_path / "symbols").unlink()
