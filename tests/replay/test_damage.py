@@ -15,7 +15,7 @@ from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
 from gcspy_replay.file.integrity import Loss
 from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, pack_footer, pack_index, pack_seal
-from gcspy_replay.file.parts.scan import PartScan
+from gcspy_replay.file.parts.scan import _SEARCH_BYTES, PartScan
 from gcspy_replay.file.parts.source import Window
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,9 +150,12 @@ def test_a_frame_that_claims_more_than_the_limit_is_not_read() -> None:
         Recording([MemorySource(whole())], limits=small_limits)
 
 
-@pytest.mark.parametrize("count", [1, 2, 1000])
+_BLOCK_ENDS = _SEARCH_BYTES - len(CHUNK_MAGIC)
+
+
+@pytest.mark.parametrize("count", [1, 2, 1000, *range(_BLOCK_ENDS, _SEARCH_BYTES + 4)])
 def test_bytes_that_were_put_between_two_chunks_cost_no_event(count: int) -> None:
-    """As few as one: the search for the next chunk begins right behind the byte at which none begins."""
+    """As few as one: the search for the next chunk begins right behind the byte at which none begins; nor is one missed where blocks meet."""
     chunks = Recording([MemorySource(whole())]).chunks
     at = chunks[1].place.offset
     recording = Recording([MemorySource(whole()[:at] + bytes(count) + whole()[at:])])

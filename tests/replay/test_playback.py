@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gcspy_protocol import messages as m
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.model import EventFilter
 from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
@@ -92,6 +93,31 @@ def test_wherever_a_playback_goes_a_viewer_knows_what_was_known_there(
             wanted = {one.event: one for one in playback.filters}
             assert wanted[move.event.event].wants(move.event.occurrence)
             screen.show(move)
+
+
+class FewChanges(Small):
+    """A session of which each event changes one tile."""
+
+    @staticmethod
+    def values(number: int, tiles: int = 9) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        """Return zeros, but for as many tiles as there were events."""
+        return (np.arange(tiles) < number).astype("<u1")
+
+
+@pytest.mark.parametrize("steps", [3, 1, -1, -4])
+def test_where_few_tiles_changed_only_those_are_sent(steps: int) -> None:
+    store = MemoryStore()
+    FewChanges(store, rule=ChunkRule(events=4, weight=0), tiles=1000).events(12).writer.close()
+    recording = Recording([MemorySource(store.data)])
+    playback, screen = RecordingPlayback(recording.again(), running=False), Screen(recording)
+    for place in (Seek(number=6), Seek(steps=steps)):
+        screen.heard.clear()
+        move = playback.seek(place, 0)
+        assert move is not None
+        screen.show(move)
+    (delta,) = (one for one in screen.heard if isinstance(one, m.StreamDelta))
+    assert delta.indices.tolist() == list(range(min(6, 6 + steps), max(6, 6 + steps)))
+    assert not any(isinstance(one, m.StreamKey) for one in screen.heard)
 
 
 def _fetch(playback: RecordingPlayback, place: Seek, now: int) -> Move | None:
