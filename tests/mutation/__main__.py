@@ -185,6 +185,11 @@ def judge(
     default="",
     help="Only this folder of the sources, and the folder of its name of the tests: 'remote' of drivers.",
 )
+@click.option(
+    "--tests",
+    multiple=True,
+    help="Only these files or folders of tests, from the root, in place of the room's.",
+)
 @click.option("--seed", default=1, show_default=True)
 @click.option("--at", "places", multiple=True, help="All faults of this line, PATH:LINE.")
 @click.option(
@@ -205,6 +210,7 @@ def main(
     rooms: tuple[str, ...],
     count: int,
     part: str,
+    tests: tuple[str, ...],
     seed: int,
     places: tuple[str, ...],
     secs: float,
@@ -223,9 +229,10 @@ def main(
             copy = Path(name)
             environment = copied(copy)
             click.echo(
-                f"{room}: running {folder} once, to see which tests run which lines", err=True
+                f"{room}: running {', '.join(tests or [folder])} once, to see which tests run which lines",
+                err=True,
             )
-            reach = measured(copy, environment, package, folder, kept)
+            reach = measured(copy, environment, package, tests or [folder], kept)
             chosen = [one for place in places for one in placed(copy, package, place)]
             for number, planted in enumerate(
                 chosen if places else drawn(copy, package, count, seed)

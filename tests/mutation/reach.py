@@ -63,25 +63,26 @@ class Reach:
 
 
 def measured(
-    copy: Path, environment: dict[str, str], package: str, folder: str, kept: Path | None
+    copy: Path, environment: dict[str, str], package: str, tests: Sequence[str], kept: Path | None
 ) -> Reach:
-    """Measure the tests of a folder, and use and renew what was kept of an earlier time.
+    """Measure tests, and use and renew what was kept of an earlier time.
 
     Args:
         copy: The root of the copy of the project in which they run.
         environment: With which imports come from the copy.
         package: The folder of the sources, from the root.
-        folder: The folder of the tests, from the root.
-        kept: The file with what was kept; None: all tests are run, and nothing is kept.
+        tests: Folders or files of tests, from the root.
+        kept: The file with what was kept, of these tests or of others; None: all tests are run, and nothing is kept.
     """
     if kept is None:
-        return measure(copy, environment, package, [folder])
-    files = sorted(str(path.relative_to(copy)) for path in (copy / folder).rglob("test_*.py"))
-    digests = {file: _digest([copy / file]) for file in files}
+        return measure(copy, environment, package, tests)
+    wanted = {file for one in tests for file in _files(copy, one)}
     sources = _digest(sorted((copy / package).rglob("*.py")))
     old = json.loads(kept.read_text()) if kept.exists() else {}
     if old.get("sources") != sources:
         old = {"tests": {}, "lines": {}, "seconds": {}}
+    files = sorted(wanted | {file for file in old["tests"] if (copy / file).is_file()})
+    digests = {file: _digest([copy / file]) for file in files}
     unchanged = {file for file in files if old["tests"].get(file) == digests[file]}
     changed = [file for file in files if file not in unchanged]
     new = measure(copy, environment, package, changed) if changed else Reach({}, {})
@@ -103,6 +104,13 @@ def measured(
         json.dumps({"sources": sources, "tests": digests, "lines": written, "seconds": seconds})
     )
     return Reach(lines, seconds)
+
+
+def _files(copy: Path, tests: str) -> list[str]:
+    """Return the files of tests in a folder, or the one that is named."""
+    place = copy / tests
+    found = [place] if place.is_file() else sorted(place.rglob("test_*.py"))
+    return [str(path.relative_to(copy)) for path in found]
 
 
 def _digest(files: Iterable[Path]) -> str:

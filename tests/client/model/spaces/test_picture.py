@@ -103,3 +103,16 @@ def test_a_heap_that_grows_a_little_moves_no_tile() -> None:
     ):
         picture.follow(change)
     assert [picture.layout.rectangle(tile) for tile in range(0, 4000, 100)] == places
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 4000), (4000, 0), (0, 0)])
+def test_a_space_that_was_or_becomes_empty_is_laid_out_anew(before: int, after: int) -> None:
+    session, feed, space = joined(before)
+    picture = SpacePicture(space, 1, Theme.DARK)
+    picture.set_size(200, 150)
+    feed.sequence += 1
+    messages = [kept(1, after, [], 0x10000), *feed.event(values_of(after, 3))]
+    for change in follow(session, messages):
+        picture.follow(change)
+    assert (picture.pixels == anew(space, 1, (200, 150))).all()
+    assert picture.layout.count == after
