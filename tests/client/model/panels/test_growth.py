@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from gcspy_protocol.model import Stream
+from gcspy_protocol.interpreter import ClientInterpreter
+from gcspy_protocol.model import Naming, Space, Stream
 
-from gcspy_client.model.panels.growth import GrowthLog, TypeSample, growth
-from tests.client.feeding import space_state
+from gcspy_client.model.panels.growth import GrowthLog, TypeSample, growing_space, growth
+from tests.client.feeding import Feed, space_state
 
 STREAM = Stream(id=0, name="Bytes", maximum=1000)
 
@@ -41,6 +42,31 @@ def test_what_was_among_all_others_is_not_new_and_counts_from_where_it_was_count
     assert [(row.tile, row.new, row.changes[0].grew) for row in rows] == [(1, False, 20)]
     (unseen,) = growth(before, sample(3, 4, 9), space)
     assert (unseen.new, unseen.changes[0].grew) == (False, None), "nobody counted it before"
+
+
+def test_what_can_grow_are_the_named_tiles_that_another_stream_names_its_values_after() -> None:
+    bytes_of = Stream(id=1, name="Bytes", maximum=9)
+    top = Stream(id=2, name="Top type", dtype="u2", maximum=9, names_from=3)
+    heap = Space(id=1, name="Heap", streams=(bytes_of, top))
+    types = Space(id=3, name="Types", naming=Naming.STRINGS, streams=(bytes_of,))
+    others = [
+        Space(id=4, name="Pools", naming=Naming.STRINGS, streams=(bytes_of,)),
+        Space(id=5, name="Pages", streams=(bytes_of,)),
+    ]
+
+    def found(*spaces: Space) -> int | None:
+        session = ClientInterpreter()
+        for message in Feed(spaces, {}).bootstrap():
+            session.apply(message)
+        space = growing_space(session)
+        return None if space is None else space.space.id
+
+    assert found(*others, types, heap) == 3
+    assert found(heap, types) == 3
+    assert found(*others, types) is None, "nothing is named after them"
+    assert found(*others, heap) is None
+    assert found(heap, replace(types, streams=())) is None, "there is nothing to count"
+    assert found(heap, replace(types, naming=Naming.UNIFORM)) is None, "their tiles have no names"
 
 
 def test_the_latest_answer_is_kept() -> None:

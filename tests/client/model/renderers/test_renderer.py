@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 
 from gcspy_client.model.palette import LOW, OVERFLOW, UNKNOWN, Theme, categorical, sequential
 from gcspy_client.model.renderers import Renderer
-from gcspy_client.model.renderers.bars import DistributionRenderer, ProfileRenderer, distribution_of
+from gcspy_client.model.renderers.bars import (
+    DistributionRenderer,
+    ProfileRenderer,
+    _faded,
+    distribution_of,
+)
 from gcspy_client.model.renderers.cell_renderers import (
     ArrangedRenderer,
     HilbertRenderer,
@@ -200,6 +205,12 @@ def test_what_is_unknown_is_hatched_from_top_to_foot() -> None:
     assert set(renderer.pixels[:-4, 1].tolist()) == {int(PALETTE.lut[0]), int(PALETTE.lut[UNKNOWN])}
     assert renderer.pixels[-1, 1] == PALETTE.lut[UNKNOWN]
     assert renderer.pixels[0, 2] == PALETTE.lut[OVERFLOW]
+
+
+def test_what_is_faded_is_half_way_to_the_canvas_and_covers_it() -> None:
+    colours = np.array([0xFF204060, 0xFFFFFFFF, 0xFF000000], dtype=np.uint32)
+    assert _faded(colours, np.uint32(0xFF000000)).tolist() == [0xFF102030, 0xFF7F7F7F, 0xFF000000]
+    assert _faded(colours, np.uint32(0xFFFFFFFF)).tolist() == [0xFF8F9FAF, 0xFFFEFEFE, 0xFF7F7F7F]
 
 
 def test_names_have_a_bar_each() -> None:
