@@ -1,9 +1,9 @@
-"""The GCspy wire protocol, without sockets: SPEC.md beside this package is its law.
+"""The GCspy wire protocol, without sockets; SPEC.md beside this package specifies it.
 
-The door: `Connection` and `ClientInterpreter`, and the modules `messages`,
-`model` and `errors`. Encoding for many clients at once is in `streams.values`, `codec`
-and `frames`. What stands in the door is imported when it is asked for: who needs the
-errors only, such as a command line that prints its help, does not load numpy.
+The public names are `Connection` and `ClientInterpreter`, and the modules `messages`, `model` and
+`errors`. Encoding for many clients at once is in `streams.values`, `codec` and `frames`. The names
+are imported lazily: code that needs only the errors, such as a command line that prints its help,
+does not load numpy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Addresses of servers, as people write and pass them on.
+"""Addresses of servers, as users write them.
 
     unix:/run/user/1000/gcspy/4711.sock     a Unix socket; a bare absolute path is one too
     127.0.0.1:4711   tcp:localhost:4711     TCP, needs a token
@@ -19,7 +19,7 @@ from gcspy_protocol.errors import CommandError
 __all__ = ["Address", "TcpAddress", "UnixAddress", "parse_address"]
 
 _UNIX_PATH_BYTES = 107
-"""Longest path of a Unix socket on Linux, less its zero (unix(7): sun_path has 108 bytes)."""
+"""Longest path of a Unix socket on Linux, without its terminating zero (unix(7): sun_path has 108 bytes)."""
 
 _FORMS = "use unix:/PATH, HOST:PORT, [IPV6]:PORT or tls:HOST:PORT#sha256=FINGERPRINT"
 _SHA256_DIGITS = 64
@@ -47,7 +47,8 @@ class TcpAddress:
         host: Name or address, IPv6 without brackets.
         port: 0 to 65535; 0 only to listen at any free one.
         tls: Whether TLS is spoken.
-        fingerprint: With TLS, SHA-256 of the server's certificate in lower-case hexadecimal; None: not told.
+        fingerprint: With TLS, SHA-256 of the server's certificate in lower-case hexadecimal; None:
+            not given.
     """
 
     host: str
@@ -67,7 +68,7 @@ class TcpAddress:
 
     @property
     def exposure(self) -> str:
-        """Why plain TCP to or from beyond this machine is refused."""
+        """The reason to refuse plain TCP to or from other machines."""
         return f"{self} can be reached from other machines, and plain TCP would carry the heap in the clear"
 
     def __str__(self) -> str:
@@ -83,7 +84,7 @@ def parse_address(text: str) -> Address:
     """Read an address.
 
     Raises:
-        CommandError: It is none of the forms above.
+        CommandError: It has none of the forms above.
     """
     scheme, colon, rest = text.partition(":")
     if text.startswith("/") or (colon and scheme == "unix"):

@@ -1,9 +1,9 @@
-"""A class on one session: who is present, and where the one who leads looks (SPEC.md section 8.12).
+"""A class on one session: who is present, and what the leader is viewing (SPEC.md section 8.12).
 
-Names and places come from strangers: everything here has a bound, and a name that is shown to others can
-neither reach beyond its line nor run the other way.
+Names and places come from strangers. So everything here has a limit, and a displayed name can
+neither leave its line nor change the direction of writing.
 
-Knows what is said; does not know who may say it, nor who is told.
+Knows the values; does not know who may send or receive them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 __all__ = ["LOOK_CHARS", "PERSON_CHARS", "Attend", "Look", "Focus", "Looked", "person_name"]
 
 PERSON_CHARS = 40
-"""Longest name of a person: a row of a list, legible from the last bench."""
+"""Longest name of a person: a row of a list that can be read from the last row of a classroom."""
 
 LOOK_CHARS = 64
 """Longest name of a view or a panel."""
@@ -23,14 +23,15 @@ _MOST_MARKS = 2
 """Accents on one letter: Vietnamese has two, a prank has forty."""
 
 _READ_CHARS = 8 * PERSON_CHARS
-"""So much of a text is looked at; a name that has more of what is left out is cut."""
+"""Only this many characters of a text are examined; of a longer text the rest is ignored."""
 
 
 def person_name(text: str) -> str:
-    """A name as it may be shown to others: one line, of letters that have a shape.
+    """Return a name as it may be shown to others: one line of visible letters.
 
-    Left out are control characters, such as line ends, and invisible ones, among them those that turn the
-    direction of what follows; of accents on one letter those beyond two. Spaces are made one. May be empty.
+    Control characters, such as line ends, and invisible ones are removed, among them those that
+    change the direction of writing, and all accents beyond two on one letter. Runs of spaces become
+    one. The result may be empty.
     """
     kept: list[str] = []
     marks = 0
@@ -46,7 +47,7 @@ def person_name(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Focus:
-    """Where somebody looks; what is None is not said.
+    """What a person is viewing; None means not specified.
 
     Attributes:
         space: Id of the active space.
@@ -54,7 +55,8 @@ class Focus:
         key: Stable key of the selected tile; None: none is selected.
         view: How the space is drawn: ``tiles`` or the name of another renderer.
         panel: Name of the panel in front.
-        sequence: Of the event that is looked at, in a live session; None: the latest. In a playback the position is the playback's.
+        sequence: Sequence of the viewed event, in a live session; None: the latest. In a playback
+            the playback has the position.
     """
 
     space: int | None = None
@@ -67,11 +69,12 @@ class Focus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attend:
-    """Client: who I am, and whether I follow the one who leads.
+    """Client: my name, and whether I follow the leader.
 
     Attributes:
-        person: Name for the others; the server makes it fit. Empty: none.
-        following: Whether to be told where the leader looks, and in a playback to see the leader's.
+        person: Name for the others; the server sanitises it. Empty: none.
+        following: Whether to receive what the leader is viewing, and in a playback to see the
+            leader's.
     """
 
     person: str = ""
@@ -80,18 +83,18 @@ class Attend:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Look:
-    """Client, controller: where I look from now on."""
+    """Client, controller: what I am viewing from now on."""
 
     at: Focus = field(default_factory=Focus)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Looked:
-    """Server, to those who follow: where the leader looks.
+    """Server, to followers: what the leader is viewing.
 
     Attributes:
         client: Number of the leader.
-        at: Where.
+        at: The place.
     """
 
     client: int

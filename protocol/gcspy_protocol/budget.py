@@ -1,4 +1,4 @@
-"""The cost budget as clients see it: what watching may take of the target's time, and what it did (SPEC.md section 8.10).
+"""The cost budget as clients see it: the limit on the cost of monitoring, and its effect (SPEC.md section 8.10).
 
 Knows what the numbers mean; does not know how a server keeps a budget.
 """
@@ -11,28 +11,30 @@ from typing import Any
 __all__ = ["WHOLE_BUDGET", "Budget"]
 
 WHOLE_BUDGET = 1_000_000
-"""All of the target's time, in millionths: nothing is left out."""
+"""All of the target's time, in millionths: no event is left out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Budget:
-    """Server: what may be spent of the target's time, what was, and what came of it.
+    """Server: the limit on the cost of monitoring, the actual cost, and the effect.
 
     Attributes:
-        setting: Id of the setting that it is set with, in thousandths.
-        allowed: What may be spent, in millionths of the target's time; `WHOLE_BUDGET`: anything.
-        spent: What was spent lately, in millionths.
-        sequence: Of the latest snapshot that is counted in; 0: none yet.
-        level_setting: Id of the setting that says how much is gathered; 0: there are no levels.
+        setting: Id of the setting for the limit, in thousandths.
+        allowed: The limit, in millionths of the target's time; `WHOLE_BUDGET`: no limit.
+        spent: The recent cost, in millionths.
+        sequence: Sequence of the latest snapshot that is included; 0: none yet.
+        level_setting: Id of the setting for the level; 0: there are no levels.
         asked: The level that was chosen; 0: there are no levels.
-        given: The level of most gatherings as costs are now; 0: there are no levels.
-        spaces: How many spaces are wanted by anybody; 0: not known yet.
-        covered: How many of them most gatherings cover as costs are now; they take turns.
-        every_nanos: Time between two gatherings, as costs are now; 0: as often as events come.
-        full_nanos: Time between two at the level that was chosen; 0: as often as any.
+        given: The level of most gatherings at the current costs; 0: there are no levels.
+        spaces: How many spaces have subscribers; 0: not known yet.
+        covered: How many of them most gatherings cover at the current costs; they take turns.
+        every_nanos: Time between two gatherings at the current costs; 0: at every event.
+        full_nanos: Time between two at the chosen level; 0: the same as `every_nanos`.
         gathered: How many events were gathered, by kind, since the server began.
-        left_out: How many were left out for the budget, by kind; filters and clients had let them through.
-        reason: Why it is not kept at the moment, or why so little is gathered; for people, may be empty.
+        left_out: How many events were left out for the budget, by kind; filters and clients' rates
+            passed them.
+        reason: Why it is exceeded at the moment, or why so little is gathered; for people, may be
+            empty.
     """
 
     setting: int
@@ -57,13 +59,13 @@ class Budget:
 
     @property
     def events(self) -> tuple[int, int]:
-        """How many events were gathered, and of how many that somebody wanted."""
+        """Return how many events were gathered, and how many were requested."""
         gathered = sum(self.gathered)
         return gathered, gathered + sum(self.left_out)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What there is to say, a phrase each: ``level 2 of 3``, ``4.8 % of 5 %``, ``210 of 1,204 events gathered``."""
+        """Phrases that describe the budget: ``level 2 of 3``, ``4.8 % of 5 %``, ``210 of 1,204 events gathered``."""
         found = []
         if self.asked:
             found.append(
@@ -82,7 +84,7 @@ class Budget:
         return tuple(found)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON values, and in words."""
+        """All fields as plain JSON values, and as text."""
         plain = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()

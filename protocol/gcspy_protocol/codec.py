@@ -1,7 +1,6 @@
-"""Messages to frames and back: one function a direction (SPEC.md section 4).
+"""Messages to frames and back, with one function for each direction (SPEC.md section 4).
 
-Knows each message's fields; does not know their order or who may send them:
-that is `connection`'s.
+Knows each message's fields. `connection` knows their order and who may send them.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ def encode(message: Message) -> Frame:
     """The frame of a message.
 
     Raises:
-        LocalProtocolError: It is an Event (see `encode_event`), nothing that can be sent, or has
-            a number that does not fit its field.
+        LocalProtocolError: It is an Event (see `encode_event`), cannot be sent, or has a number
+            that does not fit its field.
     """
     try:
         return _encode(message)
@@ -284,7 +283,7 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
 
 
 def _client(client: m.Client) -> dict[str, Any]:
-    """What is reported about a client; what has its default is left out, as a list of a hundred is told to a hundred."""
+    """The fields of a client, without those that have their default, since a list of a hundred clients is sent to a hundred."""
     told: dict[str, Any] = {"id": client.id, "name": client.name}
     if client.person:
         told["person"] = client.person
@@ -298,7 +297,7 @@ def _client(client: m.Client) -> dict[str, Any]:
 
 
 def _command_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
-    """Type and fields of what a client asks for."""
+    """Type and fields of a request of a client."""
     match message:
         case m.SetFilters():
             return FrameType.SET_FILTERS, _filters(message.filters)
@@ -333,8 +332,8 @@ def _command_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
 def event_crc(frames: list[Frame], end: bytes) -> int:
     """CRC-32 of an event: of the little-endian CRC-32s of its frames in order, then of its end.
 
-    A CRC of CRCs, so that frames which many clients share are run through once, whatever
-    subset a client gets.
+    It is a CRC of CRCs, so that a frame that many clients share is hashed once, whatever subset a
+    client gets.
 
     Args:
         frames: The event's frames before EVENT.
@@ -391,16 +390,16 @@ def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
 
 
 def unpack(header: Header, payload: bytes, limits: Limits, offset: int) -> bytes:
-    """The payload of a frame as its sender meant it, decompressed only if it is no larger than its type needs.
+    """The original payload of a frame, decompressed only if it is no larger than its type can need.
 
     Args:
         header: The frame's header.
         payload: The payload as received.
-        limits: Beyond which the peer is not believed.
+        limits: Limits on what the peer may send.
         offset: Position of the frame, for the error.
 
     Raises:
-        RemoteProtocolError: Not zstd, no size told, or a size beyond the limit.
+        RemoteProtocolError: It is not zstd, declares no size, or a size over the limit.
     """
     if header.flags & FLAG_ZSTD:
         raw_bytes = raw_size(header, payload, limits, offset)
@@ -410,7 +409,7 @@ def unpack(header: Header, payload: bytes, limits: Limits, offset: int) -> bytes
 
 
 _TRAILING_BYTES = 64 << 10
-"""What a later version may put behind what this one knows of a binary payload."""
+"""Extra bytes that a later version may append to a binary payload of this version."""
 
 _BINARY: dict[int, int] = {
     FrameType.TILES: TILES_HEAD_BYTES,
@@ -424,11 +423,11 @@ _BINARY: dict[int, int] = {
     FrameType.CHALLENGE: 0,
     FrameType.PROOF: 0,
 }
-"""Frames whose payload is no map, and how many bytes of it tell how long it is."""
+"""Frames whose payload is not a map, and how many bytes of it determine its length."""
 
 
 def _most_raw(header: Header, payload: bytes, limits: Limits, offset: int) -> int:
-    """Bytes to which a payload may unpack: what it needs by its own beginning, or by its type."""
+    """Maximum decompressed bytes of a payload, from its first bytes or its type."""
     head_bytes = _BINARY.get(header.type)
     if head_bytes is None:
         return min(limits.map_bytes, limits.map_ratio * len(payload) + limits.map_free_bytes)
@@ -474,7 +473,7 @@ def _check_map(payload: bytes, what: str, limits: Limits) -> None:
 
 
 def _map(payload: bytes, what: str, limits: Limits) -> Fields:
-    """A msgpack map, or one behind the numbers of a binary frame; no bytes are an empty one."""
+    """A msgpack map, or one behind the numbers of a binary frame; no bytes mean an empty map."""
     _check_map(payload, what, limits)
     if not payload:
         return Fields({}, what, text_chars=limits.text_chars)

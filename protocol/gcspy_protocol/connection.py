@@ -6,14 +6,13 @@
         │                                   │         of a server: ──PROOF─▶ PROVEN ──WELCOME─▶ OPEN
         └────────────────────── anything else ──────────────▶ BROKEN ◀────────────┘
 
-A client that gave a nonce to a server that asks for no proof is welcomed at once.
+A server that needs no proof welcomes a client with a nonce at once.
 
-The same class serves the trio server, the Qt window, the text client and the
-tests; the shells only move bytes. Data of an event are released together with
-the Event that ends it, after its CRC was checked: an incomplete or damaged
-event is never seen by anybody.
+The trio server, the Qt window, the text client and the tests use the same class; they only move
+bytes. Data of an event are released together with the Event that ends it, after its CRC was
+checked. So no client ever sees an incomplete or damaged event.
 
-Knows order and permission; does not know sockets, clocks or threads.
+Knows order and permissions; does not know sockets, clocks or threads.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ __all__ = [
 ]
 
 MAGIC = b"GCspy\r\n\x1a"
-"""First eight bytes of either direction; CR, LF and Ctrl-Z show a transfer that mangled them."""
+"""First eight bytes in either direction; CR, LF and Ctrl-Z reveal a transfer that converts line ends."""
 
 _PREAMBLE = struct.Struct("<8sHH")
 
 _COMPACT_BYTES = 1 << 20
 
 _UNPROVEN_BYTES = 64 << 10
-"""Largest payload of a server that has to prove itself and has not: an ERROR, as a rule."""
+"""Largest payload of a server that has to prove itself and has not: usually an ERROR."""
 
 _PROVING_VERSION = 2
 """The first protocol version with CHALLENGE and PROOF."""
@@ -126,7 +125,7 @@ _FROM_CLIENT = _BOTH | {
 
 
 class ConnectionState(Enum):
-    """Where a connection stands; see the diagram at the top of the module."""
+    """State of a connection; see the diagram at the top of the module."""
 
     PREAMBLE = "preamble"
     GREETING = "greeting"
@@ -172,11 +171,11 @@ class Connection:
     """One end of a connection.
 
     Args:
-        role: Which end this is.
-        limits: Beyond which the peer is not believed; by default what suits the role.
+        role: Role of this end.
+        limits: Limits on what the peer may send; the default depends on the role.
         versions: Lowest and highest protocol version spoken here; by default what the credentials allow.
-        credentials: What this end knows and which way the connection goes; None: no token, and no way that
-            needs a proof.
+        credentials: What this end knows, and the kind of channel; None: no token, and a channel
+            that needs no proof.
     """
 
     def __init__(
@@ -212,12 +211,12 @@ class Connection:
 
     @property
     def read_so_far(self) -> tuple[int, int]:
-        """Frames of the peer that were read, and their bytes after decompression."""
+        """Number of frames read from the peer, and their bytes after decompression."""
         return self._frames_read, self._bytes_read
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes of the peer that came and were not read yet."""
+        """Number of bytes received from the peer and not read yet."""
         return len(self._buffer) - self._at
 
     @property
@@ -232,7 +231,7 @@ class Connection:
 
     @property
     def their_versions(self) -> tuple[int, int] | None:
-        """Lowest and highest version of the peer, once its preamble came."""
+        """Lowest and highest version of the peer, after its preamble."""
         return self._their_versions
 
     @property
@@ -245,13 +244,13 @@ class Connection:
         )
 
     def preamble(self) -> bytes:
-        """What to send before anything else."""
+        """The bytes to send first."""
         return preamble(self._versions)
 
     # ------------------------------------------------------------------ sending
 
     def send(self, message: Message) -> bytes:
-        """The bytes of a message that may be sent now.
+        """Encode a message that may be sent now.
 
         Raises:
             LocalProtocolError: Our role may not send it, or not in this state.
@@ -276,22 +275,22 @@ class Connection:
         elif isinstance(message, Welcome):
             self._our_state = ConnectionState.OPEN
             if self._their_state is ConnectionState.PROVING:
-                self._their_state = ConnectionState.OPEN  # it offered a proof, and need not give it
+                self._their_state = ConnectionState.OPEN  # it offered a proof, and does not have to give it
             self._transcript = None
         elif isinstance(message, Goodbye) or (isinstance(message, Error) and message.fatal):
             self._our_state = ConnectionState.CLOSED
         return data
 
     def prove(self, *, nonce: bytes | None = None) -> bytes:
-        """The bytes that prove that we know the token, after the peer's greeting or proof.
+        """Return the bytes that prove that we know the token, after the peer's greeting or proof.
 
-        Of a server these are CHALLENGE and PROOF, of a client PROOF.
+        For a server these are CHALLENGE and PROOF, for a client PROOF.
 
         Args:
-            nonce: A server's; only for tests: otherwise new.
+            nonce: A server's nonce, for tests only; otherwise a new one.
 
         Raises:
-            LocalProtocolError: We have no token, or this is not the time.
+            LocalProtocolError: We have no token, or the state does not allow it.
         """
         data = b""
         if self._role is Role.SERVER:
@@ -302,7 +301,7 @@ class Connection:
         return data + self.send(Proof(proof=proof))
 
     def _check_order(self, message: Message) -> None:
-        """Refuse to send what would give the token away, or let in who has not proved himself."""
+        """Refuse to send the token where it would be disclosed, or to welcome a client that has not proved itself."""
         credentials, theirs = self._credentials, self._their_state
         match message:
             case Hello():
@@ -324,10 +323,10 @@ class Connection:
                     raise LocalProtocolError("a welcome before the client has proved itself")
 
     def send_event(self, event: bytes) -> bytes:
-        """An event that `codec.encode_event` made; the same bytes go to every client that wants the same.
+        """Send an event that `codec.encode_event` made; clients with the same subscription get the same bytes.
 
         Raises:
-            LocalProtocolError: Not in this state.
+            LocalProtocolError: The state does not allow it.
         """
         self._check_may_send(FrameType.EVENT)
         return event
@@ -351,12 +350,12 @@ class Connection:
     # ---------------------------------------------------------------- receiving
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take bytes that the peer sent; any cutting gives the same messages."""
+        """Append bytes from the peer; any division into pieces gives the same messages."""
         if self._their_state not in (ConnectionState.CLOSED, ConnectionState.BROKEN):
             self._buffer += data
 
     def receive_eof(self) -> None:
-        """The peer has closed its direction. What came before that can still be taken.
+        """Note that the peer has closed its direction. Earlier messages can still be read.
 
         Raises:
             RemoteProtocolError: In the middle of a frame or an event, or before the greeting.
@@ -394,10 +393,11 @@ class Connection:
             raise self._failure
 
     def messages(self) -> Iterator[Message]:
-        """All messages that are there now.
+        """All complete messages.
 
         Raises:
-            RemoteProtocolError: The peer broke the protocol, after the messages before that.
+            RemoteProtocolError: The peer violated the protocol; earlier messages were yielded
+                first.
         """
         while (message := self.next_message()) is not None:
             yield message
@@ -406,7 +406,7 @@ class Connection:
         """The next message, or None when more bytes are needed.
 
         Raises:
-            RemoteProtocolError: The peer broke the protocol; every later call raises the same.
+            RemoteProtocolError: The peer violated the protocol; every later call raises the same.
             VersionMismatch: No version in common.
         """
         while not self._ready:
@@ -417,7 +417,7 @@ class Connection:
         return self._ready.popleft()
 
     def _read_one(self) -> bool:
-        """Read the preamble or one frame, if it is there whole."""
+        """Read the preamble or one frame, if it is complete."""
         return (
             self._read_preamble()
             if self._their_state is ConnectionState.PREAMBLE
@@ -464,7 +464,7 @@ class Connection:
             self._at = 0
 
     def _read_frame(self) -> bool:
-        """Read one frame, if it is there whole."""
+        """Read one frame, if it is complete."""
         available = len(self._buffer) - self._at
         if available < HEADER.size:
             return False
@@ -488,7 +488,7 @@ class Connection:
         with memoryview(self._buffer)[self._at : self._at + size] as view:
             head, payload = bytes(view[: HEADER.size]), bytes(view[HEADER.size :])
         try:
-            # What this version cannot read may be compressed in a way it cannot undo.
+            # A frame that this version cannot read may use an unknown compression.
             if is_event_frame(header.type):
                 self._hold(header, payload, known=known)
             raw = unpack(header, payload, self._limits, self._offset) if known else payload
@@ -504,7 +504,7 @@ class Connection:
         return True
 
     def _most_bytes(self) -> int:
-        """Largest payload that the peer is believed now."""
+        """Largest payload that the peer may send now."""
         if self._must_prove:
             return min(_UNPROVEN_BYTES, self._limits.payload_bytes)
         return self._limits.payload_bytes
@@ -519,7 +519,7 @@ class Connection:
         )
 
     def _check_may_receive(self, number: int) -> bool:
-        """Whether this version knows the type of a frame that may come now."""
+        """Return whether this version knows the type of a frame, which must be allowed now."""
         try:
             frame_type = FrameType(number)
         except ValueError:
@@ -540,7 +540,7 @@ class Connection:
         return True
 
     def _is_asked_for(self, frame_type: FrameType) -> bool:
-        """Whether a frame of a handshake answers what we said; true of others."""
+        """Return whether a frame of a handshake answers one of ours; true for other frames."""
         if frame_type not in HANDSHAKE_FRAMES:
             return True
         if self._transcript is None or (self.version or 0) < _PROVING_VERSION:
@@ -550,15 +550,15 @@ class Connection:
         return self._our_state is ConnectionState.PROVEN
 
     def _hold(self, header: Header, payload: bytes, *, known: bool) -> None:
-        """Count a frame of an event, before it is decompressed."""
+        """Account for a frame of an event, before it is decompressed."""
         size = raw_size(header, payload, self._limits, self._offset) if known else len(payload)
-        # With the header: for each frame a CRC is held, also of one that is empty.
+        # With the header: a CRC is stored for each frame, even for an empty one.
         self._held_bytes += HEADER.size + size
         if self._held_bytes > self._limits.event_bytes:
             raise RemoteProtocolError(f"an event of more than {self._limits.event_bytes} bytes")
 
     def _release(self, header: Header, head: bytes, payload: bytes, message: Message) -> None:
-        """Hold frames of an event back until it ends; let everything else through."""
+        """Hold frames of an event back until it ends; release all others."""
         if is_event_frame(header.type):
             self._held_crcs += zlib.crc32(payload, zlib.crc32(head)).to_bytes(4, "little")
             if not isinstance(message, Unknown):
@@ -605,7 +605,7 @@ class Connection:
                 self._their_state = ConnectionState.CLOSED
 
     def _follow_proof(self, message: Proof) -> None:
-        """Check a proof; that it may come was seen by its header."""
+        """Check a proof; its header has shown that it is allowed."""
         assert self._transcript is not None
         key = key_of(self._credentials.token)
         if not is_proof(message.proof, key, self._peer_role, self._transcript):
@@ -619,6 +619,6 @@ class Connection:
         if self._our_state is ConnectionState.PROVING:
             if self._their_state is ConnectionState.PROVEN:
                 raise RemoteProtocolError("a welcome before our proof")
-            self._our_state = ConnectionState.OPEN  # it asks for no proof
+            self._our_state = ConnectionState.OPEN  # it needs no proof
         self._their_state = ConnectionState.OPEN
         self._transcript = None

@@ -1,6 +1,7 @@
-"""Detail on demand: what is in a tile, in a whole space, or who holds objects, as a small table (SPEC.md section 8.11).
+"""Detail on demand as a small table: the content of a tile or a space, or the holders of objects
+(SPEC.md section 8.11).
 
-Knows questions and tables; does not know who answers, or how.
+Knows questions and tables; does not know who answers them, or how.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ __all__ = [
 ]
 
 MOST_ROWS = 1024
-"""Rows of an answer: what somebody reads, not a dump."""
+"""Maximum rows of an answer, which is for a person to read, not a dump."""
 
 MOST_COLUMNS = 32
 
 HEAP_KINDS = ("holders", "dominators")
-"""Kinds of questions about all objects and the references between them: who holds some, and what keeps most alive."""
+"""Kinds of questions about all objects and the references between them: who holds objects, and what keeps most alive."""
 
 Cell = int | str | None
 """One cell of a table; None is unknown."""
@@ -38,14 +39,14 @@ class ColumnKind(Enum):
 
     TEXT = "text"
     NUMBER = "number"
-    """Any integer, which is summed up over rows."""
+    """Any integer; rows are summed."""
     BYTES = "bytes"
-    """The same, counted by 1024."""
+    """The same, in multiples of 1024."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DetailColumn:
-    """One column: its heading, what is in it, and a sentence about it."""
+    """One column: its heading, the kind of its cells, and a sentence about it."""
 
     name: str
     kind: ColumnKind = ColumnKind.NUMBER
@@ -57,11 +58,12 @@ class DetailTable:
     """A small table.
 
     Attributes:
-        columns: What each row has.
+        columns: The columns.
         rows: The largest rows, the largest first; each has a cell for each column.
         rest: How many rows were left out.
-        rest_cells: Sums of those, a cell for each column; None where there is no sum. Empty where none was left out.
-        note: What else is to be known: that some of it was unknown, say.
+        rest_cells: Sums of those, a cell for each column; None where there is no sum. Empty if no
+            row was left out.
+        note: Further information, such as that part of it was unknown.
     """
 
     columns: tuple[DetailColumn, ...] = ()
@@ -72,19 +74,19 @@ class DetailTable:
 
 
 class AnswerState(Enum):
-    """What became of a question."""
+    """Outcome of a question."""
 
     ANSWERED = "answered"
     UNKNOWN = "unknown"
     """It was not gathered, or could not be read."""
     GONE = "gone"
-    """There is no such tile any more."""
+    """There is no such tile at that snapshot."""
     REFUSED = "refused"
-    """Too many at a time, or nothing that this space can tell."""
+    """Too many at a time, or the space does not support it."""
     NOT_RECORDED = "not recorded"
-    """The session is a playback, and nobody asked this while it was recorded."""
+    """The session is a playback, and the recording has no answers."""
     UNDER_WAY = "under way"
-    """It is being worked at, and another answer follows; only questions of `HEAP_KINDS` are told so."""
+    """The server is working on it, and another answer follows; only for questions of `HEAP_KINDS`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,11 +95,12 @@ class Query:
 
     Attributes:
         number: The client's own; the answer has the same.
-        space: Id of the space; 0 with `HEAP_KINDS`: of none.
-        kind: What is asked for: one of those that the space says it can tell, or of `HEAP_KINDS`.
+        space: Id of the space; 0 with `HEAP_KINDS`: none.
+        kind: Kind of question: one of the space's `details`, or of `HEAP_KINDS`.
         key: Stable key of the tile; None: the whole space. With space 0 the address of an object.
-        most: Rows wanted at most.
-        text: What is sought, in the words of the kind; empty: everything. With `HEAP_KINDS` the name of a type.
+        most: Maximum number of rows.
+        text: Search text, in the syntax of the kind; empty: everything. With `HEAP_KINDS` the name
+            of a type.
         held: With `HEAP_KINDS`: whether the process is to be held while its memory is copied.
     """
 
@@ -112,17 +115,17 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """Server: what was asked for, as of the latest snapshot at which it was gathered.
+    """Server: the answer, for the latest snapshot at which the detail was gathered.
 
     Attributes:
-        number: Of the query.
-        space: Of the query.
-        sequence: Of the snapshot that it describes; 0: of none.
-        state: What became of it.
-        reason: Why there is no table; of one that is under way, what is being done.
+        number: Number of the query.
+        space: Space of the query.
+        sequence: Sequence of the snapshot that it describes; 0: none.
+        state: The outcome.
+        reason: Why there is no table; if it is under way, the current step.
         table: The table; empty unless it was answered.
-        done: Of one that is under way: how much of it is done.
-        total: Of how much; 0: that is not known.
+        done: If it is under way, the progress.
+        total: The end of the progress; 0: not known.
     """
 
     number: int

@@ -84,7 +84,7 @@ class VersionMismatch(RemoteProtocolError):
     Args:
         theirs: Lowest and highest version that the peer speaks.
         ours: Lowest and highest version that we speak here.
-        reason: Why we speak no other here; empty: we know no other.
+        reason: Why we speak no other version here; empty: we know no other.
     """
 
     def __init__(self, *, theirs: tuple[int, int], ours: tuple[int, int], reason: str = "") -> None:
@@ -98,18 +98,18 @@ class VersionMismatch(RemoteProtocolError):
 
 
 class Unproven(RemoteProtocolError):
-    """The peer has not proved that it knows the token: it knows another, or it is somebody else."""
+    """The peer has not proved that it knows the token: its token is different, or it is another program."""
 
 
 class LinkError(GCspyError):
-    """A connection could not be made, or ended before it should have."""
+    """A connection could not be made, or ended early."""
 
 
 class Refused(LinkError):
     """The server answered and refused us.
 
     Args:
-        message: What the server said.
+        message: The server's message.
         code: The wire's error code (``ErrorCode`` name in lower case).
         remedy: What to do about it; may be empty.
     """
@@ -121,11 +121,11 @@ class Refused(LinkError):
 
 
 class TargetError(GCspyError):
-    """Something is wrong with the process that is to be watched."""
+    """The process that is to be monitored causes an error."""
 
 
 class TargetGone(TargetError):
-    """The target does not exist, or ended while it was watched."""
+    """The target does not exist, or ended while it was monitored."""
 
 
 class NotPermitted(TargetError):
@@ -145,9 +145,9 @@ class Unsupported(TargetError):
     """The target is of a kind or version that no driver here knows.
 
     Args:
-        message: What cannot be watched.
+        message: What cannot be monitored.
         found: What the target is.
-        known: What could be watched instead.
+        known: What could be monitored instead.
     """
 
     def __init__(self, message: str, *, found: str, known: str) -> None:
@@ -161,19 +161,19 @@ class DriverError(GCspyError):
 
 
 class RecordingError(GCspyError):
-    """A recording cannot be written, or has not what is asked for."""
+    """A recording cannot be written, or does not contain the requested data."""
 
 
 class NotARecording(RecordingError):
-    """The file is no recording, or one of a later format than this GCspy reads."""
+    """The file is not a recording, or it has a later format than this GCspy reads."""
 
 
 class TruncatedRecording(RecordingError):
-    """The recording ends before what is asked for.
+    """The recording ends before the requested data.
 
     Args:
         message: What is missing.
-        offset: Where in the file it should have been.
+        offset: Where it should have been in the file.
     """
 
     def __init__(self, message: str, *, offset: int = 0) -> None:
@@ -186,8 +186,8 @@ class CorruptChunk(RecordingError):
 
     Args:
         message: What is wrong, with the numbers.
-        offset: Where in the file.
-        chunk: Number of the chunk, or None where that is not known.
+        offset: Place in the file.
+        chunk: Number of the chunk, or None if that is not known.
     """
 
     def __init__(self, message: str, *, offset: int, chunk: int | None = None) -> None:
@@ -202,7 +202,8 @@ class TraceError(GCspyError):
     Args:
         message: What is wrong, what was expected, and where: file, buffer, byte, event.
         file: Name of the file.
-        offset: Where in it, bytes: of the buffer where `buffer` is given; -1 where it is not a matter of a place.
+        offset: Place in it, in bytes: of the buffer if `buffer` is given; -1 if the error has no
+            place.
         buffer: Number of the buffer over all files, from 0; None outside of buffers.
         event: Number of the event over all files, from 0; None outside of events.
     """
@@ -229,7 +230,7 @@ class ExpressionError(GCspyError):
     Args:
         message: What is wrong.
         text: The expression.
-        offset: Where in it, in characters.
+        offset: Place in it, in characters.
     """
 
     def __init__(self, message: str, *, text: str, offset: int) -> None:
@@ -238,14 +239,14 @@ class ExpressionError(GCspyError):
         self.offset = offset
 
     def pointed(self) -> str:
-        """Two lines: what stands around the place, and a mark under it."""
+        """Two lines: the text around the place, and a mark under it."""
         start = max(0, self.offset - 60)
         shown = "".join(c if c.isprintable() else " " for c in self.text[start : self.offset + 20])
         return f"{shown}\n{' ' * (self.offset - start)}^"
 
 
 class UnknownName(ExpressionError):
-    """An expression names a space or stream that the session does not have, or not yet; or several have that name."""
+    """An expression names a space or stream that the session does not have (yet), or a name that several have."""
 
 
 class CommandError(GCspyError):

@@ -1,8 +1,8 @@
 """The client interpreter: messages in, the state of the session out (paper section 5.1).
 
-It demultiplexes values into the streams of their spaces, follows resizes and
-schema changes, and says at each event what changed, so that a view redraws no
-more than that. The window, the text client and the recorder all sit on it.
+It assigns values to the streams of their spaces, applies resizes and schema changes, and reports at
+each event what changed, so that a view redraws no more than that. The window, the text client and
+the recorder all use it.
 
 Knows the model; does not know sockets, files or pixels.
 """
@@ -38,7 +38,7 @@ from gcspy_protocol.streams.remap import Remap
 __all__ = ["ClientInterpreter", "EventChange", "SpaceState", "StreamState"]
 
 _MOST_RESIZES = 4
-"""The resizes of an event may go through so many times what all values may take: through what there was, and what there is then."""
+"""How often the resizes of an event may pass over the limit for all values, counting tiles before and after."""
 
 _CONTROL = Stream(id=0, name="control", dtype="u1", maximum=255, default=1)
 
@@ -47,11 +47,12 @@ class StreamState:
     """The latest values of one stream.
 
     Attributes:
-        defined: What the bootstrap said of it.
-        names: Where its values are numbers of names: these, as far as they are known; else empty.
-        places: The values that are told apart, of those with names; kept from event to event, and may be given.
+        defined: Its definition in the bootstrap.
+        names: If its values are numbers of names: the known names; otherwise empty.
+        places: The most frequent values, if it has names; kept from event to event, and may be
+            passed in.
         dtype: Type of the values, little-endian.
-        sequence: Snapshot in which they were gathered; 0 before the first.
+        sequence: Sequence of the snapshot in which they were gathered; 0 before the first.
         time_nanos: When they were gathered.
         event: Event at which they were gathered.
         occurrence: Its occurrence number.
@@ -77,18 +78,18 @@ class StreamState:
 
     @property
     def schema(self) -> Stream:
-        """What its values mean: as the bootstrap said, or with the names that are known by now."""
+        """Its definition in the bootstrap, or with the currently known names."""
         return self._count_names().schema if self.names else self.defined
 
     @property
     def summary(self) -> Summary | None:
-        """The driver's summary; where values are numbers of names, how many tiles have each; or None."""
+        """The driver's summary; if values are numbers of names, how many tiles have each; or None."""
         if self.defined.names_from is None:
             return self.told
         return self._count_names().summary if self.names and self.sequence else None
 
     def _count_names(self) -> _Counted:
-        """How many tiles have each name; counted when somebody asks, once an event."""
+        """Count how many tiles have each name, on request, once per event."""
         control = self._control
         state = (self.sequence, 0 if control is None else control.sequence, self._count)
         before = self._counted
@@ -101,7 +102,7 @@ class StreamState:
         if before is not None and before.schema == schema:
             schema = (
                 before.schema
-            )  # the same object: cheap to compare for those who look whether it changed
+            )  # the same object: a cheap comparison for code that checks whether it changed
         summary = Summary(
             space=0,
             stream=schema.id,
@@ -115,7 +116,7 @@ class StreamState:
 
     @property
     def values(self) -> NDArray[Any]:
-        """Shape (tiles,): do not change them; the memory is used again. Before the first event all are unknown."""
+        """Shape (tiles,): do not change them; the memory is reused. Before the first event all are unknown."""
         self._fill_in()
         return self._values
 
@@ -131,17 +132,17 @@ class StreamState:
         self._known = known
 
     def copy(self) -> StreamState:
-        """The same, with arrays of its own."""
+        """A copy with its own arrays."""
         twin = copy(self)
         twin._values = self._values.copy()
         twin._known = None if self._known is None else self._known.copy()
         return twin
 
     def _fill_in(self) -> None:
-        """Make the arrays of a stream of which nothing is known, for whoever looks before its values came.
+        """Make the arrays of a stream without values, for a reader that comes before its values.
 
-        Between the tiles and the values of a keyframe nobody does. For 10,000,000 tiles the pages of arrays made
-        only to be overwritten took longer than the values.
+        Nothing reads between the tiles and the values of a keyframe. For 10,000,000 tiles,
+        allocating arrays that are overwritten at once took longer than the values.
         """
         if self._blank:
             self._blank = False
@@ -149,7 +150,7 @@ class StreamState:
             self._known = np.zeros(self._count, dtype=np.bool_)
 
     def is_fresh(self, event: Event) -> bool:
-        """Whether the values were gathered at this event; older ones are stale and must look it."""
+        """Whether the values were gathered at this event; older ones are stale and must be shown as such."""
         return self.sequence == event.sequence
 
     def is_known(self, tile: int) -> bool:
@@ -174,7 +175,7 @@ class StreamState:
             )
 
     def replace(self, message: StreamKey) -> None:
-        """Take all values."""
+        """Replace all values."""
         self._check(message, len(message.values))
         if len(self._values) == self._count:
             np.copyto(self._values, message.values)
@@ -185,10 +186,10 @@ class StreamState:
         self._stamp(message)
 
     def update(self, message: StreamDelta) -> None:
-        """Take the values that changed.
+        """Apply changed values.
 
         Raises:
-            RemoteProtocolError: They apply to values that this client does not have.
+            RemoteProtocolError: Their base is not what this client has.
         """
         self._check(message, message.count)
         if message.base_sequence != self.sequence:
@@ -206,7 +207,7 @@ class StreamState:
         self._stamp(message)
 
     def resize(self, remap: Remap) -> None:
-        """Follow a resize: kept tiles keep their values, of new ones nothing is known."""
+        """Apply a resize: kept tiles keep their values, new ones are unknown."""
         if remap.kept:
             self._values, self._known = (
                 remap.values(self.values, self.defined.default),
@@ -225,8 +226,8 @@ class _Counted:
     """Names with how many tiles have them.
 
     Attributes:
-        state: Sequences of values and control stream, and tiles, when it was counted.
-        names: The names that it was counted with.
+        state: Sequences of values and control stream, and tiles, at the time of counting.
+        names: The names at the time of counting.
         schema: The stream with them.
         summary: The counts.
     """
@@ -241,12 +242,12 @@ class SpaceState:
     """A space with the latest values of its streams.
 
     Attributes:
-        space: What the bootstrap said of it.
+        space: Its definition in the bootstrap.
         count: Tiles.
         names: Names and stable keys of the tiles.
         streams: By id, in the order of the schema.
         control: The control stream.
-        info: Text about the space, as of the latest event.
+        info: Text about the space, of the latest event.
     """
 
     def __init__(self, space: Space) -> None:
@@ -262,7 +263,7 @@ class SpaceState:
         )
 
     def copy(self) -> SpaceState:
-        """The same, with arrays of its own; what is never changed in place is shared."""
+        """A copy with its own arrays; objects that are never changed in place are shared."""
         twin = copy(self)
         twin.names = self.names.copy()
         twin.control = self.control.copy()
@@ -272,10 +273,10 @@ class SpaceState:
         return twin
 
     def stream(self, stream_id: int) -> StreamState:
-        """A stream by id, the control stream included.
+        """A stream by id, including the control stream.
 
         Raises:
-            RemoteProtocolError: The space has none such.
+            RemoteProtocolError: The space has no such stream.
         """
         found = self.control if stream_id == CONTROL_STREAM else self.streams.get(stream_id)
         if found is None:
@@ -283,14 +284,14 @@ class SpaceState:
         return found
 
     def bytes_for(self, count: int) -> int:
-        """Memory that the values of this many tiles take: each its integer and whether it is known."""
+        """Memory for the values of this many tiles: for each the integer and whether it is known."""
         return count * self._tile_bytes
 
     def resize(self, tiles: Tiles) -> None:
-        """Follow a Tiles message.
+        """Apply a Tiles message.
 
         Raises:
-            RemoteProtocolError: It names tiles in another way, or keeps some that are not there.
+            RemoteProtocolError: Its naming differs, or it keeps tiles that do not exist.
         """
         if tiles.naming is not self.space.naming:
             raise RemoteProtocolError(
@@ -314,7 +315,7 @@ class EventChange:
     Attributes:
         event: The event.
         changed: Per (space, stream) the changed tiles, i64; None when all may have changed.
-        resized: The spaces whose tiles were resized, with how.
+        resized: The spaces whose tiles were resized, and how.
     """
 
     event: Event
@@ -326,25 +327,26 @@ class ClientInterpreter:
     """The state of a session, as one client knows it.
 
     Args:
-        limits: Beyond which the server is not believed.
+        limits: Limits on what the server may send.
 
     Attributes:
-        welcome: Who we are connected to; None before.
+        welcome: The server's greeting; None before.
         spaces: By id, in the order of their definition.
         epoch: Number of the schema.
-        counters: Occurrences per kind of event; filtered ones count.
+        counters: Occurrences per kind of event, including filtered ones.
         state: State of the control flow.
         state_reason: Why.
         driver_failed: Whether it ended because the driver failed.
-        filters: The event filters in force, by event id.
-        clients: Who is connected, with controller and successor.
+        filters: The active event filters, by event id.
+        clients: The connected clients, with controller and successor.
         missed_total: Events that this client missed.
-        playback: What a player said of its playback; None: the session is live.
-        position: Number of the latest event in the recording that is played; 0 before the first, and live.
-        triggers: All triggers, as of the latest announcement.
-        fired: What fired last, or None.
-        settings: What the controller may choose, as of the latest announcement.
-        budget: What the cost budget did; None: nobody said that there is one.
+        playback: A player's description of its playback; None: the session is live.
+        position: Number of the latest event in the played recording; 0 before the first, and in a
+            live session.
+        triggers: All triggers, as last announced.
+        fired: The latest firing, or None.
+        settings: The settings, as last announced.
+        budget: The latest report on the cost budget; None: none was received.
         last_event: The latest event, or None.
     """
 
@@ -375,7 +377,7 @@ class ClientInterpreter:
         self._change = EventChange(Event(sequence=0, time_nanos=0, event=0, occurrence=0, epoch=0))
 
     def copy(self) -> ClientInterpreter:
-        """The same state, which goes its own way from here: between events only."""
+        """An independent copy of the state; call it between events only."""
         twin = copy(self)
         twin.spaces = {number: space.copy() for number, space in self.spaces.items()}
         twin.filters = dict(self.filters)
@@ -393,19 +395,19 @@ class ClientInterpreter:
         return self.welcome is not None and self.clients.controller == self.welcome.client_id
 
     def event_name(self, event_id: int) -> str:
-        """Name of a kind of event; a number where it has none."""
+        """Name of a kind of event; its number if it has none."""
         if self.welcome is not None and event_id < len(self.welcome.events):
             return self.welcome.events[event_id].name
         return f"event {event_id}"
 
     def apply(self, message: Message) -> EventChange | None:
-        """Follow one message.
+        """Apply one message.
 
         Returns:
-            What changed, when the message ends an event.
+            The change, if the message ends an event.
 
         Raises:
-            RemoteProtocolError: It contradicts what was said before.
+            RemoteProtocolError: It contradicts earlier messages.
         """
         match message:
             case StreamKey():
@@ -452,10 +454,10 @@ class ClientInterpreter:
         self._change.resized[tiles.space] = tiles
 
     def _work(self, space: SpaceState, count: int) -> None:
-        """Count what an event goes through all tiles for: a hundred resizes of a large space would take minutes.
+        """Limit the passes over all tiles of an event: a hundred resizes of a large space would take minutes.
 
         Raises:
-            RemoteProtocolError: It does so too often.
+            RemoteProtocolError: There are too many.
         """
         self._event_bytes += space.bytes_for(count)
         most = _MOST_RESIZES * self._limits.values_bytes
@@ -473,7 +475,7 @@ class ClientInterpreter:
             self._change.changed[key] = message.indices
 
     def _rename(self, space_id: int) -> None:
-        """Give the streams whose values are tiles of a space their names anew."""
+        """Update the names of the streams whose values are tiles of a space."""
         space = self.spaces.get(space_id)
         if space is None or space.space.naming is not Naming.STRINGS:
             return
@@ -510,7 +512,7 @@ class ClientInterpreter:
         return change
 
     def _follow(self, message: Message) -> None:
-        """Messages that are not part of an event."""
+        """Apply a message that is not part of an event."""
         match message:
             case Welcome():
                 self.welcome = message
@@ -521,7 +523,7 @@ class ClientInterpreter:
                 if len(self.spaces) >= self._limits.spaces:
                     raise RemoteProtocolError(f"more than {self._limits.spaces} spaces")
                 self.spaces[message.space.id] = SpaceState(message.space)
-                # It may be named by a space that has its names already.
+                # A space that already has its names may name it.
                 self._renamed |= {
                     one.names_from for one in message.space.streams if one.names_from is not None
                 }
@@ -549,7 +551,7 @@ class ClientInterpreter:
                 self._follow_others(message)
 
     def _follow_others(self, message: Message) -> None:
-        """What a player says, what triggers do, and how what can be set is set."""
+        """Apply messages of a player, about triggers, settings and the budget."""
         match message:
             case m.Triggers():
                 self.triggers = message

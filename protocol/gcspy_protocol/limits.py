@@ -1,8 +1,7 @@
-"""The sizes beyond which a peer is not believed.
+"""Limits on what a peer may send.
 
-Every length that comes from the wire is compared with one of these before
-memory is taken for it. They are arguments of `Connection`, not constants of
-nature: the defaults are some ten times what the largest known user needs.
+Every length from the wire is compared with one of these before memory is allocated for it. They are
+arguments of `Connection`; the defaults are some ten times what the largest known user needs.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ class Limits:
         payload_bytes: Largest payload of a frame, as sent.
         raw_bytes: Largest payload after decompression.
         event_bytes: Most bytes of frames with their headers, after decompression, held back while an event is incomplete.
-        map_bytes: Largest msgpack map; one byte of it may become an object of 64.
-        map_ratio: A compressed map may unpack to so many bytes for each byte that was sent,
-        map_free_bytes: and to so many more.
+        map_bytes: Largest msgpack map; one byte of it may become an object of 64 bytes.
+        map_ratio: A compressed map may unpack to this many bytes for each byte that was sent,
+        map_free_bytes: plus this many.
         values_bytes: Most memory for the values of all spaces together.
         tiles: Most tiles of one space.
-        spaces: Most spaces at one time.
+        spaces: Most spaces at a time.
         streams: Most streams of one space (ids are below 0xFFFF, the control stream).
         events: Most kinds of event.
         text_chars: Longest single text.
@@ -51,5 +50,5 @@ CLIENT_LIMITS = Limits()
 """What a client accepts from a server: whole heaps."""
 
 SERVER_LIMITS = Limits(payload_bytes=64 << 10, raw_bytes=64 << 10, event_bytes=64 << 10)
-"""What a server accepts from a client: commands only, so a frame that claims
-more than 64 KiB is an attack or a defect and is refused unread."""
+"""What a server accepts from a client: commands only, so a frame that claims more than 64 KiB is an
+attack or a defect and is refused without being read."""

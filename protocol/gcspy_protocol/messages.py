@@ -1,9 +1,9 @@
-"""The messages: what frames mean. SPEC.md section 4 is the table of them.
+"""The messages: the meaning of frames. SPEC.md section 4 has their table.
 
-Each class is one frame type. They are values: frozen, made of plain types and
-compared by content, so that a test or a recorder can hold them; only those with
-arrays are compared by identity, because arrays have no one truth value. Arrays in
-messages that were received are views of the received bytes, or made from them: do not change them.
+Each class is one frame type. They are frozen values of plain types and compared by content, so that
+a test or a recorder can hold them. Only those with arrays are compared by identity, because arrays
+have no single truth value. Arrays in received messages are views of the received bytes, or made
+from them: do not change them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ __all__ = [
 
 
 class FrameType(IntEnum):
-    """Numbers of the frame types. 0x50 to 0x5F and 0x60 to 0x6F are taken, see SPEC.md section 9."""
+    """Numbers of the frame types. For 0x50 to 0x5F and 0x60 to 0x6F see SPEC.md section 9."""
 
     HELLO = 0x01
     WELCOME = 0x02
@@ -150,37 +150,38 @@ class FrameType(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """Why something was refused or ended."""
+    """Why a request was refused or a connection ended."""
 
     PROTOCOL = 1
-    """The peer broke the protocol; the connection ends."""
+    """The peer violated the protocol; the connection ends."""
     TOKEN = 2
     """The token is missing or wrong; the connection ends."""
     NOT_CONTROLLER = 3
-    """Only the controller may do this; nothing was done."""
+    """Only the controller may do this; the request had no effect."""
     BAD_REQUEST = 4
-    """The request names something that does not exist; nothing was done."""
+    """The request names something that does not exist; it had no effect."""
     BUSY = 5
     """Too many clients, or no room for one more; the connection ends."""
     TOO_SLOW = 6
     """The client did not read even its state messages; the connection ends."""
     TOO_MUCH = 7
-    """The client asks for more than it may: it is read more slowly; if it goes on, the connection ends."""
+    """The client requests more than it may: it is read more slowly; if it continues, the connection ends."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hello:
-    """Client to server, first: who I am and what I would like to be.
+    """Client to server, first: name and requested roles.
 
     Attributes:
         client: Name of the program, as shown to the others.
-        wants_control: Ask to be the controller, granted when nobody is.
+        wants_control: Request to be the controller, granted if there is none.
         token: The secret of the session, over TLS; never logged.
         pause_at_connect: As controller, pause after the first transmission.
-        codecs: Compressions understood; ``zstd`` is the one there is.
-        person: Name of who sits there, for the others; empty: not told.
-        following: Follow the one who leads (SPEC.md section 8.12).
-        nonce: 32 random bytes, new for each connection: prove yourself, and I will (SPEC.md section 4.4). Empty: neither.
+        codecs: Supported compressions; ``zstd`` is the only one.
+        person: Name of the user, for the others; empty: not given.
+        following: Follow the leader (SPEC.md section 8.12).
+        nonce: 32 random bytes, new for each connection, which request proofs (SPEC.md section 4.4).
+            Empty: no proofs.
     """
 
     client: str
@@ -195,14 +196,14 @@ class Hello:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Welcome:
-    """Server to client, the answer: who I am; the bootstrap follows.
+    """Server to client, the answer: the session; the bootstrap follows.
 
     Attributes:
-        server: Name of what is visualised: ``CPython 3.12.1, pid 4711``.
+        server: Name of the target: ``CPython 3.12.1, pid 4711``.
         session: Random id of the session: the same after a reconnect to the same one.
         client_id: The number of this client in `Clients`.
         controller: Whether this client is the controller.
-        mode: How the target is watched.
+        mode: How the target is monitored.
         pause_acts_on: What a pause stops.
         events: The kinds of event.
         general_info: Text about the whole target.
@@ -228,7 +229,7 @@ class Welcome:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Error:
-    """Something was refused; `fatal` says whether the connection ends."""
+    """A refusal; `fatal` says whether the connection ends."""
 
     code: ErrorCode
     message: str
@@ -245,14 +246,14 @@ class Goodbye:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ping:
-    """Are you there? Answered by `Pong` with the same number."""
+    """A keep-alive; answered by `Pong` with the same number."""
 
     number: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pong:
-    """I am there."""
+    """The answer to a `Ping`."""
 
     number: int
 
@@ -266,26 +267,26 @@ class SpaceDefined:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpaceRemoved:
-    """A space is no longer part of the session; its id is not used again."""
+    """A space is no longer part of the session; its id is not reused."""
 
     space: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EpochEnd:
-    """The schema is complete and is the one with this number, from 1."""
+    """The schema is complete; this is its number, from 1."""
 
     epoch: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Tiles:
-    """How many tiles a space has from this event on, and what became of the old ones.
+    """The number of tiles of a space from this event on, and the new places of the old ones.
 
-    Tile `new_starts[r] + k` is the old tile `old_starts[r] + k`, for k below
-    `lengths[r]`; runs are in order of `new_starts` and do not overlap. Every other
-    tile is new. Only new tiles are named, in order, so that growing costs nothing
-    for what was there. A keyframe has no runs: every tile is new.
+    Tile `new_starts[r] + k` is the old tile `old_starts[r] + k`, for k below `lengths[r]`; runs are
+    in order of `new_starts` and do not overlap. Every other tile is new. Only new tiles are named,
+    in order, so that growing costs nothing for the existing ones. A keyframe has no runs: every
+    tile is new.
 
     Attributes:
         space: The space's id.
@@ -318,7 +319,7 @@ class StreamKey:
     Attributes:
         space: Space id.
         stream: Stream id, or CONTROL_STREAM.
-        sequence: Snapshot in which they were gathered.
+        sequence: Sequence of the snapshot in which they were gathered.
         time_nanos: When, on the target's host's monotonic clock.
         event: The event's id.
         occurrence: The event's occurrence number.
@@ -366,8 +367,8 @@ class Summary:
     """Summary of a stream, made by the driver (paper section 3.4).
 
     Attributes:
-        values: One number, two (sum, total) or one a name; 64-bit signed.
-        covered: How many tiles it covers; 0 when it is unknown.
+        values: One number, two (sum, total) or one per name; 64-bit signed.
+        covered: Number of tiles covered; 0: the summary is unknown.
     """
 
     space: int
@@ -380,7 +381,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpaceInfo:
-    """Text about a space, as of this event."""
+    """Text about a space, for this event."""
 
     space: int
     sequence: int
@@ -390,22 +391,25 @@ class SpaceInfo:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """End of an event: all its data are there, so the client may draw.
+    """End of an event: all its data have arrived, so the client may draw.
 
     Attributes:
         sequence: Number of the snapshot: transmitted events, from 1.
         time_nanos: When the event happened, monotonic on the target's host.
         event: Kind.
-        occurrence: How often the kind has happened, filtered ones too, from 1.
+        occurrence: Number of occurrences of the kind, including filtered ones, from 1.
         epoch: Schema epoch of its data.
         gather_nanos: Time spent gathering for it.
-        held_nanos: Time the target was held (delay, pause, lossless clients) since the event transmitted before.
-        keyframe: Its frames are whole: no earlier frame is needed.
-        cached: It was sent before and is repeated for a client that came late or missed it.
-        cause: Cause, where the runtime tells it.
+        held_nanos: Time the target was held (delay, pause, lossless clients) since the previously
+            transmitted event.
+        keyframe: Its frames are complete: no earlier frame is needed.
+        cached: It was sent before and is repeated for a client that joined late or missed it.
+        cause: Cause, if the runtime reports it.
         program_clock: Name and value of a clock of the program, such as allocated bytes.
-        waited_nanos: Time that lossless clients were waited for, in all, since the server began; part of what was held.
-        stopped_nanos: Time that the target was kept from going on so that it could be gathered; 0: it went on, or nobody said.
+        waited_nanos: Total time spent waiting for lossless clients since the server began; part of
+            the held time.
+        stopped_nanos: Time for which the target was stopped for gathering; 0: it was not stopped,
+            or this is not known.
     """
 
     sequence: int
@@ -425,7 +429,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Counters:
-    """How often each kind of event has happened, by id; filtered ones count."""
+    """Occurrences of each kind of event, by id, including filtered ones."""
 
     counts: tuple[int, ...]
 
@@ -447,7 +451,7 @@ class State:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
-    """The event filters in force, one a kind of event."""
+    """The active event filters, one per kind of event."""
 
     filters: tuple[EventFilter, ...]
 
@@ -459,9 +463,9 @@ class Client:
     Attributes:
         id: Its number.
         name: Name of the program.
-        person: Name of who sits there; empty: not told.
-        following: Whether it follows the one who leads.
-        behind: How many events it had not read when it was looked at last; None: unknown.
+        person: Name of the user; empty: not given.
+        following: Whether it follows the leader.
+        behind: How many events it had not read at the last check; None: unknown.
         stalled: Whether it has read nothing for seconds.
     """
 
@@ -475,13 +479,13 @@ class Client:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Clients:
-    """Who is connected, who controls, who inherits control.
+    """The connected clients, and which of them controls and inherits control.
 
     Attributes:
-        clients: Everybody.
-        controller: Who controls what this client sees.
-        successor: Who inherits that.
-        leader: Whom those see who follow; None: the controller.
+        clients: All clients.
+        controller: The client that controls what this client sees.
+        successor: The client that inherits control.
+        leader: The client whose view the followers see; None: the controller.
     """
 
     clients: tuple[Client, ...]
@@ -492,7 +496,7 @@ class Clients:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Missed:
-    """This client missed so many events since it was told last: it was too slow, wanted fewer, or the server lost them."""
+    """Number of events that this client missed since the last message: it was too slow, requested a lower rate, or the server lost them."""
 
     events: int
     total: int
@@ -500,7 +504,7 @@ class Missed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TileNamesRequest:
-    """Which are the names of these tiles? For spaces named by strings."""
+    """Requests the names of these tiles, for spaces named by strings."""
 
     space: int
     first: int
@@ -509,7 +513,7 @@ class TileNamesRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TileNames:
-    """A page of tile names, as of a snapshot."""
+    """A page of tile names, of a snapshot."""
 
     space: int
     sequence: int
@@ -519,7 +523,7 @@ class TileNames:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewNames:
-    """Part of an event: the names of tiles that are new with it, from `first` on; for small spaces named by strings."""
+    """Part of an event: the names of its new tiles, from `first` on; for small spaces named by strings."""
 
     space: int
     sequence: int
@@ -542,17 +546,17 @@ class Pause:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resume:
-    """Controller: go on."""
+    """Controller: continue."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """Controller, paused: go on until after the next transmission."""
+    """Controller, paused: continue until after the next transmission."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subscription:
-    """One wanted space; `streams` None wants them all."""
+    """One subscribed space; `streams` None means all."""
 
     space: int
     streams: tuple[int, ...] | None = None
@@ -560,11 +564,11 @@ class Subscription:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subscribe:
-    """What this client wants; replaces what it wanted before.
+    """Subscription of this client; replaces the previous one.
 
     Attributes:
-        spaces: The wanted spaces; None wants all, now and later.
-        max_rate_hz: At most so many events a second; None wants every event.
+        spaces: The subscribed spaces; None means all, now and later.
+        max_rate_hz: At most this many events per second; None means every event.
     """
 
     spaces: tuple[Subscription, ...] | None = None
@@ -573,7 +577,7 @@ class Subscribe:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TakeControl:
-    """Make me the controller, if nobody is."""
+    """Make me the controller, if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -585,14 +589,14 @@ class HandOver:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NameSuccessor:
-    """Controller: that client inherits control when I am lost; None: nobody does."""
+    """Controller: that client inherits control when I am lost; None: no client does."""
 
     client: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lossless:
-    """Client: drop no event for me; what is watched may be held so long for it each time.
+    """Client: drop no event for me; the target may be held up to the deadline each time.
 
     Attributes:
         deadline_millis: The longest wait for this client at one event; 0: events may be dropped again.
@@ -603,7 +607,7 @@ class Lossless:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unknown:
-    """A frame of a type that this version does not know; skipped by whoever gets it."""
+    """A frame of a type that this version does not know; receivers skip it."""
 
     type: int
     payload_bytes: int

@@ -1,9 +1,9 @@
 """The model that both ends share: spaces, streams, events, filters, states.
 
-Source: Printezis and Jones, OOPSLA 2002, sections 3 and 5. How we differ is
-said in SPEC.md: 64-bit values, unknown tiles, stable keys, epochs.
+Source: Printezis and Jones, OOPSLA 2002, sections 3 and 5. SPEC.md lists the differences: 64-bit
+values, unknown tiles, stable keys, epochs.
 
-Knows what the words mean; does not know how they are put into bytes.
+Knows the meaning of the terms; does not know their bytes.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ __all__ = [
 ]
 
 CONTROL_STREAM = 0xFFFF
-"""Stream id under which a space's control stream (u8 flags) travels."""
+"""Stream id of a space's control stream (u8 flags) on the wire."""
 
 DTYPES: dict[str, int] = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "i8": 7, "u8": 8}
 """Integer types of a stream and their numbers on the wire; all little-endian."""
 
 
 class Presentation(IntEnum):
-    """How a stream's values are shown (paper section 3.6; the numbers are the original's)."""
+    """How a stream's values are displayed (paper section 3.6; the numbers are the original's)."""
 
     PLAIN = 0
     PLUS = 1
     """A value above the maximum is shown as ``max+``."""
     MAX_VAR = 2
-    """The maximum is that of the current event's used tiles."""
+    """The maximum is that of the event's used tiles."""
     PERCENT = 3
     """Percent of the stream's maximum; summary is (sum, total)."""
     PERCENT_VAR = 4
@@ -57,7 +57,7 @@ class Presentation(IntEnum):
 
 
 class PaintStyle(IntEnum):
-    """Whether the stream's zero value has a look of its own (paper section 6.1)."""
+    """Whether the stream's zero value has a colour of its own (paper section 6.1)."""
 
     PLAIN = 0
     ZERO = 1
@@ -70,13 +70,13 @@ class Control(IntFlag):
     BACKGROUND = 2
     UNUSED = 4
     SEPARATOR = 8
-    """A separator stands before the tile."""
+    """A separator is drawn before the tile."""
     LINK = 16
-    """A link stands after the tile."""
+    """A link is drawn after the tile."""
 
 
 class Naming(StrEnum):
-    """What a tile's name is made of."""
+    """Kind of a tile's name."""
 
     UNIFORM = "uniform"
     """Base address and tile size: tile i is ``[base + i*size, base + (i+1)*size)``."""
@@ -94,7 +94,7 @@ class Role(Enum):
 
 
 class Mode(StrEnum):
-    """How the target is watched (DESIGN section 7)."""
+    """How the target is monitored (DESIGN section 7)."""
 
     PASSIVE = "passive"
     STOPPED = "stopped"
@@ -104,7 +104,7 @@ class Mode(StrEnum):
 
 
 class PauseActsOn(StrEnum):
-    """What stands still when the session is paused."""
+    """What a pause of the session stops."""
 
     PROGRAM = "program"
     SAMPLING = "sampling"
@@ -116,10 +116,10 @@ class ControlState(StrEnum):
 
     RUNNING = "running"
     PAUSING = "pausing"
-    """About to pause: asked for, takes effect after the next transmission."""
+    """A pause was requested, and takes effect after the next transmission."""
     PAUSED = "paused"
     ENDED = "ended"
-    """The target is gone; what was received stays."""
+    """The target is gone; received data stays."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,22 +127,22 @@ class Stream:
     """One integer attribute of every tile of a space.
 
     Attributes:
-        id: Number, unique in its space, never used again.
+        id: Number, unique in its space, never reused.
         name: Short name, as in the view chooser.
         dtype: A key of `DTYPES`.
-        minimum: Least meaningful value.
-        maximum: Greatest meaningful value; for PERCENT what 100 % is.
+        minimum: Least valid value.
+        maximum: Greatest valid value; for PERCENT the value of 100 %.
         zero: The value that PaintStyle.ZERO draws empty.
-        default: The value of a tile of which nothing is said.
+        default: The value of a tile without data.
         prefix: Text before a value.
         suffix: Text after a value, with its leading space: `` bytes``.
         presentation: How values are shown.
-        paint_style: Whether `zero` has its own look.
+        paint_style: Whether `zero` has a colour of its own.
         max_stream: For PERCENT_VAR the id of the stream that is 100 %.
         enum_names: For ENUM the names, by value.
         colour: Hint, red, green and blue from 0 to 255; None leaves it to the client.
-        order: Importance: the client offers lower numbers first.
-        accumulates: Values add up over events instead of being gathered afresh.
+        order: Importance: the client lists lower numbers first.
+        accumulates: Values accumulate over events instead of being gathered again.
         names_from: Id of a space with text names: the value v means its tile v; None: a value is a number.
         description: One sentence for a tooltip.
     """
@@ -170,7 +170,7 @@ class Stream:
         """Refuse a stream that no client could show.
 
         Raises:
-            LocalProtocolError: A type, range or reference is not possible.
+            LocalProtocolError: A type, range or reference is impossible.
         """
         if self.dtype not in DTYPES:
             raise LocalProtocolError(
@@ -205,7 +205,7 @@ class Stream:
 
     @property
     def summary_length(self) -> int:
-        """How many numbers the stream's summary has: 1, 2 (sum, total) or one a name."""
+        """How many numbers the stream's summary has: 1, 2 (sum, total) or one per name."""
         if self.presentation is Presentation.ENUM:
             return len(self.enum_names)
         return 2 if self.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR) else 1
@@ -213,19 +213,20 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Space:
-    """A named component of the target, cut into a row of tiles.
+    """A named component of the target, divided into a row of tiles.
 
     Attributes:
-        id: Number, never used again in a session.
+        id: Number, never reused in a session.
         name: Name, as in the window's title of the space.
         driver: The driver that made it.
         tile_title: What a tile is called, with a trailing space: ``Pool ``.
-        unused_text: What an unused tile is: ``not carved yet``.
-        naming: What names of tiles are made of.
+        unused_text: Meaning of an unused tile: ``not carved yet``.
+        naming: Kind of the names of tiles.
         main: Whether the client should make it the active space at first.
         row_width: Tiles in a row for a 2-D space, else None.
         description: One sentence.
-        details: What can be asked of a tile and of the whole space (SPEC.md section 8.11): ``types``.
+        details: Kinds of questions about a tile and the whole space (SPEC.md section 8.11):
+            ``types``.
         streams: Its streams.
     """
 
@@ -271,7 +272,7 @@ class EventFilter:
         enabled: Whether such events are transmitted at all.
         delay_millis: How long the server waits after the transmission.
         pause: Whether the server pauses after the transmission.
-        period: One in so many is transmitted, counted by the occurrence number.
+        period: Every n-th event is transmitted, counted by the occurrence number.
     """
 
     event: int
@@ -286,4 +287,4 @@ class EventFilter:
 
 
 Values = NDArray[np.signedinteger | np.unsignedinteger]
-"""Shape (tiles,): one integer a tile, in the stream's dtype."""
+"""Shape (tiles,): one integer per tile, in the stream's dtype."""

@@ -1,7 +1,7 @@
-"""What a player and its viewers say to each other, beyond what any server and its clients say (SPEC.md section 8.5).
+"""Messages between a player and its viewers, beyond those of any server (SPEC.md section 8.5).
 
-The classes are messages like those of `gcspy_protocol.messages`, which exports them too.
-Knows what they mean; does not know their bytes, files, or when an event is due.
+The classes are messages like those of `gcspy_protocol.messages`, which exports them too. Knows
+their meaning; does not know their bytes, files, or when an event is due.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = [
 ]
 
 SLOWEST, FASTEST = 0.1, 100.0
-"""Times the pace at which a playback may run."""
+"""Limits of the speed of a playback."""
 
 
 class Pace(StrEnum):
-    """What the time between two events of a playback is made of."""
+    """How the time between two events of a playback is computed."""
 
     ORIGINAL = "original"
-    """The time between them when they were recorded."""
+    """The original time between them."""
     PROGRAM = "program"
-    """The program's own time: without what gathering and holds took (compensated)."""
+    """The program's own time: without gathering and holds (compensated)."""
     FIXED = "fixed"
-    """The same time between any two."""
+    """A fixed time."""
 
 
 class Direction(IntEnum):
@@ -54,14 +54,14 @@ class Direction(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SetPlayback:
-    """Client: play in this manner; replaces the manner before, and does not start or stop anything.
+    """Client: set the parameters of the playback; it does not start or stop it.
 
     Attributes:
-        pace: What the time between two events is made of.
+        pace: How the time between two events is computed.
         interval_millis: That time, for the fixed pace.
-        speed: Playback speed, for the others.
-        direction: Which way.
-        loop: First and last event to play over and over; None: to the end, then pause.
+        speed: Playback speed, for the other paces.
+        direction: The direction.
+        loop: First and last event of a repeated range; None: to the end, then pause.
     """
 
     pace: Pace = Pace.ORIGINAL
@@ -73,15 +73,16 @@ class SetPlayback:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Playback:
-    """Server: what is played, and in which manner.
+    """Server: the played recording and the parameters of the playback.
 
     Attributes:
         first: Number of the first event of the recording; 0: it has none yet.
         last: Of the last.
         growing: Whether more events may come: the recorder still writes.
-        manner: What `SetPlayback` set.
-        follows: The client whose playback this client sees; None: it has its own.
-        filters: The event filters that were in force when the event was recorded; FILTERS tells those of now.
+        manner: The parameters set by `SetPlayback`.
+        follows: The client whose playback this client sees; None: its own.
+        filters: The event filters that applied when the event was recorded; FILTERS has the current
+            ones.
     """
 
     first: int
@@ -110,7 +111,7 @@ TIMELINE = np.dtype(
         ("flags", "<u2"),
     ]
 )
-"""A row of a timeline: what EVENT says of an event, and how many the recorder missed right before it.
+"""A row of a timeline: fields of EVENT, and how many events the recorder missed right before it.
 
 ``flags`` are those of EVENT: 1 keyframe, 2 cached.
 """
@@ -118,10 +119,10 @@ TIMELINE = np.dtype(
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Timeline:
-    """Server: some events of the recording, so that a client can draw where in it one is.
+    """Server: a table of some events of the recording, so that a client can draw a timeline.
 
     Attributes:
-        first: Number of the first of them; the others follow one by one.
+        first: Number of the first of them; the others are consecutive.
         rows: Shape (events,), dtype `TIMELINE`.
         fresh: Whether the client forgets the pages before this one.
     """
@@ -136,11 +137,11 @@ class Seek:
     """Client: go to an event; exactly one of the four is given.
 
     Attributes:
-        number: The event of this number, or the nearest before it that the filters let through.
+        number: The event of this number, or the nearest before it that passes the filters.
         time_nanos: The event nearest to this time of the target's clock.
-        name: The next event of this name, counted from where the playback stands.
-        steps: So many events on that the filters let through; negative: back.
-        backwards: With a name, look towards the beginning.
+        name: The next event of this name, counted from the current position.
+        steps: Number of events forwards that pass the filters; negative: back.
+        backwards: With a name, search towards the beginning.
     """
 
     number: int | None = None
@@ -150,7 +151,7 @@ class Seek:
     backwards: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what names no place, or two.
+        """Refuse a seek with no target, or with two.
 
         Raises:
             LocalProtocolError: Not exactly one of number, time, name and steps is given.
@@ -166,6 +167,6 @@ class Seek:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Follow:
-    """Client: see the playback of that client from now on; None: have one of my own, from where I am."""
+    """Client: see the playback of that client from now on; None: have one of my own, from the current position."""
 
     client: int | None

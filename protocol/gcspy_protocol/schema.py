@@ -55,7 +55,7 @@ def _pack_stream(stream: Stream) -> dict[str, Any]:
         "order": stream.order,
         "accumulates": stream.accumulates,
         "about": stream.description,
-        # Left out where there is none, which most streams have.
+        # Left out if there is none, as for most streams.
         **({} if stream.names_from is None else {"names_from": stream.names_from}),
     }
 
@@ -64,7 +64,8 @@ def read_space(space_id: int, fields: Fields, limits: Limits) -> Space:
     """A space from a received map.
 
     Raises:
-        RemoteProtocolError: A field is missing, of another kind, or the streams contradict each other.
+        RemoteProtocolError: A field is missing or of the wrong kind, or the streams contradict each
+            other.
     """
     streams = tuple(_read_stream(stream) for stream in fields.maps("streams", limits.streams))
     ids = {stream.id for stream in streams}
@@ -116,5 +117,5 @@ def _read_stream(fields: Fields) -> Stream:
             description=fields.text("about", ""),
         )
     except LocalProtocolError as error:
-        # The model refuses what cannot be shown; coming from the wire, the peer is to blame.
+        # The model refuses what cannot be shown; here the peer is to blame.
         raise RemoteProtocolError(f"{error}") from error

@@ -1,6 +1,6 @@
-"""Settings: what the controller may choose of how the target is watched, such as the level (SPEC.md section 8.9).
+"""Settings: the controller's choices about how the target is monitored, such as the level (SPEC.md section 8.9).
 
-Knows what a setting is; does not know what any of them does.
+Knows the fields of a setting; does not know its effect.
 """
 
 from __future__ import annotations
@@ -13,40 +13,41 @@ from gcspy_protocol.model import Mode
 __all__ = ["MOST_CHOICES", "MOST_SETTINGS", "SetSetting", "Setting", "SettingKind", "Settings"]
 
 MOST_SETTINGS = 64
-"""Settings of a session."""
+"""Maximum settings of a session."""
 
 MOST_CHOICES = 256
-"""Values of a choice."""
+"""Maximum values of a choice."""
 
 
 class SettingKind(Enum):
-    """How a setting is chosen."""
+    """Kind of a setting."""
 
     RANGE = "range"
-    """Any integer from the least to the greatest."""
+    """Any integer within the limits."""
     CHOICE = "choice"
-    """One of a few, each with a name."""
+    """One of a few values, each with a name."""
     ACTION = "action"
-    """Nothing is chosen: setting it does something once."""
+    """An action: setting it performs the action once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setting:
-    """One setting, and what it is now.
+    """One setting, and its current value.
 
     Attributes:
         id: Its number in the session.
-        name: What it is called.
+        name: Its name.
         about: One sentence.
-        kind: How it is chosen.
-        value: What was chosen last.
+        kind: Its kind.
+        value: The latest chosen value.
         minimum: The least value; of a choice that of its first name.
         maximum: The greatest value.
         choices: Names of the values of a choice, from the least on.
-        costs: Nanoseconds that gathering took at the latest event with each value, from the least on; 0: not measured. May be empty.
+        costs: Nanoseconds of the latest gathering with each value, from the least on; 0: not
+            measured. May be empty.
         applies: Sequence of the first snapshot that was gathered with this value; 0: none yet.
-        modes: Where the choice is how the target is watched: the mode of each value, from the least on. Once a value applies, the session is of its
-            mode.
+        modes: If the setting chooses how the target is monitored: the mode of each value, from the
+            least on. Once a value applies, the session has its mode.
     """
 
     id: int
@@ -63,16 +64,16 @@ class Setting:
 
     @property
     def mode(self) -> Mode | None:
-        """The mode of the value; None: it has nothing to do with that."""
+        """The mode of the value; None: the setting has no modes."""
         place = self.value - self.minimum
         return self.modes[place] if 0 <= place < len(self.modes) else None
 
     def allows(self, value: int) -> bool:
-        """Whether it can have the value."""
+        """Whether a value is valid."""
         return self.minimum <= value <= self.maximum
 
     def name_of(self, value: int) -> str:
-        """What a value is called: its name, or the number where it has none."""
+        """Name of a value, or the number if it has none."""
         place = value - self.minimum
         return self.choices[place] if 0 <= place < len(self.choices) else str(value)
 
@@ -86,7 +87,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SetSetting:
-    """Controller: give a setting a value, from the next event that is gathered on."""
+    """Controller: give a setting a value, from the next gathered event on."""
 
     id: int
     value: int

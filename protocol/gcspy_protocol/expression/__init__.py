@@ -1,9 +1,10 @@
-"""Expressions over streams, that a person wrote: as a view of a space, and as the condition of a trigger (SPEC.md section 8.7).
+"""Expressions over streams that users write, as a view of a space or as the condition of a trigger
+(SPEC.md section 8.7).
 
     parse(text) ─▶ Expression ─ bind(spaces) ─▶ Bound ─ Evaluator ─▶ Result at each event
 
-Never `eval`: a text is parsed to the few nodes of `nodes`, bounded in length and depth, and nothing else can come of it.
-Knows schemas and arrays; does not know the wire, or who asks.
+`eval` is never used: a text is parsed into the few kinds of node of `nodes`, with limits on length
+and depth. Knows schemas and arrays; does not know the wire, or what an expression is used for.
 """
 
 from gcspy_protocol.expression.binding import Bound, Expression, bind, parse, parse_condition

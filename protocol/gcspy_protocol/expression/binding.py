@@ -1,7 +1,8 @@
 """From the names in an expression to the streams of a session.
 
-A name without a space is a stream of the space in question; where none is, of the only space that has one of that name.
-Names are compared as they are, then without regard to case. Knows schemas; does not know values.
+A name without a space is a stream of the default space; if there is none, of the only space that
+has a stream of that name. Names are compared exactly first, then case-insensitively. Knows schemas;
+does not know values.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _AGGREGATES = frozenset({"sum", "mean", "count", "share", "covered", "summary", 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A text that is an expression.
+    """A parsed expression.
 
     Attributes:
-        text: As it was written.
+        text: The original text.
         root: Its tree.
-        shape: What it is.
+        shape: Kind of its result.
     """
 
     text: str
@@ -46,17 +47,17 @@ def parse(text: str) -> Expression:
     """Parse a text.
 
     Raises:
-        ExpressionError: It is no expression; the message says what and where.
+        ExpressionError: It is not an expression; the message says what is wrong and where.
     """
     root = parse_tree(text)
     return Expression(text, root, kind_of(root, text))
 
 
 def parse_condition(text: str) -> Expression:
-    """Parse what a trigger needs: one condition.
+    """Parse the condition of a trigger.
 
     Raises:
-        ExpressionError: It is no expression, or another one.
+        ExpressionError: It is not an expression, or not a condition.
     """
     found = parse(text)
     if found.shape.kind is not ValueKind.TRUTH:
@@ -81,8 +82,8 @@ class Bound:
     Attributes:
         expression: The expression.
         streams: Space and stream, by id, of each name.
-        enums: Place of each name of an enum that a summary is asked for, by its call.
-        tiles_of: The space whose tiles the result is for; None: it is one value.
+        enums: Index of each name of an enum in a summary, by its call.
+        tiles_of: The space whose tiles the result is for; None: the result is one value.
     """
 
     expression: Expression
@@ -92,11 +93,11 @@ class Bound:
 
     @property
     def wants(self) -> frozenset[tuple[int, int]]:
-        """Space and stream, by id, of all that is needed."""
+        """Space and stream, by id, of all streams that are needed."""
         return frozenset(self.streams.values())
 
     def space_of(self, tiled: Node) -> int:
-        """The space, by id, of whose tiles a part of the expression speaks."""
+        """The space, by id, of the tiles that a part of the expression covers."""
         found = _first_name(tiled)
         assert found is not None, "no name in an expression with one value per tile"
         return self.streams[found][0]
@@ -106,9 +107,9 @@ def bind(expression: Expression, spaces: Iterable[Space], scope: int | None = No
     """Look the names up.
 
     Args:
-        expression: What was parsed.
-        spaces: What there is.
-        scope: Id of the space in question; None: there is none.
+        expression: The parsed expression.
+        spaces: The spaces of the session.
+        scope: Id of the default space; None: there is none.
 
     Raises:
         UnknownName: There is no such space or stream, or several, or tiles of two spaces are combined.
@@ -117,7 +118,7 @@ def bind(expression: Expression, spaces: Iterable[Space], scope: int | None = No
 
 
 def _first_name(node: Node) -> Name | None:
-    """The first stream of a part that is one value a tile; not one that an aggregate makes one number of."""
+    """Return the first stream of a part that has a value for each tile, without those inside an aggregate."""
     if isinstance(node, Name):
         return node
     if _is_aggregate(node):
@@ -243,7 +244,7 @@ class _Binder:
 
 
 def _named(things: Iterable[Thing], name: str) -> list[Thing]:
-    """Those of that name; where there are none, those of that name in another case."""
+    """Return the items of that name; if there are none, those that match it in another case."""
     things = list(things)
     exact = [one for one in things if one.name == name]
     return exact or [one for one in things if one.name.casefold() == name.casefold()]

@@ -1,6 +1,7 @@
-"""The latest event of a client interpreter, for an expression to be evaluated on.
+"""The latest event of a client interpreter, as the source of an evaluation.
 
-For a view, a playback, and commands that stop at a condition. Knows the client interpreter; does not know the expression.
+Views, playbacks, and commands that stop at a condition use it. Knows the client interpreter; does
+not know the expression.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["ClientSource", "used_tiles"]
 
 
 class ClientSource:
-    """What a client knows right after an event.
+    """The data of a client right after an event.
 
     Args:
         session: The client interpreter.
@@ -39,7 +40,7 @@ class ClientSource:
 
     @property
     def facts(self) -> EventFacts:
-        """The event."""
+        """Facts of the event."""
         event = self._event
         return EventFacts(
             event=self._session.event_name(event.event),
@@ -54,7 +55,7 @@ class ClientSource:
         return self._session.spaces[space].stream(stream).is_fresh(self._event)
 
     def stream(self, space: int, stream: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Values, shape (tiles,), and where they are known; the interpreter's own arrays."""
+        """Values, shape (tiles,), and where they are known; these are the interpreter's own arrays."""
         state = self._session.spaces[space].stream(stream)
         return state.values, state.known
 
@@ -72,7 +73,7 @@ class ClientSource:
 
 def used_tiles(control: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
     """Which tiles are used, by their flags; None: all."""
-    # One pass that makes no array settles the usual case.
+    # One pass without an array covers the usual case.
     if not len(control) or int(np.bitwise_and.reduce(control)) & Control.USED:
         return None
     used: NDArray[np.bool_] = (control & np.uint8(Control.USED)) != 0

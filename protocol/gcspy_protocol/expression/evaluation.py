@@ -1,8 +1,8 @@
-"""What an expression is worth at an event: for a view of a space, and for a trigger.
+"""Evaluates an expression at an event, for a view of a space or for a trigger.
 
-All parts are evaluated at each event, also those that do not matter for the result, so that `was` is
-always of the event before. What stands there twice is worked out once. Knows arrays and bound expressions; does
-not know where the values come from, which is a `EvaluationSource`.
+All parts are evaluated at each event, even if they cannot change the result, so that `was` is
+always of the previous event. A repeated part is computed once. Knows arrays and bound expressions.
+An `EvaluationSource` provides the values.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ Value = TileValues | Single
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventFacts:
-    """What is known of the event itself.
+    """Facts of the event itself.
 
     Attributes:
         event: Name of its kind.
         occurrence: Its occurrence number.
         gather_nanos: Nanoseconds spent gathering.
-        held_nanos: Nanoseconds held since the event before.
-        cause: Its cause, where the runtime tells it.
+        held_nanos: Nanoseconds held since the previous event.
+        cause: Its cause, if the runtime reports it.
     """
 
     event: str
@@ -60,11 +60,11 @@ class EventFacts:
 
 
 class EvaluationSource(Protocol):
-    """An event and what was gathered at it."""
+    """An event and the data gathered at it."""
 
     @property
     def facts(self) -> EventFacts:
-        """The event."""
+        """Facts of the event."""
         ...
 
     def is_fresh(self, space: int, stream: int) -> bool:
@@ -72,7 +72,7 @@ class EvaluationSource(Protocol):
         ...
 
     def stream(self, space: int, stream: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Values, shape (tiles,), and where they are known; None: everywhere. Neither is changed."""
+        """Values, shape (tiles,), and where they are known; None: everywhere. The arrays must not be changed."""
         ...
 
     def used(self, space: int) -> NDArray[np.bool_] | None:
@@ -86,13 +86,13 @@ class EvaluationSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A part of an expression that is one number, with what it was made of.
+    """A part of an expression that is one number, and the tiles that it covers.
 
     Attributes:
         text: The part, as text.
-        value: What it is; None: unknown.
-        covered: Of how many tiles.
-        tiles: Of how many used ones; 0 where tiles are not what it is made of.
+        value: Its value; None: unknown.
+        covered: Number of tiles that it covers.
+        tiles: Number of used tiles; 0 if the part is not about tiles.
     """
 
     text: str
@@ -103,7 +103,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """What an expression is worth at an event.
+    """Result of an expression at an event.
 
     Attributes:
         value: One value, None when it is unknown; or `TileValues`.
@@ -115,7 +115,7 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Whether it is a condition that is true: unknown is not."""
+        """Whether it is a condition that is true; unknown is not true."""
         return self.value is True
 
 
@@ -147,19 +147,19 @@ class Evaluator:
         self._before: dict[Node, Single] = {}
 
     def reset(self) -> None:
-        """Forget the event before: another place of a recording, say."""
+        """Forget the previous event, for example after a seek in a recording."""
         self._before = {}
 
     def is_due(self, source: EvaluationSource) -> bool:
-        """Whether all that the expression needs was gathered at this event."""
+        """Whether all streams that the expression needs were gathered at this event."""
         return all(source.is_fresh(*one) for one in self.bound.wants)
 
     def evaluate(self, source: EvaluationSource, check: Callable[[], None] = _nothing) -> Result:
-        """What the expression is worth at an event.
+        """Evaluate the expression at an event.
 
         Args:
             source: The event.
-            check: Called between two steps; what it raises ends the evaluation.
+            check: Called between two steps; an exception in it ends the evaluation.
         """
         now = _Event(source, check)
         try:
@@ -273,7 +273,7 @@ def _single(value: Value) -> Single:
 
 
 def _limited(value: Single) -> Single:
-    """A number within what one value can be, or unknown."""
+    """A number within the limits of one value, or unknown."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -330,7 +330,7 @@ def _count(left: Value, right: Value) -> int:
 
 
 def _of_two(operator: str, a: int | float, b: int | float) -> int | float | None:
-    """Arithmetic of two numbers; where one is a float both are made floats first, as for tiles."""
+    """Arithmetic of two numbers; if one is a float both are converted to floats first, as for tiles."""
     if operator == "/" or isinstance(a, float) or isinstance(b, float):
         a, b = float(a), float(b)
     if operator in ("/", "//", "%") and b == 0:
@@ -418,13 +418,13 @@ def _chosen(function: str, left: Value, right: Value) -> Value:
 def _aggregate(
     function: str, tiles: TileValues, which: NDArray[np.bool_] | None, covered: int
 ) -> Single:
-    """One number of the tiles that count; None when there are none.
+    """Aggregate the tiles that count to one number; None if there are none.
 
     Args:
         function: One of sum, mean, min, max, count, share.
-        tiles: A value each.
-        which: Shape (tiles,), those that count; None: all.
-        covered: How many count.
+        tiles: A value for each tile.
+        which: Shape (tiles,), the tiles that count; None: all.
+        covered: Number of tiles that count.
     """
     if not covered:
         return None
@@ -437,7 +437,7 @@ def _aggregate(
     if function in ("count", "share"):
         true = int(np.count_nonzero(values if which is None else values & which))
         return true if function == "count" else true / covered
-    if which is not None:  # picking them out took five times as long
+    if which is not None:  # selecting them took five times as long
         tiles = TileValues(
             np.where(which, values, values.dtype.type(0)),
             None,

@@ -1,7 +1,7 @@
-"""What each part of an expression is: a number, a condition or a text; one, or one for each tile.
+"""Kind of each part of an expression: number, condition or text; one, or one for each tile.
 
-All of it follows from the text: streams are numbers for each tile, whatever they are called. So what is wrong in this way is
-wrong before anybody is connected. Knows the functions; does not know spaces or arrays.
+The text alone determines it, since every stream is a number for each tile. So an error of this kind
+is found before a client is connected. Knows the functions; does not know spaces or arrays.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ FUNCTIONS = {
     "known": "known(x): whether it is known",
     "was": "was(x): the value at the previous event",
 }
-"""Every function, with how it is used."""
+"""Every function, with its usage."""
 
 
 class ValueKind(Enum):
-    """What a value is."""
+    """Kind of a value."""
 
     NUMBER = "a number"
     TRUTH = "a condition"
@@ -52,10 +52,10 @@ class ValueKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a node is.
+    """Kind of a node.
 
     Attributes:
-        kind: What a value of it is.
+        kind: Kind of its values.
         tiled: Whether there is one for each tile.
     """
 
@@ -70,14 +70,14 @@ _NUMBER, _TRUTH = Shape(ValueKind.NUMBER, False), Shape(ValueKind.TRUTH, False)
 
 
 def kind_of(node: Node, text: str) -> Shape:
-    """What a tree is.
+    """Determine the kind of a tree.
 
     Args:
         node: Its root.
-        text: What it was parsed from, for errors.
+        text: The source text, for errors.
 
     Raises:
-        ExpressionError: An operator or a function does not take what it is given.
+        ExpressionError: An operator or a function has an argument of the wrong kind.
     """
     return _Judge(text).shape(node)
 

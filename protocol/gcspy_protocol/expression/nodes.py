@@ -1,7 +1,8 @@
-"""What an expression is made of: the only things that a parsed text can hold (SPEC.md section 8.7).
+"""The nodes of a parsed expression (SPEC.md section 8.7).
 
-Two nodes are equal when they say the same, wherever they stand; printed and parsed again a tree is equal to itself.
-Knows the grammar's shapes; does not know spaces, arrays or what an expression is for.
+Two nodes are equal if they mean the same, at whatever place; a tree that is printed and parsed
+again is equal to itself. Knows the grammar; does not know spaces, arrays or what an expression is
+used for.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = [
 
 COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")
 FACTS = ("event", "occurrence", "gather_ms", "held_ms", "cause")
-"""Words that stand for what is known of the event itself."""
+"""Names of the facts of an event."""
 KEYWORDS = frozenset({"and", "or", "not", "true", "false"})
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -43,7 +44,7 @@ class Literal:
     at: int = field(default=0, compare=False)
 
     def __eq__(self, other: object) -> bool:
-        """Equal in type, too: 1, 1.0 and true are three things."""
+        """Equal also in type: 1, 1.0 and true are different."""
         return (
             isinstance(other, Literal)
             and type(self.value) is type(other.value)
@@ -51,13 +52,13 @@ class Literal:
         )
 
     def __hash__(self) -> int:
-        """As equality has it."""
+        """Consistent with equality."""
         return hash((type(self.value), self.value))
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text, to be compared with what the event is called."""
+    """A text, to be compared with a name of the event."""
 
     value: str
     at: int = field(default=0, compare=False)
@@ -65,7 +66,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class EventFact:
-    """What is known of the event: one of `FACTS`."""
+    """A fact of the event: one of `FACTS`."""
 
     name: str
     at: int = field(default=0, compare=False)
@@ -77,8 +78,8 @@ class Name:
 
     Attributes:
         stream: Its name.
-        space: Name of the space; None: the one in question.
-        at: Where in the text it stands.
+        space: Name of the space; None: the default space.
+        at: Its position in the text.
     """
 
     stream: str
@@ -105,7 +106,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The contrary of a condition."""
+    """The negation of a condition."""
 
     operand: Node
     at: int = field(default=0, compare=False)
@@ -113,7 +114,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Two operands and what is between them: + - * / // % and or."""
+    """Two operands and the operator between them: + - * / // % and or."""
 
     operator: str
     left: Node
@@ -123,7 +124,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Comparisons in a row: ``1 < x <= 5`` holds when each of them does."""
+    """A chain of comparisons: ``1 < x <= 5`` is true if each of them is."""
 
     operands: tuple[Node, ...]
     operators: tuple[str, ...]
@@ -134,7 +135,7 @@ Node = Literal | Text | EventFact | Name | Call | Sign | Not | Binary | Chain
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes right under a node."""
+    """The direct children of a node."""
     match node:
         case Call():
             yield from node.arguments
@@ -149,7 +150,7 @@ def children(node: Node) -> Iterator[Node]:
             return
 
 
-# How strongly things bind; what binds less needs parentheses where more is asked for.
+# Binding strength of operators; a weaker operand needs parentheses.
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _PRIMARY = range(8)
 STRENGTH = {
     "or": _OR,
@@ -164,7 +165,7 @@ STRENGTH = {
 
 
 def printed(node: Node) -> str:
-    """The text of a tree, with no more parentheses than it needs."""
+    """Print a tree, with no more parentheses than necessary."""
     return _printed(node, _OR)
 
 

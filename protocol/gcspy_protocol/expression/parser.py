@@ -1,4 +1,4 @@
-"""From a text that a stranger wrote to a tree of `nodes`, and no further: nothing is looked up or run.
+"""Parses a text from a stranger into a tree of `nodes`; it does not look up names or run anything.
 
     condition  = conjunction { "or" conjunction }
     conjunction = negation { "and" negation }
@@ -9,8 +9,8 @@
     sign       = ( "-" | "+" ) sign | primary
     primary    = number | text | "true" | "false" | fact | call | name | "(" condition ")"
 
-Text, nodes and depth are bounded, so that neither the parser nor what walks a tree can be made to run long
-or deep. Knows the grammar; does not know which functions and streams there are.
+Text, nodes and depth are limited, so that neither the parser nor a walk over a tree can take long
+or recurse deeply. Knows the grammar; does not know which functions and streams exist.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["MOST_CHARS", "MOST_DEPTH", "MOST_NODES", "parse_tree"]
 MOST_CHARS = 1000
 MOST_NODES = 200
 MOST_DEPTH = 32
-"""How deep parentheses and trees may go: a level costs the parser six calls."""
+"""Maximum depth of parentheses and trees: a level costs the parser six calls."""
 
 _LARGEST = (1 << 64) - 1
 _FACTORS = {
@@ -69,7 +69,7 @@ _TOKEN = re.compile(
 _SUFFIX = re.compile(
     r"%(?![A-Za-z0-9_\"'(])|(?P<factor>[kMGT]|[KMGT]i)?(?P<bytes>B)?(?![A-Za-z0-9_])",
 )
-"""What may stand right behind a number. A % right before an operand is the operator: ``7%3`` is 1."""
+"""Suffixes of a number. A % right before an operand is the operator: ``7%3`` is 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def parse_tree(text: str) -> Node:
     """The tree of a text.
 
     Raises:
-        ExpressionError: The text is no expression, or a larger one than is taken.
+        ExpressionError: The text is not an expression, or is too large.
     """
     if len(text) > MOST_CHARS:
         raise ExpressionError(
@@ -150,7 +150,7 @@ def _to_float(value: int | float) -> float:
 
 
 class _Parser:
-    """Recursive descent, one method a level of binding."""
+    """A recursive descent parser with one method for each precedence."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -174,10 +174,10 @@ class _Parser:
         return ExpressionError(message, text=self._text, offset=self._next.at if at is None else at)
 
     def whole(self) -> Node:
-        """All of the text.
+        """Parse the whole text.
 
         Raises:
-            ExpressionError: It is no expression.
+            ExpressionError: It is not an expression.
         """
         if self._next.kind == "end":
             raise self._fail("an expression is missing")
@@ -190,7 +190,7 @@ class _Parser:
         return node
 
     def _measure(self, root: Node) -> None:
-        """Refuse a tree that is too large; the depth of a row of operators is its length."""
+        """Refuse a tree that is too large; the depth of a chain of operators is its length."""
         level, nodes, depth = [root], 0, 0
         while level:
             nodes, depth = nodes + len(level), depth + 1

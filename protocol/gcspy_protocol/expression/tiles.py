@@ -1,8 +1,8 @@
-"""Arithmetic on a number, or a truth, for each tile, of which some are unknown (SPEC.md section 8.7).
+"""Arithmetic on a number, or a truth value, for each tile, of which some are unknown (SPEC.md section 8.7).
 
-Integers are exact or unknown: no result wraps round, and none is rounded without a float in it. Bounds are
-carried along, so that nothing is checked for overflow that cannot overflow. Knows arrays; does not know where
-they come from.
+Integers are exact or unknown: no result overflows, and none is rounded unless a float is involved.
+Bounds are tracked, so that operations that cannot overflow are not checked. Knows arrays; does not
+know where they come from.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class TileValues:
     """A value for each tile.
 
     Attributes:
-        values: Shape (tiles,): integers, float64 or bool; what an unknown tile has means nothing.
+        values: Shape (tiles,): integers, float64 or bool; the value of an unknown tile is
+            arbitrary.
         known: Shape (tiles,), False where the value is unknown; None: all are known.
-        low: No known integer is less.
-        high: No known integer is greater.
+        low: Lower bound of the known integers.
+        high: Upper bound of the known integers.
     """
 
     values: NDArray[Any]
@@ -55,7 +56,7 @@ class TileValues:
 
     @classmethod
     def of(cls, values: NDArray[Any], known: Known = None) -> TileValues:
-        """An array as it is; integers with the bounds of their type."""
+        """Wrap an array; integers get the bounds of their type."""
         if values.dtype.kind not in "iu":
             return cls(values, known)
         info = np.iinfo(values.dtype)
@@ -67,14 +68,14 @@ class TileValues:
         return self.values.dtype.kind in "iu"
 
     def tightened(self) -> TileValues:
-        """The same with the bounds of the values themselves, which takes a look at each."""
+        """The same with the actual bounds of the values, which requires a pass over them."""
         if not len(self.values):
             return TileValues(self.values, self.known)
         return TileValues(self.values, self.known, int(self.values.min()), int(self.values.max()))
 
 
 def unknown_tiles(count: int, dtype: type[np.generic] = np.int64) -> TileValues:
-    """So many tiles of which nothing is known."""
+    """Make an array of tiles that are all unknown."""
     return TileValues(np.zeros(count, dtype=dtype), np.zeros(count, dtype=np.bool_))
 
 
@@ -85,14 +86,14 @@ def _both_known(left: Known, right: Known) -> Known:
 
 
 def _without(known: Known, bad: NDArray[np.bool_]) -> Known:
-    """Unknown also where `bad`."""
+    """Mark tiles as unknown where `bad`."""
     if not bool(bad.any()):
         return known
     return ~bad if known is None else known & ~bad
 
 
 def _signed(tiles: TileValues) -> TileValues:
-    """As 64 signed bits; a greater value is unknown."""
+    """Convert to 64 signed bits; a greater value becomes unknown."""
     if tiles.values.dtype == np.int64:
         return tiles
     if tiles.values.dtype != np.uint64:
@@ -104,7 +105,7 @@ def _signed(tiles: TileValues) -> TileValues:
 
 
 def _checked(values: NDArray[np.float64], known: Known) -> TileValues:
-    """Floats; what is not finite is unknown."""
+    """Check floats; values that are not finite become unknown."""
     finite = np.isfinite(values)
     return TileValues(values, known if bool(finite.all()) else _both_known(known, finite))
 
@@ -159,11 +160,12 @@ def arithmetic(operator: str, left: Operand, right: Operand) -> TileValues:
 
     Args:
         operator: One of + - * / // %.
-        left: A number, or one a tile.
+        left: A number, or one for each tile.
         right: The same.
 
     Returns:
-        Integers where both are, but for /. A tile is unknown where an operand is, where the divisor is zero, and where the
+        The result has integers if both operands have, except for /. A tile is unknown where an
+        operand is, where the divisor is zero, and where the
         result, or an operand of an integer operation, does not fit 64 signed bits.
     """
     if operator == "/" or not _whole(left, right):
@@ -214,11 +216,11 @@ def _ring(operator: str, left: Operand, right: Operand) -> TileValues:
 
 
 def _divided(operator: str, left: Operand, right: Operand) -> TileValues:
-    """Floor quotients and what they leave, as of signed integers."""
+    """Floor quotients and remainders of signed integers."""
     a = _raw(left) if isinstance(left, TileValues) else np.int64(left)
     b = _raw(right) if isinstance(right, TileValues) else np.int64(right)
     known = _both_known(_known_of(left), _known_of(right))
-    # By -1, the one quotient that may not fit, is left to the sign.
+    # The quotient by -1, the only one that may not fit, is left to the sign.
     ordinary = np.where((b == 0) | (b == -1), 1, b)
     low, high = _interval(left)
     size = max(abs(low), abs(high))
@@ -239,7 +241,7 @@ def _no_zero(known: Known, divisor: Any, count: int) -> Known:
 
 
 def negative(operand: TileValues) -> TileValues:
-    """With the other sign."""
+    """Change the sign."""
     return (
         arithmetic("-", 0, operand)
         if operand.is_integer
@@ -248,7 +250,7 @@ def negative(operand: TileValues) -> TileValues:
 
 
 def absolute(operand: TileValues) -> TileValues:
-    """Without its sign."""
+    """Remove the sign."""
     if not operand.is_integer:
         return TileValues(np.abs(operand.values), operand.known)
     signed = _signed(operand)
@@ -317,7 +319,8 @@ def _compare_arrays(operator: str, left: NDArray[Any], right: NDArray[Any]) -> N
         return np.asarray(_COMPARE[operator](left, right))
     if big_right:
         return _compare_arrays(_SWAPPED[operator], right, left)
-    # u8 with a signed type, which numpy would compare as floats: a value beyond the sign is greater than any.
+    # u8 with a signed type, which numpy would compare as floats: a value beyond the signed range is
+    # greater than any.
     signed = left.view(np.int64)
     greater = operator in (">", ">=", "!=")
     return np.where(signed < 0, greater, _COMPARE[operator](signed, right.astype(np.int64)))
@@ -327,7 +330,7 @@ def _compare_arrays(operator: str, left: NDArray[Any], right: NDArray[Any]) -> N
 
 
 def _truth(operand: TileValues | bool | None, count: int) -> tuple[Any, Any]:
-    """Where it is true, and where it is false; neither where it is unknown."""
+    """Where it is true, and where it is false; both are false where it is unknown."""
     if not isinstance(operand, TileValues):
         return np.full(count, operand is True), np.full(count, operand is False)
     if operand.known is None:
@@ -336,7 +339,7 @@ def _truth(operand: TileValues | bool | None, count: int) -> tuple[Any, Any]:
 
 
 def both(left: TileValues | bool | None, right: TileValues | bool | None, count: int) -> TileValues:
-    """``left and right``: false where one is false, whatever the other is; else unknown where one is unknown."""
+    """``left and right``: false where one is false; otherwise unknown where one is unknown."""
     (a, not_a), (b, not_b) = _truth(left, count), _truth(right, count)
     return _settled(a & b, not_a | not_b)
 
@@ -344,7 +347,7 @@ def both(left: TileValues | bool | None, right: TileValues | bool | None, count:
 def either(
     left: TileValues | bool | None, right: TileValues | bool | None, count: int
 ) -> TileValues:
-    """``left or right``: true where one is true, whatever the other is; else unknown where one is unknown."""
+    """``left or right``: true where one is true; otherwise unknown where one is unknown."""
     (a, not_a), (b, not_b) = _truth(left, count), _truth(right, count)
     return _settled(a | b, not_a & not_b)
 
@@ -363,7 +366,7 @@ def negated(operand: TileValues) -> TileValues:
 
 
 def exact_sum(tiles: TileValues) -> int | float | None:
-    """The sum of all values: exact of integers, None where floats sum up to more than one can hold."""
+    """The sum of all values: exact for integers, None if a sum of floats overflows."""
     values = tiles.values
     if not tiles.is_integer:
         with np.errstate(all="ignore"):

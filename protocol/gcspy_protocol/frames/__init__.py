@@ -1,1 +1,1 @@
-"""Bytes of frames, one module for each subject: encoding, decoding, and the text of them."""
+"""Bytes of frames: encoding, decoding and printing, one module for each subject."""

@@ -39,7 +39,7 @@ def pack_attendance(message: Attend | Look | Looked) -> Frame:
 
 
 def _place(at: Focus) -> dict[str, Any]:
-    """What is said of a place; what is not said has no key."""
+    """The fields of a place; unspecified fields have no key."""
     named = {
         "space": at.space,
         "stream": at.stream,
@@ -55,7 +55,7 @@ def read_attendance(header: Header, payload: bytes, limits: Limits) -> Attend | 
     """The message of a frame of one of these types, after decompression.
 
     Raises:
-        RemoteProtocolError: The payload is not what its type promises.
+        RemoteProtocolError: The payload does not fit its type.
     """
     kind = FrameType(header.type)
     what = kind.name.lower()

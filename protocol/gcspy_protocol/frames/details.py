@@ -129,7 +129,7 @@ def _read_table(fields: Fields, what: str, text_chars: int) -> DetailTable:
 def _cells(
     row: object, columns: tuple[DetailColumn, ...], what: str, text_chars: int
 ) -> tuple[Cell, ...]:
-    """One row: as many cells as columns, each unknown or of the column's kind."""
+    """One row: one cell per column, each unknown or of the column's kind."""
     if not isinstance(row, list) or len(row) != len(columns):
         raise RemoteProtocolError(
             f"{what}: a row that has not one cell for each of {len(columns)} columns"

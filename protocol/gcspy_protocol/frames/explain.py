@@ -1,12 +1,12 @@
-"""A captured byte stream for a human, one line a frame.
+"""Prints a captured byte stream for a human, one line per frame.
 
     python -m gcspy_protocol.frames.explain [FILE|-] [--from client|server] [--limit N]
 
-Knows one direction of a connection, from its preamble or from any frame on; does
-not stop at the first thing that is wrong, because what follows often tells why. What a
-stranger sent is shown with its control characters escaped, and a token never.
+Knows one direction of a connection, from its preamble or from any frame on. It does not stop at the
+first error, because what follows often explains it. Control characters are printed as escapes, and
+a token never.
 
-Exit codes: 0 the stream is whole and right, 1 it is not, 2 it could not be read.
+Exit codes: 0 the stream is complete and correct, 1 it is not, 2 it could not be read.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ _SHOWN_ITEMS = 6
 
 
 def explain(data: bytes | memoryview, *, sender: Role | None = None) -> Iterator[str]:
-    """One line for each frame, and one for each thing that is wrong.
+    """One line for each frame, and one for each error.
 
     Args:
-        data: What one end sent.
-        sender: Which end; None: to be seen from the first frame that only one end sends.
+        data: The bytes that one end sent.
+        sender: Which end; None: determined by the first frame that only one end sends.
     """
     return Explainer(sender=sender).lines(data)
 
 
 class Explainer:
-    """Explains one stream; afterwards `errors` says whether it was right.
+    """Explains one stream; afterwards `errors` says whether it was correct.
 
     Args:
         sender: Which end sent it, or None.
         limits: Beyond which a frame is not read.
 
     Attributes:
-        errors: How many things were wrong so far.
+        errors: Number of errors so far.
     """
 
     def __init__(self, *, sender: Role | None = None, limits: Limits = CLIENT_LIMITS) -> None:
@@ -72,7 +72,7 @@ class Explainer:
         self._held_crcs = bytearray()
 
     def lines(self, data: bytes | memoryview) -> Iterator[str]:
-        """One line for each frame, and one for each thing that is wrong."""
+        """One line for each frame, and one for each error."""
         view = memoryview(data)
         at = 0
         if bytes(view[: len(MAGIC)]) == MAGIC[: len(view)] and len(view):
@@ -124,7 +124,7 @@ class Explainer:
             yield self._wrong(0, f"read here as version {VERSIONS[1]}, which is none of them")
 
     def _frame(self, at: int, header: Header, frame: bytes) -> Iterator[str]:
-        """A whole frame: its line, then what is wrong with it."""
+        """A whole frame: its line, then its errors."""
         payload = frame[HEADER.size :]
         head = f"{at:>10} {_kind(header.type):<18} {len(payload)} B"
         crc = self._follow_crc(header, frame)
@@ -156,7 +156,7 @@ class Explainer:
         yield from self._apply(at, message)
 
     def _check_place(self, number: int) -> None:
-        """Refuse what this end does not send, or not in the middle of an event."""
+        """Refuse a frame that this end does not send, or that may not occur within an event."""
         if number not in set(FrameType):
             return
         if self._held_crcs and not is_event_frame(number):
@@ -168,7 +168,7 @@ class Explainer:
             raise RemoteProtocolError(f"{_kind(number)} is not sent by a {self._sender.value}")
 
     def _follow_crc(self, header: Header, frame: bytes) -> str:
-        """Count a frame for its event; for EVENT whether the CRC is right."""
+        """Add a frame to the CRC of its event; for EVENT check the CRC."""
         if is_event_frame(header.type):
             self._held_crcs += zlib.crc32(frame).to_bytes(4, "little")
         if header.type != FrameType.EVENT:
@@ -180,7 +180,7 @@ class Explainer:
         return f", {frames} frames, CRC {'ok' if found == promised else 'bad'}"
 
     def _apply(self, at: int, message: Message) -> Iterator[str]:
-        """Let the client interpreter judge it, if the stream is one from its beginning."""
+        """Check it with the client interpreter, if the stream is complete from its beginning."""
         if self._sender is not Role.SERVER or (
             self._client.welcome is None and not isinstance(message, m.Welcome | m.SpaceDefined)
         ):
@@ -197,7 +197,7 @@ class Explainer:
             except RemoteProtocolError as error:
                 yield self._wrong(place, str(error))
 
-    # ------------------------------------------------------- what a message says
+    # ------------------------------------------------------- the text of a message
 
     def _about(self, message: Message) -> str:
         match message:
@@ -237,7 +237,7 @@ class Explainer:
                 return (
                     _about_place(message)
                     if isinstance(message, m.Look | m.Looked)
-                    else _rest(message, ("nonce", "proof"))  # random to whoever reads this
+                    else _rest(message, ("nonce", "proof"))  # random for a human reader
                 )
 
     def _space(self, space_id: int) -> str:
@@ -293,12 +293,12 @@ def _kind(number: int) -> str:
 
 
 def _text(text: str) -> str:
-    """A stranger's text, safe for a terminal: repr escapes what is not printable."""
+    """A text safe for a terminal: repr escapes unprintable characters."""
     return repr(text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…")
 
 
 def _range(values: NDArray[Any], known: NDArray[np.bool_] | None) -> str:
-    """How many are unknown, and the least and greatest of the others."""
+    """Number of unknown values, and minimum and maximum of the others."""
     unknown = 0 if known is None else int(np.count_nonzero(~known))
     seen = values if known is None else values[known]
     text = f", {unknown} unknown" if unknown else ""
@@ -348,7 +348,7 @@ def _about_details(message: m.Query | m.Answer) -> str:
 
 
 def _about_place(message: m.Look | m.Looked) -> str:
-    """Who looks where."""
+    """Who is viewing what."""
     at = message.at
     named = ("space", at.space), ("stream", at.stream), ("key", at.key), ("sequence", at.sequence)
     parts = [f"{name} {value}" for name, value in named if value is not None]
@@ -376,13 +376,13 @@ def _about_triggers(message: m.Trigger | m.Triggers | m.Fired) -> str:
 
 
 def _trigger(trigger: m.Trigger) -> str:
-    """A trigger, in few words."""
+    """A trigger, in short."""
     what = f"{trigger.action} when {_text(trigger.expression)}" if trigger.expression else "removed"
     return f"{trigger.id} {what}"
 
 
 def _short(value: object) -> str:
-    """A field's value in few words."""
+    """A field's value, in short."""
     match value:
         case Enum():
             return value.name.lower()
@@ -439,7 +439,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{left} more lines; {explainer.errors} errors in all")
         sys.stdout.flush()
     except BrokenPipeError:
-        # `| head` has seen enough; Python would complain once more while it flushes at exit.
+        # `| head` has closed the pipe; Python would report that again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1 if explainer.errors else 0
 

@@ -1,6 +1,6 @@
-"""Reading msgpack maps that a stranger sent: every field is checked, none is trusted.
+"""Reading msgpack maps from a stranger: every field is checked.
 
-Unknown keys are not looked at: a newer peer may send more (SPEC.md section 3.4).
+Unknown keys are ignored: a newer peer may send more (SPEC.md section 3.4).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _DEPTH_ITEMS = 1 << 17
 def pack_map(fields: Mapping[str, Any]) -> bytes:
     """A map of plain values as msgpack bytes.
 
-    A text that is no Unicode (a file name of another encoding) travels with ``?`` in
-    its place: it is for people to read, and no reason to end a session.
+    A text that is not valid Unicode (a file name of another encoding) is sent with ``?`` for the
+    invalid parts: it is for people to read, and must not end a session.
 
     Raises:
         LocalProtocolError: A number needs more than 64 bits.
@@ -45,8 +45,8 @@ class Fields:
 
     Args:
         values: The map.
-        what: What it is, for errors: ``hello``.
-        text_chars: Longest text that is believed.
+        what: Name for errors: ``hello``.
+        text_chars: Longest accepted text.
     """
 
     def __init__(self, values: object, what: str, *, text_chars: int) -> None:
@@ -58,10 +58,10 @@ class Fields:
 
     @classmethod
     def unpack(cls, payload: bytes | memoryview, what: str, *, text_chars: int) -> Fields:
-        """Read msgpack bytes; bytes after the map are not looked at.
+        """Read msgpack bytes; bytes after the map are ignored.
 
-        Keys have to be texts, at any depth: integers can be chosen so that they all
-        collide in a hash table, and 100,000 of those hold a process up for minutes.
+        Keys must be texts, at any depth. Integers can be chosen so that they all collide in a hash
+        table, and 100,000 of those block a process for minutes.
 
         Raises:
             RemoteProtocolError: The bytes are not one msgpack map within the limits.
@@ -79,7 +79,8 @@ class Fields:
             unpacker.feed(payload)
             values = unpacker.unpack()
         except (msgpack.UnpackException, ValueError, RecursionError, TypeError) as error:
-            # msgpack raises its own errors and bare ValueErrors for damaged input: both are the peer's fault here.
+            # msgpack raises its own errors and bare ValueErrors for damaged input; both mean that
+            # the peer is wrong.
             raise RemoteProtocolError(
                 f"{what}: not msgpack ({type(error).__name__}: {error})"
             ) from error
@@ -89,7 +90,7 @@ class Fields:
         return self._values.get(key) is not None
 
     def _fail(self, key: str, expected: str) -> RemoteProtocolError:
-        # Not repr(): a list in a list in a list, a thousand deep, ends that with a RecursionError.
+        # Not repr(): it ends with a RecursionError for lists nested a thousand deep.
         found = reprlib.repr(self._values.get(key))
         return RemoteProtocolError(
             f"{self._what}: field {key!r} should be {expected}, got {found:.60}"
@@ -122,7 +123,7 @@ class Fields:
         return float(value)
 
     def scalar(self, key: str) -> int | float | bool | str | None:
-        """A truth, a finite number, a text or nothing."""
+        """A truth value, a finite number, a text or None."""
         value = self._values.get(key)
         if value is None or isinstance(value, bool | int):
             return value
@@ -174,7 +175,7 @@ class Fields:
         return {self._text_of(key, name): self._text_of(key, text) for name, text in value.items()}
 
     def items(self, key: str, most: int) -> list[Any]:
-        """A list; its items are not checked yet."""
+        """A list; its items are not checked."""
         value = self._values.get(key, [])
         if not isinstance(value, list) or len(value) > most:
             raise self._fail(key, f"a list of at most {most} items")

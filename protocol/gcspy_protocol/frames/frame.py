@@ -1,6 +1,6 @@
 """Frames: the fixed header, compression and checksums (SPEC.md section 3).
 
-Knows bytes; does not know what a payload means, nor the order of frames.
+Knows bytes; does not know the meaning of a payload, nor the order of frames.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ HEADER = struct.Struct("<IBBHHHQQ")
 FLAG_ZSTD = 1
 
 _COMPRESS_FROM_BYTES = 512
-"""Below this zstd gains less than its own 13 bytes and the call costs more than it saves."""
+"""Below this zstd saves less than its own 13 bytes and the call costs more than it saves."""
 
 _PROBE_BYTES = 64 << 10
-"""A large payload is compressed only if its first 64 KiB shrink: noise would cost
-12 ms a 4 MB and gain nothing (research/ui-formats, encoding table)."""
+"""A large payload is compressed only if its first 64 KiB shrink: random data would cost 12 ms per 4
+MB and gain nothing (research/ui-formats, encoding table)."""
 
 _HEAD_BYTES = 4 << 10
-"""Of a compressed payload, read at a time when only its beginning is wanted."""
+"""Bytes of a compressed payload read at a time if only its beginning is needed."""
 
 
 class Header(NamedTuple):
@@ -94,10 +94,10 @@ def pack_frame(
     time_nanos: int = 0,
     compress: bool = True,
 ) -> Frame:
-    """Put a payload into a frame, compressed if that pays.
+    """Put a payload into a frame, compressed if that saves bytes.
 
     Args:
-        compress: Whether zstd may be tried at all; without it nothing but a copy happens.
+        compress: Whether zstd may be tried; otherwise the payload is only copied.
 
     Raises:
         LocalProtocolError: A number does not fit the header.
@@ -124,7 +124,7 @@ def pack_frame(
 
 
 def _deflate(payload: bytes) -> bytes | None:
-    """The payload as one zstd frame, or None where that would not be smaller."""
+    """The payload as one zstd frame, or None if that would not be smaller."""
     compressor = zstandard.ZstdCompressor(level=1)
     if len(payload) > 4 * _PROBE_BYTES:
         probe = compressor.compress(memoryview(payload)[:_PROBE_BYTES])
@@ -135,16 +135,16 @@ def _deflate(payload: bytes) -> bytes | None:
 
 
 def raw_size(header: Header, payload: bytes, limits: Limits, offset: int) -> int:
-    """Bytes of a payload after decompression, as its sender declares them; nothing is decompressed.
+    """Bytes of a payload after decompression, as declared by its sender; nothing is decompressed.
 
     Args:
         header: The frame's header.
         payload: The payload as received.
-        limits: Beyond which the peer is not believed.
+        limits: Limits on what the peer may send.
         offset: Position of the frame, for the error.
 
     Raises:
-        RemoteProtocolError: Not zstd, no size told, or a size beyond the limit.
+        RemoteProtocolError: It is not zstd, declares no size, or a size over the limit.
     """
     if not header.flags & FLAG_ZSTD:
         return len(payload)
@@ -176,7 +176,7 @@ def check_raw_size(header: Header, raw_bytes: int, most: int, offset: int) -> No
 
 
 def inflate_head(header: Header, payload: bytes, size: int, offset: int) -> bytes:
-    """The first bytes of a payload as its sender meant it; zstd unpacks one block of it, 128 KiB at most.
+    """The first bytes of the original payload; zstd decompresses one block of it, 128 KiB at most.
 
     Raises:
         RemoteProtocolError: Not zstd, or damaged.
@@ -193,16 +193,16 @@ def inflate_head(header: Header, payload: bytes, size: int, offset: int) -> byte
 
 
 def inflate(header: Header, payload: bytes, limits: Limits, offset: int) -> bytes:
-    """The payload as its sender meant it.
+    """The original payload.
 
     Args:
         header: The frame's header.
         payload: The payload as received.
-        limits: Beyond which the peer is not believed.
+        limits: Limits on what the peer may send.
         offset: Position of the frame, for the error.
 
     Raises:
-        RemoteProtocolError: Not zstd, no size told, or a size beyond the limit.
+        RemoteProtocolError: It is not zstd, declares no size, or a size over the limit.
     """
     if not header.flags & FLAG_ZSTD:
         return payload

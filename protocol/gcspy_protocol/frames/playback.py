@@ -75,7 +75,7 @@ def read_filter(fields: Fields) -> EventFilter:
     """An event filter from a map.
 
     Raises:
-        RemoteProtocolError: A field is not what it should be.
+        RemoteProtocolError: A field is invalid.
     """
     return EventFilter(
         event=fields.integer("event", 0, 0xFFFF),
@@ -150,7 +150,7 @@ def read_playback(
     """The message of a frame of one of these types, after decompression.
 
     Raises:
-        RemoteProtocolError: The payload is not what its type promises.
+        RemoteProtocolError: The payload does not fit its type.
     """
     kind = FrameType(header.type)
     match kind:

@@ -87,7 +87,7 @@ def read_settings(header: Header, payload: bytes, limits: Limits) -> Settings | 
     """The message of a frame of one of these types, after decompression.
 
     Raises:
-        RemoteProtocolError: The payload is not what its type promises.
+        RemoteProtocolError: The payload does not fit its type.
     """
     kind = FrameType(header.type)
     fields = Fields.unpack(payload or pack_map({}), kind.name.lower(), text_chars=limits.text_chars)

@@ -1,6 +1,6 @@
-"""Encoded frames for a client that takes no compression (SPEC.md section 3.3).
+"""Encoded frames for a client that accepts no compression (SPEC.md section 3.3).
 
-Knows frames and the CRC of events; knows no clients.
+Knows frames and the CRC of events; does not know clients.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["without_zstd"]
 _KNOWN = frozenset(FrameType)
 
 _OURS = Limits(payload_bytes=1 << 32, raw_bytes=1 << 32)
-"""For frames that this side encoded: the most that a length can say."""
+"""Limit for frames that this side encoded: the largest possible length."""
 
 
 def without_zstd(data: bytes) -> bytes:
-    """The same frames, none of them compressed.
+    """Return the same frames without compression.
 
     Args:
         data: Whole frames that this side encoded or recorded, with whole events.
 
     Returns:
-        Other bytes, with the CRC of each event made anew; the same object where nothing was compressed.
+        New bytes, with a new CRC for each event; the same object if nothing was compressed.
     """
     parts: list[bytes] = []
     crcs: list[int] = []
@@ -42,7 +42,7 @@ def without_zstd(data: bytes) -> bytes:
         if header.flags & FLAG_ZSTD:
             changed = True
             if header.type not in _KNOWN:
-                continue  # of a later version, from a recording: who cannot read it would skip it
+                continue  # of a later version, from a recording: a client that cannot read it would skip it
             raw = inflate(header, frame[HEADER.size :], _OURS, 0)
             plain = header._replace(length=len(raw), flags=header.flags & ~FLAG_ZSTD)
             frame = HEADER.pack(*plain) + raw
@@ -57,7 +57,7 @@ def without_zstd(data: bytes) -> bytes:
 
 
 def _sealed(frame: bytes, crcs: list[int]) -> bytes:
-    """An EVENT frame with the CRC over frames of these CRCs."""
+    """An EVENT frame with the CRC of frames with these CRCs."""
     head, rest = frame[: HEADER.size], frame[HEADER.size + 4 :]
     packed = struct.pack(f"<{len(crcs)}I", *crcs)
     return head + crc_of_crcs(packed, head + rest).to_bytes(4, "little") + rest

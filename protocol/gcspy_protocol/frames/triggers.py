@@ -27,7 +27,7 @@ _I64 = (1 << 63) - 1
 _U64 = (1 << 64) - 1
 _U32 = (1 << 32) - 1
 _MOST_READ = 1024
-"""Triggers and operands that are read; a server of ours has fewer."""
+"""Maximum triggers and operands that are read; our server has fewer."""
 
 
 def pack_trigger(message: Trigger | Triggers | Fired) -> Frame:
@@ -98,7 +98,7 @@ def read_trigger(header: Header, payload: bytes, limits: Limits) -> Trigger | Tr
     """The message of a frame of one of these types, after decompression.
 
     Raises:
-        RemoteProtocolError: The payload is not what its type promises.
+        RemoteProtocolError: The payload does not fit its type.
     """
     kind = FrameType(header.type)
     fields = Fields.unpack(payload or pack_map({}), kind.name.lower(), text_chars=limits.text_chars)

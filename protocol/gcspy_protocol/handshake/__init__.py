@@ -1,4 +1,4 @@
-"""How two ends prove to each other that they know the same token, without sending it (SPEC.md section 4.4).
+"""The proof of both ends that they know the same token, without sending it (SPEC.md section 4.4).
 
     client                                   server
     HELLO with a nonce          ────────▶
@@ -7,6 +7,6 @@
     checks it; PROOF over all   ────────▶    checks it
                                 ◀────────    WELCOME
 
-The server proves itself first: a program that only listens at the address learns neither the
-token nor anything that it could send again. Import from the modules; `Connection` does the work.
+The server proves itself first, so a program that only listens at the address learns neither the
+token nor anything that it could replay. Import from the modules; `Connection` uses them.
 """

@@ -1,4 +1,4 @@
-"""What an end knows, and how it uses that over the way that the connection goes.
+"""The secret of an end, and its use on each kind of channel.
 
 | way | versions | a client with a token |
 |---|---|---|
@@ -6,7 +6,7 @@
 | Unix socket | 1 to 2 | never sends it; proves itself where the server asks for that, as through a tunnel |
 | TLS | 1 to 2 | sends it to the server whose certificate was checked |
 
-Knows no sockets: who makes the connection says which way it goes.
+Knows no sockets: the code that makes the connection names the channel.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ VERSIONS = (1, 2)
 """Lowest and highest protocol version that this code speaks."""
 
 _PROVING = (2, 2)
-"""Where the peer has to prove itself: version 1 cannot."""
+"""Version where the peer has to prove itself, which version 1 cannot."""
 
 
 class Channel(Enum):
-    """The way that a connection goes."""
+    """The kind of channel that a connection uses."""
 
     PLAIN_TCP = "plain TCP"
-    """Any local program may listen there, or read what passes."""
+    """Any local program may listen there, or read the data."""
     LOCAL = "a Unix socket"
-    """The kernel tells the server whose program the client is."""
+    """The kernel identifies the client's process to the server."""
     TLS = "TLS"
-    """Nobody reads along, and the server's certificate was checked."""
+    """Nobody can read the data, and the server's certificate was checked."""
 
 
 def channel_of(address: Address) -> Channel:
-    """The way that a connection to an address goes."""
+    """The channel of a connection to an address."""
     if isinstance(address, UnixAddress):
         return Channel.LOCAL
     return Channel.TLS if address.tls else Channel.PLAIN_TCP
 
 
 def new_nonce() -> bytes:
-    """32 random bytes of the system's generator."""
+    """32 random bytes from the system's generator."""
     return secrets.token_bytes(NONCE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What one end knows.
+    """The secret of one end.
 
     Attributes:
         token: The secret of the session; empty: none.
-        channel: The way that the connection goes.
+        channel: The channel of the connection.
     """
 
     token: str
@@ -68,7 +68,7 @@ class Credentials:
 
     @property
     def insists(self) -> bool:
-        """Whether the peer must have proved itself before it is believed."""
+        """Whether the peer must prove itself."""
         return bool(self.token) and self.channel is Channel.PLAIN_TCP
 
     @property
@@ -78,15 +78,15 @@ class Credentials:
 
     @property
     def why_no_other_version(self) -> str:
-        """The reason, where versions are left out."""
+        """The reason, if versions are left out."""
         return "version 1 would send the token in the clear over plain TCP" if self.insists else ""
 
     def greeting(self, hello: Hello, *, nonce: bytes | None = None) -> Hello:
-        """A client's greeting, with the token or a nonce as the way allows.
+        """A client's greeting, with the token or a nonce as the channel allows.
 
         Args:
-            hello: What else is said.
-            nonce: Only for tests: otherwise new.
+            hello: The other fields.
+            nonce: For tests only; otherwise a new one.
         """
         if not self.token:
             return hello

@@ -15,14 +15,14 @@ __all__ = ["HANDSHAKE_FRAMES", "check_handshake_header", "pack_handshake", "read
 HANDSHAKE_FRAMES = frozenset({FrameType.CHALLENGE, FrameType.PROOF})
 
 _MOST_BYTES = 1024
-"""Of a payload: 32 now, and what a later version may put behind."""
+"""Maximum bytes of a payload: 32 now, and more that a later version may append."""
 
 
 def pack_handshake(message: Challenge | Proof) -> Frame:
     """The frame of a message.
 
     Raises:
-        LocalProtocolError: The nonce or proof has another length.
+        LocalProtocolError: The nonce or proof has the wrong length.
     """
     if isinstance(message, Challenge):
         kind, data, size = FrameType.CHALLENGE, message.nonce, NONCE_BYTES
@@ -34,7 +34,7 @@ def pack_handshake(message: Challenge | Proof) -> Frame:
 
 
 def check_handshake_header(header: Header) -> None:
-    """Refuse a frame of a handshake before it is received whole.
+    """Refuse a frame of a handshake before all of it is received.
 
     Raises:
         RemoteProtocolError: It claims too many bytes, or is compressed.

@@ -1,4 +1,4 @@
-"""The messages of a handshake: a nonce of the server's, and what proves that an end knows the token."""
+"""The messages of a handshake: the server's nonce, and the proofs of the token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROOF_BYTES = 32
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Challenge:
-    """Server to client, after a greeting with a nonce: its own nonce. Its proof follows.
+    """Server to client, after a greeting with a nonce: the server's nonce. Its proof follows.
 
     Attributes:
         nonce: 32 random bytes, new for each connection.

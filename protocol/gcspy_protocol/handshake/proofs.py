@@ -1,4 +1,4 @@
-"""What proves that an end knows the token: HMAC-SHA256 over who says it and all that both have said.
+"""Proofs of the token: HMAC-SHA256 over the role and all exchanged bytes.
 
     key    SHA-256 of the token as UTF-8
     proof  HMAC-SHA256 of key, over
@@ -6,9 +6,9 @@
              SHA-256 of all bytes that the client has sent so far, 32 bytes
              SHA-256 of all bytes that the server has sent so far, 32 bytes
 
-Both nonces are in those bytes, so that a proof fits one connection; the label keeps a proof from
-being sent back to whom it came from; the preambles are in them, so that nobody can change the
-versions. Knows bytes; does not know frames or who may send what.
+The bytes include both nonces, so that a proof fits one connection only. The label prevents a proof
+from being sent back to its author. The preambles are included, so that nobody can change the
+versions. Knows bytes; does not know frames or who may send which.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from gcspy_protocol.model import Role
 __all__ = ["LABELS", "Transcript", "is_proof", "key_of", "proof_of"]
 
 LABELS = {Role.SERVER: b"GCspy server 2\r\n", Role.CLIENT: b"GCspy client 2\r\n"}
-"""First bytes of what is signed, by who signs."""
+"""First bytes of the signed text, by role."""
 
 
 class Transcript:
-    """All bytes of a connection so far, by who sent them; of each direction a running SHA-256 is kept."""
+    """A running SHA-256 of all bytes of a connection so far, for each direction."""
 
     def __init__(self) -> None:
         self._hashes = {role: hashlib.sha256() for role in Role}
 
     def add(self, sender: Role, *parts: bytes) -> None:
-        """Bytes that an end has sent, behind those of before."""
+        """Append bytes that an end has sent."""
         for part in parts:
             self._hashes[sender].update(part)
 
@@ -41,15 +41,15 @@ class Transcript:
 
 
 def key_of(token: str) -> bytes:
-    """The key that a token stands for, 32 bytes."""
+    """The key derived from a token, 32 bytes."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 def proof_of(key: bytes, role: Role, transcript: Transcript) -> bytes:
-    """What an end with this role sends to prove that it knows the key, 32 bytes."""
+    """The proof that an end with this role sends for a key, 32 bytes."""
     return hmac.digest(key, LABELS[role] + transcript.digest(), "sha256")
 
 
 def is_proof(proof: bytes, key: bytes, role: Role, transcript: Transcript) -> bool:
-    """Whether that is what an end with this role sends; compared in constant time."""
+    """Whether a proof is the one for this role; compared in constant time."""
     return hmac.compare_digest(proof, proof_of(key, role, transcript))

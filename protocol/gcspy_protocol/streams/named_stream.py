@@ -1,7 +1,8 @@
-"""Streams whose values are numbers of names, with the names that are known now (SPEC.md section 5.1, `names_from`).
+"""Streams whose values are numbers of names, with the currently known names (SPEC.md section 5.1, `names_from`).
 
-Such a stream looks like an enum to whoever shows it: its values are names, its summary is how many tiles have each. Unlike
-an enum's the names grow, and the summary is counted here, since a sum of numbers of names means nothing.
+A view can treat such a stream like an enum: its values are names, its summary counts the tiles of
+each. Unlike an enum's the names grow, and the summary is counted here, since a sum of numbers of
+names is meaningless.
 
 Knows values and texts; does not know where names come from, or which colours they get.
 """
@@ -19,11 +20,11 @@ from gcspy_protocol.model import Control, PaintStyle, Presentation, Stream
 __all__ = ["MOST_FREQUENT", "NamedStream", "named", "same_meaning", "steady", "tally"]
 
 MOST_FREQUENT = 12
-"""Names that are told apart at a glance; the others are shown together."""
+"""Number of names with colours of their own; the others share one."""
 
 _CHALLENGE = 2
-"""A name takes another's place when it has more than so many times the other's tiles: who looks on does not want colours that
-change at each event."""
+"""A name replaces another only if it has more than this many times the other's tiles, so that
+colours do not change at each event."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +32,7 @@ class NamedStream(Stream):
     """A stream with the names of its values: an enum whose names grow.
 
     Attributes:
-        frequent: The values that most tiles have, at most `MOST_FREQUENT`, each at a place that it keeps.
+        frequent: The values that most tiles have, at most `MOST_FREQUENT`, each at a fixed place.
     """
 
     frequent: tuple[int, ...] = ()
@@ -49,7 +50,7 @@ def named(stream: Stream, names: tuple[str, ...], frequent: tuple[int, ...]) -> 
 
     Args:
         stream: As it was defined.
-        names: At least one; value v has the name at place v.
+        names: At least one; value v has the name at index v.
         frequent: The values that most tiles have.
     """
     same = {name: getattr(stream, name) for name in _SHARED}
@@ -57,7 +58,7 @@ def named(stream: Stream, names: tuple[str, ...], frequent: tuple[int, ...]) -> 
 
 
 def same_meaning(one: Stream, other: Stream) -> bool:
-    """Whether values of two streams of one session can be compared, whichever names were known when each was looked at."""
+    """Whether values of two streams of one session can be compared, whichever names were known at the time."""
     if one.names_from is None or one.names_from != other.names_from:
         return one == other
     return (one.id, one.name, one.dtype) == (other.id, other.name, other.dtype)
@@ -71,8 +72,8 @@ def tally(
     Args:
         values: Shape (tiles,), numbers of names.
         known: Shape (tiles,), whether they are known; None: all.
-        control: Shape (tiles,), control flags; what is not used does not count.
-        names: How many names there are; greater numbers do not count.
+        control: Shape (tiles,), control flags; unused tiles do not count.
+        names: Number of names; greater values do not count.
 
     Returns:
         Shape (names,), tiles.
@@ -92,12 +93,12 @@ def tally(
 
 
 def steady(before: tuple[int, ...], counts: NDArray[np.int64], stream: Stream) -> tuple[int, ...]:
-    """Choose the values that most tiles have; those that were chosen before keep their places as long as they deserve them.
+    """Choose the values that most tiles have; earlier choices keep their places as long as they are frequent enough.
 
     Args:
-        before: What was chosen before.
+        before: The earlier choice.
         counts: Shape (names,), tiles of each.
-        stream: The stream; a zero value that has its own look needs no place.
+        stream: The stream; a zero value with a colour of its own needs no place.
     """
     counts = counts.copy()
     if stream.paint_style is PaintStyle.ZERO and 0 <= stream.zero < len(counts):

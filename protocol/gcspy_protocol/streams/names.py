@@ -1,8 +1,7 @@
 """Names and stable keys of a space's tiles, as a client holds them.
 
-History, selection and comparison follow keys: a freed arena in the middle then
-moves nobody. The key of a tile with an address is that address; the key of a
-tile named by text is its number.
+History, selection and comparison follow keys, so a freed arena in the middle moves no other. The
+key of a tile with an address is that address; the key of a tile named by text is its number.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ __all__ = ["TileNameTable"]
 _NO_ADDRESSES: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 
 _MOST_TEXTS = 1 << 18
-"""Texts held at a time: some 60 pages. A client asks again for what it no longer has."""
+"""Maximum texts held at a time: some 60 pages. A client requests dropped ones again."""
 
 
 class TileNameTable:
-    """What the tiles of one space are called.
+    """The names of the tiles of one space.
 
     Args:
-        naming: What their names are made of.
+        naming: Kind of their names.
     """
 
     def __init__(self, naming: Naming) -> None:
@@ -44,16 +43,16 @@ class TileNameTable:
         self._by_key: tuple[NDArray[np.intp], NDArray[np.uint64]] | None = None
 
     def copy(self) -> TileNameTable:
-        """The same; addresses are shared, because they are replaced and never changed in place."""
+        """A copy; addresses are shared, because they are replaced and never changed in place."""
         twin = copy(self)
         twin._texts = dict(self._texts)
         return twin
 
     def resize(self, tiles: Tiles, remap: Remap | None = None) -> None:
-        """Follow a resize: kept tiles keep their names.
+        """Apply a resize: kept tiles keep their names.
 
         Args:
-            remap: Of these tiles, if somebody made it already.
+            remap: The remap of these tiles, if it exists already.
         """
         remap = remap or Remap(tiles.old_starts, tiles.new_starts, tiles.lengths, tiles.count)
         self._by_key = None
@@ -70,11 +69,11 @@ class TileNameTable:
         self._sizes[new] = tiles.sizes
 
     def add_page(self, page: TileNames) -> None:
-        """Take a page of texts."""
+        """Add a page of texts."""
         self.add(page.first, page.names)
 
     def add(self, first: int, names: tuple[str, ...]) -> None:
-        """Take the texts of the tiles from `first` on."""
+        """Add the texts of the tiles from `first` on."""
         if self._naming is Naming.STRINGS:
             if len(self._texts) + len(names) > _MOST_TEXTS:
                 self._texts.clear()
@@ -83,7 +82,7 @@ class TileNameTable:
             )
 
     def goes_on_from(self, before: TileNameTable) -> bool:
-        """Whether these are the tiles of another table, and all that it says of them is still true."""
+        """Whether these are the tiles of another table, and all of its names still apply."""
         if self._count != before._count:
             return False
         match self._naming:
@@ -95,7 +94,7 @@ class TileNameTable:
             case Naming.UNIFORM:
                 return (self._base, self._tile_bytes) == (before._base, before._tile_bytes)
             case Naming.STRINGS:
-                # Texts are all that says whether tiles were renamed.
+                # Only texts show whether tiles were renamed.
                 return before._texts.items() <= self._texts.items()
 
     def missing(self, tile: int) -> bool:
@@ -103,14 +102,14 @@ class TileNameTable:
         return self._naming is Naming.STRINGS and tile not in self._texts
 
     def name(self, tile: int) -> str:
-        """Name of a tile: its address range, its text, or its number while the text is not here."""
+        """Name of a tile: its address range, its text, or its number while the text is missing."""
         extent = self.extent(tile)
         if extent is not None:
             return f"[{extent[0]:#x}, {extent[0] + extent[1]:#x})"
         return self._texts.get(tile, str(tile))
 
     def extent(self, tile: int) -> tuple[int, int] | None:
-        """Address and size in bytes of a tile, or None where tiles have none."""
+        """Address and size in bytes of a tile, or None if tiles have none."""
         if self._naming is Naming.UNIFORM and self._tile_bytes:
             return self._base + tile * self._tile_bytes, self._tile_bytes
         if self._naming is Naming.EXTENTS:
@@ -119,11 +118,11 @@ class TileNameTable:
 
     @property
     def uniform(self) -> tuple[int, int]:
-        """Address of tile 0 and bytes a tile, as TILES said them; 0 where each tile has its own, or a text."""
+        """Address of tile 0 and bytes per tile, from TILES; 0 if each tile has its own, or a text."""
         return self._base, self._tile_bytes
 
     def extents(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
-        """Address and size in bytes of each tile, where each has its own: two arrays of shape (tiles,), views that cannot be written."""
+        """Address and size in bytes of each tile, if each has its own: two arrays of shape (tiles,), read-only views."""
         if self._naming is not Naming.EXTENTS:
             return None
         bases, sizes = self._bases.view(), self._sizes.view()
@@ -131,11 +130,11 @@ class TileNameTable:
         return bases, sizes
 
     def texts(self) -> Mapping[int, str]:
-        """The texts that are here, by tile; they change with the table."""
+        """The available texts, by tile; they change with the table."""
         return MappingProxyType(self._texts)
 
     def all_texts(self, most: int) -> tuple[str, ...]:
-        """The texts of all tiles, at most so many; of a tile whose text is not here its number."""
+        """The texts of all tiles, up to a limit; for a tile without a text its number."""
         return tuple(self._texts.get(tile, str(tile)) for tile in range(min(self._count, most)))
 
     def key(self, tile: int) -> int:
@@ -144,7 +143,7 @@ class TileNameTable:
         return tile if extent is None else extent[0]
 
     def progression(self) -> tuple[int, int, int] | None:
-        """First key, step and count, where keys follow from these; None where each tile has an address of its own."""
+        """First key, step and count, if these determine the keys; None if each tile has an address of its own."""
         if self._naming is Naming.EXTENTS:
             return None
         if self._naming is Naming.UNIFORM and self._tile_bytes:
@@ -160,7 +159,7 @@ class TileNameTable:
         return np.arange(count, dtype=np.uint64) * np.uint64(step) + np.uint64(base)
 
     def index_of(self, key: int) -> int | None:
-        """The tile with this key now, or None when there is none."""
+        """The tile with this key now, or None if there is none."""
         if self._naming is Naming.EXTENTS:
             if not 0 <= key < 1 << 64:
                 return None
@@ -179,7 +178,7 @@ class TileNameTable:
 
 
 def _moved(texts: dict[int, str], tiles: Tiles) -> dict[int, str]:
-    """The texts of the tiles that stay, by their new numbers: a tile that is renamed does not stay (SPEC.md section 5.2)."""
+    """The texts of the kept tiles, by their new numbers; a renamed tile is not kept (SPEC.md section 5.2)."""
     moved: dict[int, str] = {}
     runs = zip(
         tiles.old_starts.tolist(), tiles.new_starts.tolist(), tiles.lengths.tolist(), strict=True

@@ -1,7 +1,7 @@
-"""What a resize does to arrays with one value a tile: kept tiles move, new ones get a default.
+"""The effect of a resize on arrays with one value per tile: kept tiles move, new ones get a default.
 
-Both ends of the wire use this, so that a resize means the same to both, and deltas
-go on across it. One `Remap` serves all streams of a space.
+Both ends of the wire use this, so that a resize has the same effect on both, and deltas still apply
+after it. One `Remap` serves all streams of a space.
 
 Knows arrays and runs; does not know messages.
 """
@@ -17,16 +17,16 @@ __all__ = ["Remap"]
 
 _FEW_RUNS = 256
 _TILES_A_RUN = 256
-"""Where a run has fewer tiles than this on average, masks over all tiles (1.3 ns a tile) are
-faster than a copy for each run (350 ns a run). Source: `benchmarks/server/encoding.py`, "holes"."""
+"""If runs have fewer tiles than this on average, masks over all tiles (1.3 ns per tile) are faster
+than a copy for each run (350 ns per run). Source: `benchmarks/server/encoding.py`, "holes"."""
 
 
 class Remap:
-    """Where the tiles of a space went.
+    """The new places of the tiles of a space.
 
     Args:
         old_starts: Shape (runs,): first old tile of each run.
-        new_starts: Shape (runs,): where it is now, strictly increasing; runs do not overlap.
+        new_starts: Shape (runs,): its new number, strictly increasing; runs do not overlap.
         lengths: Shape (runs,): tiles of each run.
         count: Tiles from now on.
 
@@ -53,7 +53,7 @@ class Remap:
 
     @property
     def kept(self) -> int:
-        """How many tiles were there before."""
+        """How many tiles are kept."""
         return int(self._lengths.sum())
 
     @property
@@ -62,7 +62,7 @@ class Remap:
         return int((self._old + self._lengths).max()) if len(self._lengths) else 0
 
     def values(self, values: NDArray[Any], default: int) -> NDArray[Any]:
-        """The values of the tiles from now on; a copy.
+        """The values of the new tiles, as a copy.
 
         Args:
             values: Shape (old tiles,), at least `old_end` of them.
@@ -77,7 +77,7 @@ class Remap:
         return out
 
     def known(self, known: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-        """Which values are known: of a new tile nothing is.
+        """Which values are known; those of new tiles are not.
 
         Args:
             known: Shape (old tiles,), or None when all were known.
@@ -102,8 +102,9 @@ class Remap:
         return out
 
     def _unfilled(self, default: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array that holds the default wherever a tile is new."""
-        # Memory that is written twice costs twice: 10,000,000 i4 are 10,000 pages. Fresh zeros cost nothing until then.
+        """An array that has the default at new tiles."""
+        # Writing memory twice costs twice: 10,000,000 i4 are 10,000 pages. Fresh zeros cost nothing
+        # until they are written.
         if default == 0:
             return np.zeros(self.count, dtype=dtype)
         return np.full(self.count, default, dtype=dtype)
@@ -112,7 +113,7 @@ class Remap:
         return zip(self._old.tolist(), self._new.tolist(), self._lengths.tolist(), strict=True)
 
     def _places_from(self, size: int) -> NDArray[Any]:
-        """Old places of all kept tiles, in the order of the new ones: a mask, or numbers where the order changed."""
+        """Old places of all kept tiles, in the order of the new ones: a mask, or numbers if the order changed."""
         if self._from is None or self._from_size != size:
             self._from_size = size
             self._from = self._places(self._old, size)

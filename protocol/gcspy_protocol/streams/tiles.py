@@ -1,8 +1,8 @@
-"""The Tiles message in bytes: how many tiles a space has, and what became of the old ones.
+"""The Tiles message in bytes: the number of tiles of a space, and the new places of the old ones.
 
-Runs say which tiles stayed; only new tiles are named, so that growing costs
-nothing for what was there. (The original sent 25 bytes a tile at each resize, and
-its target ended when that overflowed a buffer: research/anchors 1.8.)
+Runs list the kept tiles; only new tiles are named, so that growing costs nothing for the existing
+ones. (The original sent 25 bytes per tile at each resize, and its target crashed when that
+overflowed a buffer: research/anchors 1.8.)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TILES = struct.Struct("<IIIB3xQQ")
 _RUN_BYTES, _EXTENT_BYTES = 12, 16
 
 TILES_HEAD_BYTES = _TILES.size
-"""Bytes of a TILES payload that tell how long it is."""
+"""Bytes of a TILES payload that determine its length."""
 
 _NAMINGS = [Naming.UNIFORM, Naming.EXTENTS, Naming.STRINGS]
 
@@ -64,7 +64,7 @@ def pack_tiles(tiles: Tiles, *, sequence: int = 0, time_nanos: int = 0) -> Frame
     )
     steps = bases.copy()
     if len(bases) > 1:
-        steps[1:] -= bases[:-1] + sizes[:-1]  # modulo 2**64, and added up again modulo 2**64
+        steps[1:] -= bases[:-1] + sizes[:-1]  # modulo 2**64, and summed again modulo 2**64
     parts = [head]
     parts += [
         array.astype("<u4").tobytes()
@@ -81,12 +81,12 @@ def pack_tiles(tiles: Tiles, *, sequence: int = 0, time_nanos: int = 0) -> Frame
 
 
 def needed_tiles_bytes(header: Header, head: bytes, limits: Limits) -> int:
-    """Bytes that a TILES payload needs, by its beginning.
+    """Bytes that a TILES payload needs, from its first bytes.
 
     Args:
         header: Of the frame.
         head: The first `TILES_HEAD_BYTES` of the payload, or all of a shorter one.
-        limits: Beyond which the peer is not believed.
+        limits: Limits on what the peer may send.
 
     Raises:
         RemoteProtocolError: It is too short, or has more tiles than the limit, or more runs or names than tiles.
@@ -154,7 +154,7 @@ def _check_runs(
     limits: Limits,
     what: str,
 ) -> int:
-    """How many tiles are kept; refuses runs that overlap or leave the space."""
+    """Return how many tiles are kept; refuse runs that overlap or leave the space."""
     if not len(lengths):
         return 0
     wide = lengths.astype(np.int64)

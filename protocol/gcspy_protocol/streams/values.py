@@ -1,10 +1,10 @@
 """Stream values on the wire: KEY (all of them) and DELTA (those that changed).
 
-A DELTA lists the distances between changed tiles in 16 bits and then the new
-values; under zstd-1 that was the smallest and among the fastest of eleven
-encodings in all nine measured cases (SPEC.md section 6, with the numbers).
+A DELTA lists the distances between changed tiles in 16 bits and then the new values. Under zstd-1
+that was the smallest and among the fastest of eleven encodings in all nine measured cases (SPEC.md
+section 6, with the numbers).
 
-Knows arrays and bytes; does not know the schema: the dtype travels along.
+Knows arrays and bytes; does not know the schema: the frame contains the dtype.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _DELTA = struct.Struct("<HBBIQQII")
 """
 
 HEAD_BYTES = _DELTA.size
-"""Bytes of a KEY or DELTA payload that tell how long it is."""
+"""Bytes of a KEY or DELTA payload that determine its length."""
 
 _HAS_BITMAP = 1
 _ESCAPE = 0xFFFF
@@ -77,20 +77,21 @@ _GAP_BYTES = 2
 
 
 def key_is_cheaper(changed: int, count: int, itemsize: int) -> bool:
-    """Whether whole values cost less than those that changed.
+    """Whether all values cost less than the changed ones.
 
-    A DELTA has a gap and a value for each change, a KEY a value for each tile, and zstd takes
-    its time by the byte before compression. So the KEY is faster from about 1/3 of 8-bit tiles
-    changed, 1/2 of 16-bit, 2/3 of 32-bit and 4/5 of 64-bit ones; it is smaller from 1/4 of the 8-bit
-    ones, and of the wider only when nearly all changed. Source: `benchmarks/server/encoding.py --sweep`. (30 % for all
-    of them, as had been extrapolated, cost twice the bytes and the time for wider values.)
+    A DELTA has a gap and a value for each change, a KEY a value for each tile, and the time of zstd
+    depends on the bytes before compression. So the KEY is faster from about 1/3 of 8-bit tiles
+    changed, 1/2 of 16-bit, 2/3 of 32-bit and 4/5 of 64-bit ones. It is smaller from 1/4 of the
+    8-bit ones, and for wider ones only if nearly all changed. Source:
+    `benchmarks/server/encoding.py --sweep`. (A limit of 30 % for all widths, an earlier
+    extrapolation, cost twice the bytes and the time for wider values.)
     """
     return changed * (_GAP_BYTES + itemsize) > count * itemsize
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stamp:
-    """When and at which event values were gathered."""
+    """The event and time at which values were gathered."""
 
     sequence: int
     time_nanos: int
@@ -159,7 +160,7 @@ def pack_delta(
     """A frame with the changed values of a stream.
 
     Args:
-        base_sequence: Sequence of the values to which it applies.
+        base_sequence: Sequence of the values that it applies to.
         count: Tiles of the space.
         indices: Shape (changed,), strictly increasing.
         values: Shape (changed,).
@@ -191,7 +192,7 @@ def pack_delta(
 
 
 def _gaps(indices: NDArray[np.int64]) -> NDArray[np.uint16]:
-    """Distances between strictly increasing tile numbers, less one, with escapes for long ones."""
+    """Distances between strictly increasing tile numbers, minus one, with escapes for long ones."""
     if not len(indices):
         return np.empty(0, dtype="<u2")
     gaps = np.diff(indices, prepend=-1) - 1
@@ -205,14 +206,14 @@ def _gaps(indices: NDArray[np.int64]) -> NDArray[np.uint16]:
 
 
 def _places(marks: NDArray[np.bool_], marked: int) -> NDArray[np.int64]:
-    """Where marks are, like `np.flatnonzero`, which takes 1.4 ms for 1 in 10 of 1,000,000: this takes 0.6.
+    """Indices of set marks, like `np.flatnonzero`, which takes 1.4 ms for 1 in 10 of 1,000,000; this takes 0.6.
 
-    Eight marks are looked at as one word first. Those words that have any are so dense
-    that numpy takes its branchless path, instead of mispredicting a branch at each mark.
+    It examines eight marks as one word first. Words with a mark are so dense that numpy takes its
+    branchless path, instead of mispredicting a branch at each mark.
 
     Args:
         marks: Shape (tiles,), contiguous.
-        marked: How many there are.
+        marked: Number of marks.
     """
     if 10 * marked > len(marks):
         return np.flatnonzero(marks)
@@ -231,7 +232,7 @@ def _indices(gaps: NDArray[np.uint16]) -> NDArray[np.int64]:
     """Inverse of `_gaps`."""
     steps = gaps.astype(np.int64)
     listed = gaps != _ESCAPE
-    if bool(listed.all()):  # no escapes, as nearly always: half the time
+    if bool(listed.all()):  # no escapes, the usual case: half the time
         steps += 1
         steps[:1] -= 1
         return np.cumsum(steps, out=steps)
@@ -243,7 +244,7 @@ def _indices(gaps: NDArray[np.uint16]) -> NDArray[np.int64]:
 
 
 class _Reader:
-    """Cuts arrays off a payload, each length checked against what is there."""
+    """Cuts arrays off a payload, and checks each length against the rest."""
 
     def __init__(self, payload: bytes, start: int, what: str) -> None:
         self._payload, self._at, self._what = payload, start, what
@@ -289,12 +290,12 @@ def _check_changes(changed: int, gap_count: int, count: int, what: str) -> None:
 
 
 def needed_bytes(header: Header, head: bytes, limits: Limits) -> int:
-    """Bytes that a KEY or DELTA payload needs, by its beginning.
+    """Bytes that a KEY or DELTA payload needs, from its first bytes.
 
     Args:
         header: Of the frame.
         head: The first `HEAD_BYTES` of the payload, or all of a shorter one.
-        limits: Beyond which the peer is not believed.
+        limits: Limits on what the peer may send.
 
     Raises:
         RemoteProtocolError: It is too short, or names an impossible type or count.
@@ -376,13 +377,13 @@ def decode_delta(header: Header, payload: bytes, limits: Limits) -> StreamDelta:
 
 
 class StreamEncoder:
-    """The sending side's memory of one stream: what every up-to-date client now has.
+    """The sender's state of one stream: the values that every up-to-date client has.
 
     Args:
         space: Space id.
         stream: Stream id, or CONTROL_STREAM.
         dtype: The stream's dtype.
-        default: Value of a tile of which nothing was sent yet.
+        default: Value of a tile that was not sent yet.
         count: Tiles.
     """
 
@@ -395,12 +396,12 @@ class StreamEncoder:
 
     @property
     def stamp(self) -> Stamp | None:
-        """Of the values sent last; None before the first."""
+        """Stamp of the values sent last; None before the first."""
         return self._stamp
 
     @property
     def values(self) -> NDArray[Any]:
-        """Shape (tiles,): what was sent last. The encoder's own array: do not change it."""
+        """Shape (tiles,): the values sent last. The encoder's own array: do not change it."""
         return self._values
 
     @property
@@ -416,16 +417,16 @@ class StreamEncoder:
         *,
         compress: bool = True,
     ) -> Frame:
-        """The frame that brings an up-to-date client to these values.
+        """The frame that updates a client to these values.
 
         Args:
             values: Shape (tiles,), in the stream's dtype; copied only where they changed.
             known: Shape (tiles,), or None.
-            stamp: Of the event they belong to.
+            stamp: Stamp of their event.
             compress: Whether zstd may be used.
 
         Returns:
-            A DELTA, or a KEY when it is the first frame or too much changed.
+            A DELTA, or a KEY if it is the first frame or too much changed.
         """
         if len(values) != len(self._values):
             raise LocalProtocolError(
@@ -459,7 +460,7 @@ class StreamEncoder:
         *,
         compress: bool,
     ) -> Frame:
-        """Take the changed values and make their frame."""
+        """Store the changed values and make their frame."""
         assert self._stamp is not None
         new = values[changed]
         self._values[changed] = new
@@ -485,18 +486,18 @@ class StreamEncoder:
         )
 
     def _differs(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Where a client would see something else than before: shape (tiles,)."""
+        """Where a client would see a difference: shape (tiles,)."""
         differs: NDArray[np.bool_] = values != self._values
         if known is not None or self._known is not None:
             before = np.True_ if self._known is None else self._known
             now = np.True_ if known is None else known
-            # A value that nobody knows cannot have changed: only its being known can.
+            # An unknown value cannot have changed; only its being known can.
             differs &= np.asarray(now)
             differs |= np.not_equal(before, now)
         return differs
 
     def key(self, *, compress: bool = True) -> Frame:
-        """A KEY of what was sent last, with the stamp it had.
+        """A KEY of the values sent last, with their stamp.
 
         Raises:
             LocalProtocolError: Nothing was sent yet.
@@ -514,9 +515,9 @@ class StreamEncoder:
         lengths: NDArray[np.uint32],
         count: int,
     ) -> None:
-        """Follow a resize: kept tiles keep their values, new tiles are unknown until a value is sent.
+        """Apply a resize: kept tiles keep their values, new tiles are unknown until a value is sent.
 
-        The client does exactly the same with the same runs, so deltas go on across a resize.
+        The client does the same with the same runs, so deltas still apply after a resize.
         """
         remap = Remap(old_starts, new_starts, lengths, count)
         self._values = remap.values(self._values, self._default)

@@ -1,1 +1,1 @@
-"""Texts that strangers wrote: how they are shown, and how they are written into tables."""
+"""Texts from strangers: how they are displayed and written into tables."""

@@ -1,8 +1,8 @@
-"""Text that a stranger wrote, made safe to show: what is invisible or misleading becomes a visible escape.
+"""Text from a stranger, made safe to display: invisible or misleading characters become visible escapes.
 
-A name in a recording, on the wire, in a trace or in a file name may hold anything: an escape
-sequence that a terminal obeys, a NUL, a bidirectional override that turns the rest of the line
-around, a line break that forges another line, two hundred combining marks on one letter.
+A name in a recording, on the wire, in a trace or in a file name may contain anything: an escape
+sequence that a terminal obeys, a NUL, a bidirectional override that reverses the rest of the line,
+a line break that forges another line, two hundred combining marks on one letter.
 
 Knows Unicode; does not know terminals, widgets or files.
 """
@@ -15,7 +15,7 @@ import unicodedata
 __all__ = ["MOST_MARKS", "Lines", "shortened", "visible", "visible_lines"]
 
 MOST_MARKS = 6
-"""Combining marks on one letter that are shown as they are; no living script needs more."""
+"""Maximum combining marks on one letter; no living script needs more."""
 
 _MISLEADING = re.compile(
     "["
@@ -24,8 +24,8 @@ _MISLEADING = re.compile(
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # direction marks, overrides, isolates
     "\u180e\u200b\u2060-\u2065\ufeff\ufff9-\ufffb"  # invisible separators and annotations
     "\u2028\u2029"  # line and paragraph separators
-    "\ud800-\udfff"  # half a pair: a file name that is no Unicode; no stream can write it
-    "\ufdd0-\ufdef\ufffe\uffff"  # no characters
+    "\ud800-\udfff"  # half a surrogate pair: a file name that is not Unicode; no stream can write it
+    "\ufdd0-\ufdef\ufffe\uffff"  # noncharacters
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"  # invisible controls, tags
     "]"
 )
@@ -34,7 +34,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(text: str) -> str:
-    r"""A text as one line in which nothing is hidden; most texts come back as they are.
+    r"""A text as one line without hidden characters; most texts are returned unchanged.
 
     Control characters, line breaks, direction overrides and other invisible characters become
     escapes as Python writes them: ``\n``, ``\x1b``, ``\u202e``. So do combining marks beyond
