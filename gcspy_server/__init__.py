@@ -1,4 +1,4 @@
-"""The server interpreter: what a driver fills, and who gets it.
+"""The server interpreter: the data that a driver fills, and the clients that receive it.
 
-`gcspy_server.api` is the door for drivers and programs; everything else here is private to this room.
+`gcspy_server.api` is public, for drivers and programs; everything else is private to this package.
 """

@@ -1,4 +1,4 @@
-"""The door of this room: all that a driver, or a program that embeds the server, may see."""
+"""The public API of this package: all that a driver, or a program that embeds the server, may use."""
 
 from __future__ import annotations
 

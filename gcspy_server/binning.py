@@ -1,8 +1,7 @@
-"""From addresses to tiles: which tile an address is in, and how many bytes of an object each tile holds.
+"""Maps addresses to tiles: the tile of an address, and how many bytes of an object each tile holds.
 
-Everything is vectorised over the addresses and exact to the byte: 64-bit
-integers throughout, no floating point. Knows names and addresses; knows
-nothing of spaces, streams or events.
+Everything is vectorised over the addresses and exact to the byte: 64-bit integers throughout, no
+floating point. Knows names and addresses; does not know spaces, streams or events.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def tiles_of(names: TileNames, addresses: ArrayLike) -> NDArray[np.int64]:
 
 
 def bytes_per_tile(names: TileNames, addresses: ArrayLike, sizes: ArrayLike) -> NDArray[np.int64]:
-    """Spread objects over all the tiles that they cross.
+    """Spread objects over all the tiles that they overlap.
 
     Bytes outside of every tile are not counted.
 
@@ -81,7 +80,7 @@ def bytes_per_tile(names: TileNames, addresses: ArrayLike, sizes: ArrayLike) -> 
             (end_byte - 1) // names.tile_bytes,
         )
     order, bases, extent_ends = _by_address(names)
-    # The extents laid end to end make one row without gaps: bytes in gaps map to no length at all.
+    # The extents laid end to end form one row without gaps: bytes in gaps have length zero.
     edges = np.concatenate(([0], np.cumsum((extent_ends - bases).astype(np.int64))))
     first_byte = _row_offset(bases, extent_ends, edges, starts)
     end_byte = _row_offset(bases, extent_ends, edges, ends)
@@ -95,17 +94,17 @@ def bytes_per_tile(names: TileNames, addresses: ArrayLike, sizes: ArrayLike) -> 
 
 
 def add_saturating(target: NDArray[Any], amounts: NDArray[np.int64]) -> None:
-    """Add in place; what does not fit stays at the largest or smallest value instead of wrapping round.
+    """Add in place; results that do not fit stay at the largest or smallest value instead of overflowing.
 
     Args:
         target: Shape (n,), of any integer type; changed.
-        amounts: Shape (n,), what is added.
+        amounts: Shape (n,), the amounts to add.
     """
     info = np.iinfo(target.dtype)
     if target.dtype.itemsize < 8:
         np.clip(target + amounts, info.min, info.max, out=target, casting="unsafe")
         return
-    # Room above and below as u64: differences of 64-bit values fit there, modulo 2**64.
+    # Room above and below as u64: differences of 64-bit values fit, modulo 2**64.
     bits = target.view(np.uint64)
     room_above = np.uint64(info.max) - bits
     room_below = bits - np.uint64(info.min % (1 << 64))

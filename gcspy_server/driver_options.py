@@ -1,6 +1,7 @@
-"""`DriverOption`: what a driver lets the user choose, declared so that it can be listed, checked and shown.
+"""`DriverOption`: an option of a driver, declared so that it can be listed, checked and shown.
 
-Knows names, types and bounds; does not know what any option does. Without numpy, as help lists options.
+Knows names, types and bounds; does not know the effect of an option. It does not import numpy,
+since help lists options.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ __all__ = [
 ]
 
 OPTIONS_GROUP = "gcspy.driver_options"
-"""Where an installed package announces the options of its drivers, so that help can list them: the driver's name to a tuple in a
-module that imports nothing but this one."""
+"""Entry point group for the options of drivers, so that help can list them: the driver's name to a
+tuple in a module that imports nothing but this one."""
 
 OptionValue = bool | int | float | str
 
@@ -39,14 +40,15 @@ class DriverOption:
     """One option of a driver; its type is that of the default.
 
     Attributes:
-        name: How the user names it.
-        default: Its value if nobody says otherwise.
-        about: One sentence: what it does.
-        choices: Of a text: the values that it may have; none: any.
-        minimum: Of a number: the least value; None: no bound.
-        maximum: Of a number: the greatest value; None: no bound.
-        live: Whether it may be changed while the process is watched, and so is among the session's settings.
-            It is then yes or no, one of some choices, or a whole number with both bounds.
+        name: Name for users.
+        default: Its default value.
+        about: One sentence about its effect.
+        choices: For a text: the allowed values; none: any.
+        minimum: For a number: the least value; None: no bound.
+        maximum: For a number: the greatest value; None: no bound.
+        live: Whether it may be changed while the process is monitored, and so is one of the
+            session's settings. Its type must then be a boolean, one of some choices, or an integer
+            with both bounds.
     """
 
     name: str
@@ -58,16 +60,16 @@ class DriverOption:
     live: bool = False
 
     def setting(self, ident: int, value: OptionValue) -> Setting:
-        """Make the session's setting of a live option.
+        """Make the session's setting for a live option.
 
         Args:
             ident: Number of the setting.
-            value: The value to begin with.
+            value: The initial value.
 
         Raises:
-            LocalProtocolError: A setting cannot have its values.
+            LocalProtocolError: A setting cannot represent its values.
         """
-        from gcspy_protocol.settings import Setting, SettingKind  # numpy comes with it
+        from gcspy_protocol.settings import Setting, SettingKind  # it imports numpy
 
         names = self.names
         if names:
@@ -96,7 +98,7 @@ class DriverOption:
         )
 
     def of_setting(self, number: int) -> OptionValue:
-        """Return the value for which a number of its setting stands."""
+        """Return the option's value for a number of its setting."""
         return self.parse(self.names[number]) if self.names else number
 
     @property
@@ -106,7 +108,7 @@ class DriverOption:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its values, where they have any."""
+        """Names of its values, if they have any."""
         if isinstance(self.default, bool):
             return ("no", "yes")
         return self.choices
@@ -117,13 +119,13 @@ class DriverOption:
 
     @property
     def bounds_text(self) -> str:
-        """What it may be, and whether it may change, as a sentence."""
+        """The allowed values, and whether it may change, as a sentence."""
         live = "; can be changed while the process is monitored" if self.live else ""
         return f"Values: {self.bounds}{live}."
 
     @property
     def bounds(self) -> str:
-        """What it may be, in words."""
+        """The allowed values, as text."""
         if isinstance(self.default, bool):
             return "yes or no"
         if isinstance(self.default, str):
@@ -136,10 +138,10 @@ class DriverOption:
         return kind if self.maximum is None else f"{kind} of at most {self.maximum:g}"
 
     def parse(self, text: str) -> OptionValue:
-        """Read a value.
+        """Parse a value.
 
         Raises:
-            CommandError: It is not what the option may be.
+            CommandError: The option does not allow it.
         """
         value = self._read(text.strip())
         if value is None:
@@ -164,7 +166,7 @@ def announced_options() -> dict[str, tuple[DriverOption, ...] | str]:
     """Return the options that installed packages announce, by driver; the drivers themselves are not imported.
 
     Returns:
-        Of each driver that announces any its options, or a text that says why they cannot be read.
+        For each driver that announces any its options, or a text that says why they cannot be read.
     """
     found: dict[str, tuple[DriverOption, ...] | str] = {}
     for entry in sorted(entry_points(group=OPTIONS_GROUP), key=lambda one: one.name):
@@ -200,15 +202,15 @@ def named_values(texts: Iterable[str]) -> dict[str, str]:
 def values_for(
     driver: str, declared: Iterable[DriverOption], given: Mapping[str, str]
 ) -> tuple[dict[str, OptionValue], set[str]]:
-    """Return the value of each option of a driver, and which of the given names it took.
+    """Return the value of each option of a driver, and the given names that it used.
 
     Args:
-        driver: Its name.
+        driver: Name of the driver.
         declared: Its options.
         given: Values by ``NAME`` or ``DRIVER.NAME``; the second is more specific.
 
     Raises:
-        CommandError: A value is not what the option may be.
+        CommandError: An option does not allow its value.
     """
     values: dict[str, OptionValue] = {}
     taken: set[str] = set()

@@ -1,7 +1,7 @@
-"""What a driver that attaches to a process looks like to the rest of GCspy.
+"""The interface of a driver that attaches to a process.
 
-A driver is found through the entry point group ``gcspy.drivers``: name to class.
-Knows the base class of drivers; knows no driver.
+Drivers are found through the entry point group ``gcspy.drivers``: name to class. Knows the base
+class of drivers; does not know any driver.
 """
 
 from __future__ import annotations
@@ -42,38 +42,41 @@ __all__ = [
 ]
 
 MODE = 3
-"""Number of the setting "Mode" of a driver that can watch its target in several modes."""
+"""Number of the setting "Mode" of a driver with several modes."""
 
 ENTRY_POINT_GROUP = "gcspy.drivers"
-"""Where an installed package announces its drivers."""
+"""Entry point group for drivers."""
 
 _OURS = "gcspy_drivers."
 
 
 class Specificity(IntEnum):
-    """How much of a process a driver knows; among several, the one that knows it most specifically is taken."""
+    """How specific a driver's knowledge of a process is; of several drivers, the most specific is the default."""
 
     ANY_PROCESS = 0
-    """What every process has: its memory map, its C library's heap."""
+    """Properties of every process: its memory map, its C library's heap."""
     LIBRARY = 10
-    """A library within the program: a database, an allocator."""
+    """A library in the program: a database, an allocator."""
     RUNTIME = 20
     """The runtime that runs the program."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recognition:
-    """What a driver says about a process at a cheap look.
+    """A driver's statement about a process, from a quick check.
 
     Attributes:
-        runtime: The runtime found: ``CPython``; empty when it is none of this driver's.
-        version: Its version, as far as it was found.
-        detail: More for a human: the executable, say.
-        program: What runs in it, where the command line does not tell it well: a main class, say. May be empty.
-        modes: In which ways it can be watched, as its option ``mode`` names them; none: the driver does not say it.
-        supported: Whether `Driver.attach` may be tried.
-        why_not: When not, the reason, for a human.
-        specificity: How specific it is: see `Specificity`; between those numbers a driver may choose its own.
+        runtime: The runtime found: ``CPython``; empty if the driver does not know it.
+        version: Its version, as far as known.
+        detail: More for a human, such as the executable.
+        program: The program, if the command line does not show it well, such as a main class. May
+            be empty.
+        modes: The modes in which it can be monitored, as values of its option ``mode``; none: not
+            stated.
+        supported: Whether `Driver.attach` may succeed.
+        why_not: If not, the reason, for a human.
+        specificity: How specific it is: see `Specificity`; a driver may choose a number between
+            those.
     """
 
     runtime: str = ""
@@ -88,14 +91,16 @@ class Recognition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttachOptions:
-    """What the user chose.
+    """The user's choices.
 
     Attributes:
-        tiles: About how many tiles a space should have at most.
-        clock_hz: Events of the clock a second.
-        level: How much is gathered at each event: 1 what takes constant time, 2 small structures, 3 objects, 4 fields with references.
-        stub_fd: A connected socket whose other end a stub in the target has or will have; taken over. None: none.
-        values: Value of each option that the driver declares; of one that is not there, the default.
+        tiles: Approximate maximum of tiles per space.
+        clock_hz: Events of the clock per second.
+        level: The amount of data gathered at each event: 1 what takes constant time, 2 small
+            structures, 3 objects, 4 fields with references.
+        stub_fd: A connected socket whose other end a stub in the target has or will have; the
+            driver takes ownership. None: none.
+        values: Value of each option that the driver declares; missing ones have their default.
     """
 
     tiles: int = 65536
@@ -105,20 +110,21 @@ class AttachOptions:
     values: Mapping[str, OptionValue] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
-        """Return the value of an option of texts; empty: it was not set."""
+        """Return the value of an option of texts; empty: not set."""
         return str(self.values.get(name, ""))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProgramStart:
-    """A program that is to be started with a stub in it.
+    """A program to be started with a stub in it.
 
     Attributes:
-        program: What the user named: a file, or a command on the path.
+        program: The user's argument: a file, or a command on the path.
         arguments: Its arguments.
-        form: What `program` is: ``module`` or ``code`` as the user said, or empty: a file or a command.
+        form: Kind of `program`: ``module`` or ``code`` as given by the user, or empty: a file or a
+            command.
         interpreter: The interpreter for a program that needs one.
-        stub_fd: The descriptor through which the stub is to talk; the program inherits it.
+        stub_fd: The descriptor for the stub's connection; the program inherits it.
     """
 
     program: str
@@ -130,22 +136,23 @@ class ProgramStart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerDescription:
-    """How the session of an attached process introduces itself; see `Server`.
+    """Description of the session of an attached process; see `Server`.
 
     Attributes:
-        name: What is visualised.
+        name: Name of the target.
         events: Names of the kinds of event.
-        mode: How the target is watched.
+        mode: How the target is monitored.
         pause_acts_on: What a pause stops.
         general_info: Text about the whole target.
         target: Free facts.
-        levels: What is gathered at each level that the driver has, from level 1 on; none: it knows of no levels.
-        level: The one to begin with; the nearest that it has is taken.
-        processors: How many processors the target may use; 0: as many as we.
-        waited_nanos: As of `Server`.
-        pairs: As of `Server`.
-        modes: Modes that the driver can change between while it watches, `mode` among them; none: it cannot.
-        mode_refusal: Why a mode cannot be had now, as the function of `Server.add_setting`.
+        levels: Description of each level, from level 1 on; none: the driver has no levels.
+        level: The initial level; the nearest existing one is used.
+        processors: How many processors the target may use; 0: as many as this process.
+        waited_nanos: See `Server`.
+        pairs: See `Server`.
+        modes: Modes that the driver can switch between during the session, including `mode`; none:
+            it cannot switch.
+        mode_refusal: Why a mode is impossible now, as the function of `Server.add_setting`.
     """
 
     name: str
@@ -169,12 +176,12 @@ class ServerDescription:
         longest_hold_secs: float | None = None,
         budget: int | None = None,
     ) -> Server:
-        """Make the server that it describes.
+        """Make the server for this description.
 
         Args:
             time_nanos: Another clock, for tests.
-            longest_hold_secs: As of `Server`.
-            budget: As of `Server`.
+            longest_hold_secs: See `Server`.
+            budget: See `Server`.
         """
         server = Server(
             self.name,
@@ -232,13 +239,13 @@ class Driver(ABC):
     """
 
     name: ClassVar[str]
-    """Name under which it is installed; told to clients with each space."""
+    """Name under which it is installed; sent to clients with each space."""
 
     has_stub: ClassVar[bool] = False
     """Whether its targets can have a stub, which talks to it through `AttachOptions.stub_fd`."""
 
     declared_options: ClassVar[tuple[DriverOption, ...]] = ()
-    """What the user may choose when it attaches; the values are in `AttachOptions.values`.
+    """Options for the user when it attaches; the values are in `AttachOptions.values`.
 
     Help shows those that the package announces as well, in the group `gcspy_server.driver_options.OPTIONS_GROUP`.
     """
@@ -265,7 +272,7 @@ class Driver(ABC):
 
     @classmethod
     def start_option(cls) -> str:
-        """Return the argument with which a program of this runtime has the stub from its start; empty: there is none.
+        """Return the argument that makes a program of this runtime load the stub at its start; empty: there is none.
 
         Raises:
             Unsupported: There is none here.
@@ -285,17 +292,17 @@ class Driver(ABC):
     def investigate(
         cls, pid: int, _question: HeapQuestion, _progress: Callable[[str, int, int], None], /
     ) -> DetailTable:
-        """Answer a question about all objects of a process and the references between them; nothing is left in it.
+        """Answer a question about all objects of a process and the references between them; nothing is left behind in it.
 
-        The default refuses: most drivers follow no references.
+        The default refuses: most drivers do not follow references.
 
         Args:
             pid: The process.
-            _question: What is asked.
-            _progress: To be called with what is done, how much of it is done, and of how much; 0: that is not known.
+            _question: The question.
+            _progress: Call it with the current step, its progress, and its total; 0: not known.
 
         Raises:
-            Unsupported: This driver does not answer it.
+            Unsupported: This driver does not support it.
             TargetError: It is gone, not permitted, or not supported.
         """
         raise Unsupported(
@@ -308,20 +315,21 @@ class Driver(ABC):
     def explain_memory(
         cls, pid: int, _question: MemoryQuestion, _progress: Callable[[str, int, int], None], /
     ) -> Iterator[MemoryReport]:
-        """Say what all memory of a process is for and what holds it, and after a while what of it grew; nothing is left in it.
+        """Report what all memory of a process is used for and what holds it, and after a while what of it grew; nothing is left behind in it.
 
         The default refuses.
 
         Args:
             pid: The process.
             _question: What is asked.
-            _progress: As of `investigate`.
+            _progress: See `investigate`.
 
         Yields:
-            What one look found; then, if a second one is wanted, what grew until then.
+            The result of the first sample; then, if a second one is requested, the growth until
+            then.
 
         Raises:
-            Unsupported: This driver does not answer it.
+            Unsupported: This driver does not support it.
             TargetError: It is gone, not permitted, or not supported.
         """
         raise Unsupported(
@@ -332,7 +340,7 @@ class Driver(ABC):
 
     @abstractmethod
     def describe(self) -> ServerDescription:
-        """Return how the session introduces itself."""
+        """Return the description of the session."""
 
     @abstractmethod
     def open(self, server: Server) -> None:
@@ -349,19 +357,19 @@ class Driver(ABC):
     def alive(self) -> bool:
         """Return whether the target still runs; must be cheap: called twice a second while sampling is paused.
 
-        The default is True, for a target that cannot end, or whose end `tick` notices.
+        The default is True, for a target that cannot end, or whose end `tick` detects.
         """
         return True
 
     def why_slow(self) -> str:
-        """Return why its ticks take long now, in words for clients; empty: no reason is known. May be called in any thread.
+        """Return why its ticks take long now, as text for clients; empty: no reason is known. May be called in any thread.
 
-        Clients are told when a tick takes longer than a second. The default returns nothing.
+        Clients see it when a tick takes longer than a second. The default returns nothing.
         """
         return ""
 
     def close(self) -> None:  # noqa: B027  # a driver that holds nothing has nothing to release
-        """Release the target, which goes on running. The default does nothing."""
+        """Release the target, which keeps running. The default does nothing."""
 
 
 class SteppedDriver(Driver):
@@ -372,7 +380,7 @@ class SteppedDriver(Driver):
         """Gather and finish the events other than the clock's that happened since the last tick.
 
         Raises:
-            TargetError: As `Driver.tick`.
+            TargetError: See `Driver.tick`.
         """
 
     @abstractmethod
@@ -380,7 +388,7 @@ class SteppedDriver(Driver):
         """Gather and finish, or only count, the event of the clock.
 
         Raises:
-            TargetError: As `Driver.tick`.
+            TargetError: See `Driver.tick`.
         """
 
     def tick(self) -> None:
@@ -394,14 +402,14 @@ class WaitingDriver(Driver):
 
     @abstractmethod
     def wait(self, secs: float) -> None:
-        """Wait so long, or until the target announced an event; then gather it, finish it, and return.
+        """Wait until the time is over, or until the target announced an event; then gather it, finish it, and return.
 
         Raises:
-            TargetError: As `Driver.tick`.
+            TargetError: See `Driver.tick`.
         """
 
     def went_on(self) -> bool:
-        """Return whether the target, held at an event that is not finished yet, runs on all the same.
+        """Return whether the target continues although it is held at an event that is not finished yet.
 
         Called while the target is paused, in any thread.
         """
@@ -410,10 +418,10 @@ class WaitingDriver(Driver):
 
 @cache
 def find_drivers() -> Mapping[str, EntryPoint]:
-    """The installed drivers by name, not yet imported; looked for once, as it reads a file of every package there is."""
+    """The installed drivers by name, not yet imported; found once, since that reads a file of every installed package."""
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        # GCspy's own drivers keep their names, whoever else takes one of them.
+        # GCspy's own drivers keep their names, even if another package uses one.
         if entry.name not in found or entry.value.startswith(_OURS):
             found[entry.name] = entry
     return found

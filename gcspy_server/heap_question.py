@@ -15,10 +15,10 @@ __all__ = ["HeapQuestion", "HeapQuestionKind", "Investigator"]
 
 
 class HeapQuestionKind(Enum):
-    """What is asked."""
+    """Kind of a heap question."""
 
     HOLDERS = "holders"
-    """Who holds some objects: the ways from roots to them, grouped."""
+    """Who holds some objects: the paths from roots to them, grouped."""
     DOMINATORS = "dominators"
     """Which objects keep most of the heap alive."""
 
@@ -28,12 +28,14 @@ class HeapQuestion:
     """One question.
 
     Attributes:
-        kind: What is asked.
-        type_name: Of the objects of this type, with a module's name or without; empty: of all objects.
-        address: Of the object at this address; None: of all of the type.
-        extent_bytes: Of all objects that begin in so many bytes from the address on, of the type if one is named; 0: of the one at the address.
-        most: Rows wanted at most.
-        held: Whether the process is to be held while its memory is copied, so that the copy is of one moment.
+        kind: Kind of the question.
+        type_name: Only objects of this type, with a module's name or without; empty: all objects.
+        address: Only the object at this address; None: all of the type.
+        extent_bytes: All objects that begin in this number of bytes from the address on, of the
+            type if one is given; 0: the one at the address.
+        most: Maximum number of rows.
+        held: Whether to hold the process while its memory is copied, so that the copy is of one
+            moment.
     """
 
     kind: HeapQuestionKind
@@ -45,4 +47,4 @@ class HeapQuestion:
 
 
 Investigator = Callable[[HeapQuestion, Callable[[str, int, int], None]], DetailTable]
-"""Answers a question, in any thread; the function that it is given is told what is done, how much of it is done, and of how much (0: not known)."""
+"""Answers a question, in any thread; it calls its argument with the current step, its progress, and its total (0: not known)."""

@@ -1,6 +1,6 @@
-"""`MemoryReport`: what all memory of a process is for, what keeps it alive, and what of it grew between two looks; made on request, not at events.
+"""`MemoryReport`: what all memory of a process is used for, what keeps it alive, and what of it grew between two samples; made on request, not at events.
 
-Knows tables; knows no driver.
+Knows tables; does not know drivers.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ __all__ = ["MemoryQuestion", "MemoryReport"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryQuestion:
-    """What is asked.
+    """A request for a report.
 
     Attributes:
-        over_secs: A second look is taken so long after the first one; 0: there is one look only.
-        most: Rows wanted at most, of each table.
-        held: Whether the process is to be held while its memory is copied, so that a copy is of one moment.
+        over_secs: Time from the first sample to the second; 0: there is only one sample.
+        most: Maximum rows of each table.
+        held: Whether to hold the process while its memory is copied, so that a copy is of one
+            moment.
     """
 
     over_secs: float
@@ -29,18 +30,20 @@ class MemoryQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryReport:
-    """What one look found, or what it found since an earlier one.
+    """The result of one sample, or the change since an earlier one.
 
     Attributes:
-        secs: Seconds since the first look; 0: this is the first.
+        secs: Seconds since the first sample; 0: this is the first.
         resident: Bytes of the resident set.
-        grew: By how much the resident set grew since the first look; None at the first.
-        memory: What the resident set is for: types of objects and other parts, which add up to it. Columns: what, objects, bytes; since
-            the first look also by how many bytes each grew, and how many objects came and went.
-        holders: What keeps most alive, or since the first look what keeps most alive that was not there. Columns: holder, type, objects,
-            retained bytes; since the first look also by how many bytes these grew.
-        unsure: Bytes of `memory` of which is not known whose they are.
-        note: How far this can be believed.
+        grew: By how much the resident set grew since the first sample; None at the first.
+        memory: What the resident set is used for: types of objects and other parts, which add up to
+            it. Columns: what, objects, bytes; after the first sample also by how many bytes each
+            grew, and how many objects were created and removed.
+        holders: What keeps most alive, or after the first sample what keeps most of the new objects
+            alive. Columns: holder, type, objects, retained bytes; after the first sample also by
+            how many bytes these grew.
+        unsure: Bytes of `memory` whose owner is not known.
+        note: Limits of the accuracy.
     """
 
     secs: float

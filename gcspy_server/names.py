@@ -1,11 +1,11 @@
-"""What the tiles of a space are called, and which old tile a new one is.
+"""The names of the tiles of a space, and the mapping from old tiles to new ones.
 
-Names are immutable, so that a finished snapshot may share them with the
-driver that goes on. Knows addresses and keys; knows nothing of streams.
+Names are immutable, so that a finished snapshot may share them with the driver. Knows addresses and
+keys; does not know streams.
 
-Why keys: a heap that frees an arena in the middle must not move the history
-and the selection of every tile behind it. An extent's key is its base address,
-a uniform tile's too, a text's is what the driver says, or its place.
+Why keys: when a heap frees an arena in the middle, the history and the selection of every tile
+behind it must not move. The key of an extent or a uniform tile is its address. The key of a text is
+given by the driver, or is its index.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class UniformNames:
     count: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no row of tiles."""
+        """Refuse values that are not a row of tiles."""
         _check_count(self.count)
         if self.tile_bytes <= 0:
             raise LocalProtocolError(
@@ -123,11 +123,12 @@ class StringNames:
     """Tiles named by texts, such as size classes.
 
     Args:
-        names: A text a tile.
-        keys: A number a tile that stays with it over a resize, each once; None: its place. See `by_text`.
+        names: A text for each tile.
+        keys: A number for each tile that stays with it over a resize, all different; None: its
+            index. See `by_text`.
 
     Raises:
-        LocalProtocolError: The keys are not as many as the names, or one is there twice.
+        LocalProtocolError: The number of keys differs from that of names, or a key occurs twice.
     """
 
     def __init__(self, names: Sequence[str], keys: Sequence[int] | None = None) -> None:
@@ -146,9 +147,10 @@ class StringNames:
 
     @classmethod
     def by_text(cls, names: Sequence[str]) -> StringNames:
-        """Name tiles by texts that are their keys too: a tile stays the same wherever it comes to stand.
+        """Name tiles by texts that are their keys too: a tile stays the same at whatever index.
 
-        The key is a stable hash of the text; of equal texts the second has one of its own, and so on.
+        The key is a stable hash of the text; the second of two equal texts has a key of its own,
+        and so on.
         """
         seen: Counter[str] = Counter()
         keys = []
@@ -199,7 +201,7 @@ class Runs:
     lengths: NDArray[np.uint32]
 
     def new_tiles(self, count: int) -> NDArray[np.int64]:
-        """Numbers of those of `count` tiles that were not there before, increasing."""
+        """Numbers of those of `count` tiles that are new, increasing."""
         edges = np.zeros(count + 1, dtype=np.int64)
         starts = self.new_starts.astype(np.int64)
         edges[starts] += 1
@@ -207,8 +209,8 @@ class Runs:
         return np.flatnonzero(np.cumsum(edges[:-1]) == 0)
 
     def move(self, old: NDArray[Any], new: NDArray[Any]) -> None:
-        """Copy what stays from an array by old tiles to one by new tiles."""
-        # A loop over runs, not tiles; a heap that keeps its order has a handful of them.
+        """Copy the kept values from an array by old tiles to one by new tiles."""
+        # A loop over runs, not tiles; a heap that keeps its order has only a few.
         for old_start, new_start, length in zip(
             self.old_starts.tolist(), self.new_starts.tolist(), self.lengths.tolist(), strict=True
         ):
@@ -216,7 +218,7 @@ class Runs:
 
 
 def runs_between(old: TileNames, new: TileNames) -> Runs:
-    """Find the tiles that stay, by their stable keys.
+    """Find the kept tiles, by their stable keys.
 
     A tile whose key stays but whose name changed counts as new, because only
     new tiles are named again on the wire.
@@ -225,7 +227,7 @@ def runs_between(old: TileNames, new: TileNames) -> Runs:
         The runs, in order of the new tiles, each as long as it can be.
 
     Raises:
-        LocalProtocolError: The two are not of the same kind.
+        LocalProtocolError: The kinds of names differ.
     """
     if isinstance(old, UniformNames) and isinstance(new, UniformNames):
         return _runs_of_uniform(old, new)
@@ -260,7 +262,7 @@ def _runs_of_uniform(old: UniformNames, new: UniformNames) -> Runs:
 def _find(
     order: NDArray[np.int64], sorted_keys: NDArray[Any], wanted: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """Old tile of each wanted key, shape (wanted,), -1 where there is none."""
+    """Old tile of each key, shape (wanted,), -1 if there is none."""
     if not len(sorted_keys):
         return np.full(len(wanted), -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(sorted_keys, wanted), len(sorted_keys) - 1)

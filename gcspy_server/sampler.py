@@ -1,8 +1,8 @@
-"""The clock of a driver that attaches: one tick after the other on an absolute schedule.
+"""The clock of a driver that attaches: ticks on an absolute schedule.
 
-A tick that took too long makes the clock skip ticks, never drift: tick k is due
-at ``start + k / clock_hz`` whatever the ticks before it cost. Knows a driver's
-`tick` and the end of its target; knows nothing of what is gathered.
+If a tick takes too long the clock skips ticks, and never drifts: tick k is due at ``start + k /
+clock_hz`` whatever the previous ticks cost. Knows a driver's `tick` and the end of its target; does
+not know what is gathered.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def next_tick(last: int, elapsed_secs: float, clock_hz: float) -> int:
     """Number of the next tick: the first that is due after now, and never the last one again.
 
     Args:
-        last: Number of the tick before, from 0.
+        last: Number of the previous tick, from 0.
         elapsed_secs: Time since tick 0.
-        clock_hz: Ticks a second.
+        clock_hz: Ticks per second.
     """
     return max(last + 1, math.floor(elapsed_secs * clock_hz) + 1)
 
@@ -48,23 +48,25 @@ def run_driver(
 ) -> str | None:
     """Tick a driver in the caller's thread until it is stopped or its target ends.
 
-    The first tick is at once, and so is one when somebody connects to a session that nobody watched: with a
-    slow clock they would look at nothing until the next one is due. When the target has ended, or
-    cannot be read any more (it changed its user, say), every client is told why, and the function returns.
+    The first tick is at once, and so is one when a client connects to a session without clients:
+    otherwise, with a slow clock, it would get no data until the next tick. When the target has
+    ended, or cannot be read any more (for example because it changed its user), every client is
+    told why, and the function returns.
 
     Args:
         driver: An opened driver, or several; not closed here.
         server: Its server.
         clock_hz: Ticks a second.
-        stop: Set by another thread or a signal handler; seen at once between ticks, within half a second in a pause.
+        stop: Set by another thread or a signal handler; noticed at once between ticks, within half
+            a second in a pause.
         time_secs: Monotonic clock.
 
     Returns:
-        Why the session ended, as clients were told; None when it was stopped.
+        The reason why the session ended, as sent to clients; None if it was stopped.
 
     Raises:
         CommandError: The clock is not above zero.
-        DriverError: The last driver of a group was given up; clients are told why before.
+        DriverError: The last driver of a group was dropped; clients are told why first.
     """
     if not 0 < clock_hz <= 1000:
         raise CommandError(
@@ -122,7 +124,7 @@ def _waits(driver: Driver | DriverGroup) -> TypeGuard[WaitingDriver | DriverGrou
 
 
 def reason_to_release(driver: Driver | DriverGroup, stop: threading.Event) -> str:
-    """Return why a paused sampler must not wait any longer; empty while it may."""
+    """Return why a paused sampler must not wait any longer; empty: it may wait."""
     if stop.is_set():
         return "the server is stopping"
     if _waits(driver) and driver.went_on():
@@ -131,11 +133,11 @@ def reason_to_release(driver: Driver | DriverGroup, stop: threading.Event) -> st
 
 
 _STOP_LOOK_SECS = 0.1
-"""How often a wait for a first client looks whether it should stop."""
+"""How often a wait for a first client checks whether it should stop."""
 
 
 _TARGET_LOOK_SECS = 0.05
-"""How often a wait for a target's events looks at all else; a target learns within so long what is wanted of it."""
+"""How often a wait for a target's events checks everything else; this is also the delay until a target learns of new requests."""
 
 
 def _wait_with_target(
@@ -145,7 +147,7 @@ def _wait_with_target(
     due: float,
     time_secs: Callable[[], float],
 ) -> bool:
-    """Take the target's events until the next tick is due; as `_somebody_came`."""
+    """Take the target's events until the next tick is due; returns like `_somebody_came`."""
     nobody = not server.wait_for_client(0)
     while (left := due - time_secs()) > 0 and not stop.is_set():
         driver.wait(min(left, _TARGET_LOOK_SECS))
@@ -158,7 +160,7 @@ def _somebody_came(server: Server, stop: threading.Event, secs: float) -> bool:
     """Wait until the next tick is due, or the sampler is stopped.
 
     Returns:
-        Whether it ended early because somebody connected to a session that nobody watched.
+        Whether it ended early because a client connected to a session without clients.
     """
     if server.wait_for_client(0):
         stop.wait(secs)

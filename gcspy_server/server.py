@@ -1,8 +1,8 @@
-"""`Server`: what a driver calls (paper section 5.1 and appendix C).
+"""`Server`: the interface for a driver (paper section 5.1 and appendix C).
 
-Calls come from the driver's own thread: any thread, one at a time. What happens
-in them is in `gcspy_server.interpreter`; who listens is in `gcspy_session`,
-in a thread of its own. Knows the order of the calls; knows no socket.
+Calls come from the driver's own thread: any thread, one at a time. `gcspy_server.interpreter`
+implements them. `gcspy_session` has the clients, in a thread of its own. Knows the order of the
+calls; does not know sockets.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["ServedSession", "Server"]
 
 
 class ServedSession:
-    """A session that can be joined, until it is closed; made by `Server.serve`.
+    """A session that clients can join, until it is closed; made by `Server.serve`.
 
     Attributes:
-        addresses: What a client joins with, in the order given to `serve`; a port of 0 is the real one,
-            TLS has its fingerprint.
+        addresses: Addresses for clients, in the order given to `serve`; a port of 0 is replaced by
+            the real one, TLS has its fingerprint.
     """
 
     def __init__(self, addresses: tuple[str, ...], close: Callable[[], None]) -> None:
@@ -44,7 +44,7 @@ class ServedSession:
         self._close = close
 
     def close(self) -> None:
-        """Say goodbye to every client and stop listening; a held target goes on."""
+        """Send goodbye to every client and stop listening; a held target continues."""
         self._close()
 
     def __enter__(self) -> ServedSession:
@@ -60,23 +60,25 @@ class ServedSession:
 
 
 class Server:
-    """A server interpreter: its kinds of event, its spaces, and who watches them.
+    """A server interpreter: its kinds of event, its spaces, and its clients.
 
     Args:
-        name: What is visualised, as clients see it.
-        events: Names of the kinds of event; a kind's number is its place.
-        mode: How the target is watched.
+        name: Name of the target, as clients see it.
+        events: Names of the kinds of event; a kind's number is its index.
+        mode: How the target is monitored.
         pause_acts_on: What a pause stops.
         general_info: Text about the whole target.
         target: Free facts: ``pid``, ``runtime``, ``version`` ….
         time_nanos: Monotonic clock of all times.
         longest_hold_secs: Longest single stop of the target; None: unlimited.
-        budget: What watching may take of the target's time, in thousandths of it, until the controller chooses
-            otherwise; 1000: all of it. None: there is no budget, and every event that is wanted is gathered.
-        processors: How many processors the target may use; those of this process, if not said.
-        waited_nanos: How long the target's threads have waited for a processor so far, all together; None when it cannot be
-            said. The target can have lost no more than that to whoever reads it while it runs.
-        pairs: Kinds of event that are start and end of the same, such as of a collection: the budget leaves out both or neither.
+        budget: Allowed share of the target's time for monitoring, in thousandths, until the
+            controller changes it; 1000: all of it. None: there is no budget, and every requested
+            event is gathered.
+        processors: How many processors the target may use; by default those of this process.
+        waited_nanos: Total time that the target's threads have waited for a processor so far; None
+            if unknown. A running target can have lost no more than that to a process that reads it.
+        pairs: Kinds of event that are start and end of the same thing, such as a collection: the
+            budget leaves out both or neither.
     """
 
     def __init__(
@@ -138,18 +140,19 @@ class Server:
         description: str = "",
         details: tuple[str, ...] = (),
     ) -> ServerSpace:
-        """Add a space; clients learn of it with the next event.
+        """Add a space; clients get it with the next event.
 
         Args:
             name: Name of the space.
-            names: What its tiles are called, and how many there are; None: none yet, and texts later.
+            names: Names and number of its tiles; None: none yet, and texts later.
             driver: The driver that makes it.
-            tile_title: What a tile is called, with a trailing space.
+            tile_title: Title of a tile, with a trailing space.
             unused_text: What an unused tile is.
             main: Whether the client should make it the active space at first.
             row_width: Tiles in a row for a 2-D space.
             description: One sentence.
-            details: What can be asked of a tile, and of the whole space: see `ServerSpace.answer_with`.
+            details: Kinds of questions about a tile, and the whole space: see
+                `ServerSpace.answer_with`.
 
         Raises:
             LocalProtocolError: There are too many spaces.
@@ -173,10 +176,10 @@ class Server:
         return space
 
     def remove_space(self, space: ServerSpace) -> None:
-        """Remove a space, between events; its id is never used again.
+        """Remove a space, between events; its id is never reused.
 
         Raises:
-            LocalProtocolError: It is not one of this server's, or an event is being gathered.
+            LocalProtocolError: It is not a space of this server, or an event is being gathered.
         """
         self._core.remove_space(space)
 
@@ -188,11 +191,13 @@ class Server:
     # ------------------------------------------------------------------- events
 
     def should_transmit(self, event: int) -> GatherRequest | None:
-        """Ask whether anybody wants the event that happens now; counts nothing.
+        """Ask whether the event that happens now is requested; counts nothing.
 
         Returns:
-            What to gather before `finish`, or None: nobody is connected, the event is filtered out, or
-            nobody wants one so soon. The time until `finish` is told to clients as gathering.
+            What to gather before `finish`, or None: no client is connected, the event is filtered
+            out, or
+            all clients requested a lower rate. The time until `finish` is reported to clients as
+            gathering.
         """
         if not self._core.live:
             return None
@@ -206,22 +211,22 @@ class Server:
         *,
         holds: bool = True,
     ) -> None:
-        """Count the event and, if `should_transmit` asked for it, send it; blocks while delayed, paused, or waiting for a lossless client.
+        """Count the event and, if `should_transmit` requested it, send it; blocks while delayed, paused, or waiting for a lossless client.
 
         Args:
             event: Number of the kind of event.
-            cause: Its cause, where the runtime tells it.
+            cause: Its cause, if the runtime reports it.
             program_clock: Name and value of a clock of the program, such as allocated bytes.
-            holds: Whether what a pause acts on stands still during this event. If not, nothing is held after it,
-                and what would have paused here pauses after the next event that is sent.
+            holds: Whether the target of a pause stands still during this event. If not, nothing is
+                held after it, and a pause takes effect after the next event that is sent.
         """
         self._core.finish(event, cause, program_clock, holds=holds)
 
     def discard(self) -> None:
-        """Say that what was filled in since `should_transmit` is worth nothing: the target went on while it was read, say.
+        """Discard the data filled since `should_transmit`, for example because the target continued during the read.
 
-        `finish` then sends the event without it: clients see every stream as of an earlier event. What spaces are given between events
-        stays as it was filled; a space is sent again when it is filled again.
+        `finish` then sends the event without it: clients see every stream as of an earlier event.
+        Data that was filled between events stays; a space is sent again when it is filled again.
 
         Raises:
             LocalProtocolError: No event is being gathered.
@@ -233,9 +238,10 @@ class Server:
 
         Args:
             event: Number of the kind of event.
-            times: How many.
-            untold: Whether nobody asked `should_transmit` for them though `outlook` gave a period: because it said that it would be in vain
-                so soon, or because the driver could not. What the budget did not leave out counts as missed.
+            times: Their number.
+            untold: Whether `should_transmit` was not called for them although `outlook` gave a
+                period: because it predicted that they would be refused, or because the driver could
+                not. Those that the budget did not leave out count as missed.
 
         Raises:
             LocalProtocolError: This event is being gathered: finish it.
@@ -243,9 +249,10 @@ class Server:
         self._core.skip(event, times, untold=untold)
 
     def leave_out(self, event: int) -> None:
-        """Only count an event that the driver does not take, as that would take too long now.
+        """Only count an event that the driver skips, since it would take too long now.
 
-        Of a session with a budget that limits it counts among what the budget left out, else as missed.
+        In a session with a limiting budget it counts as left out by the budget, otherwise as
+        missed.
 
         Raises:
             LocalProtocolError: This event is being gathered: finish it.
@@ -253,61 +260,63 @@ class Server:
         self._core.leave_out(event)
 
     def lighten(self, level: int) -> None:
-        """Say that the event that is being gathered is gathered at this level at most, so that its cost is not taken for that of a higher one."""
+        """Set a maximum level for the current event, so that its cost is not attributed to a higher level."""
         self._core.lighten(level)
 
     def held(self, nanos: int) -> None:
-        """Say that the target was kept from going on for so long, so that it could be read.
+        """Report that the target was stopped for reading.
 
-        Between `should_transmit` and `finish` it was for this event, which then says so to clients; at other times it only counts
-        against the budget. Not to be said: the time from `should_transmit` to `finish` where what a pause acts on stands still
-        in it, which counts by itself; and what a pause or delay holds.
+        Between `should_transmit` and `finish` the time belongs to this event, which then reports it
+        to clients; at other times it only counts against the budget. Do not report: the time from
+        `should_transmit` to `finish` if the target of a pause stands still in it, which counts
+        anyway; and the time of a pause or delay.
 
         Args:
-            nanos: How long, in nanoseconds; what is said several times adds up.
+            nanos: How long, in nanoseconds; several reports add up.
         """
         self._core.say_held(nanos)
 
     def outlook(self, event: int) -> EventForecast:
-        """Say beforehand which events of a kind `should_transmit` would want, so that others need not even be told to us.
+        """Predict which events of a kind `should_transmit` would accept, so that a stub can skip the rest.
 
         It changes with clients, filters and control flow: ask again, several times a second.
         """
         return self._core.outlook(event)
 
     def enabled(self, event: int) -> bool:
-        """Whether the filter of a kind of event lets any through, whoever is there and whatever the budget says."""
+        """Whether the filter of a kind of event passes any, regardless of clients and budget."""
         return self._core.filters[event].enabled
 
     @property
     def pausing(self) -> bool:
-        """Whether everything is held after the next event that is sent."""
+        """Whether the target is held after the next event that is sent."""
         return self._core.flow.pausing
 
     @property
     def holding(self) -> bool:
-        """Whether the driver's thread is held now; to be asked by another thread."""
+        """Whether the driver's thread is held now; for other threads."""
         return self._core.flow.held or self._core.room.held
 
     def counts(self) -> tuple[int, ...]:
-        """How often each kind of event has happened, filtered ones too."""
+        """Number of occurrences of each kind of event, including filtered ones."""
         return tuple(self._core.counts)
 
     def set_trigger(self, trigger: Trigger) -> None:
         """Set, replace or remove a trigger, as a controller does; without an expression it is removed.
 
         Raises:
-            ExpressionError: Its expression is no condition.
+            ExpressionError: Its expression is not a condition.
             LocalProtocolError: There are too many.
         """
         self._core.set_trigger(trigger)
 
     def add_setting(self, setting: Setting, *, refusal: Callable[[int], str] | None = None) -> None:
-        """Add something that the controller may choose; before `serve`.
+        """Add a setting for the controller; before `serve`.
 
         Args:
-            setting: It, with the value to begin with.
-            refusal: Why it cannot have a value now; empty: it can. Asked in the session's thread when a controller chooses: it must be quick.
+            setting: The setting, with the initial value.
+            refusal: Why a value is impossible now; empty: it is possible. Called in the session's
+                thread when a controller chooses: it must be quick.
 
         Raises:
             LocalProtocolError: There are too many, its number is taken, or it contradicts itself.
@@ -318,56 +327,57 @@ class Server:
         """Choose a value, as a controller does.
 
         Raises:
-            LocalProtocolError: There is no such setting, or it cannot have the value.
+            LocalProtocolError: There is no such setting, or the value is invalid.
         """
         self._core.set_setting(ident, value)
 
     def take_setting(self, ident: int) -> int:
-        """Return what was chosen, for the event that the driver is about to ask for.
+        """Return the chosen value, for the event that the driver is about to request.
 
-        What is gathered from now on, until it is asked again, was gathered with this value, and what that takes is its cost.
+        Everything gathered until the next call was gathered with this value, and its cost is the
+        value's.
         """
         return self._core.settings.take(ident)
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """All settings as they are told to clients."""
+        """All settings as sent to clients."""
         return self._core.settings.announcement().settings
 
     def add_observer(self, observer: Callable[[Event], None]) -> None:
-        """Have a function called at each event, in the driver's thread, when the arrays are filled.
+        """Call a function at each event, in the driver's thread, when the arrays are filled.
 
-        An observer counts as somebody who wants everything: for programs that look at their own
-        spaces, for tests and benchmarks of drivers.
+        An observer counts as a client with a full subscription. For programs that examine their own
+        spaces, and for tests and benchmarks of drivers.
         """
         self._core.add_observer(observer)
 
     def ask(self, query: Query) -> Answer:
-        """Answer a question as a client's is answered: about the latest event at which the space was gathered. In any thread."""
+        """Answer a question like a client's: about the latest event at which the space was gathered. In any thread."""
         return self._core.details.answer(query)
 
     def investigate_with(self, investigator: Investigator | None) -> None:
-        """Answer the controller's questions about objects and the references between them with a function; None: they are refused.
+        """Set the function that answers the controller's questions about objects and the references between them; None: they are refused.
 
-        It is called in a thread of its own, once at a time, and is given a function to call with how far it is, which raises
-        when nobody waits for the answer any more.
+        It runs in a thread of its own, one call at a time. It gets a function to report its
+        progress, which raises when no client waits for the answer any more.
         """
         self._core.investigator = investigator
 
     def let_go_when(self, why: Callable[[], str]) -> None:
-        """Hold the target no more once this gives a reason: it is asked every half second of a delay or pause."""
+        """Stop holding the target once this function returns a reason: it is called every half second of a delay or pause."""
         self._core.flow.let_go_when(why)
 
     def tell(self, notice: str) -> None:
-        """Tell every client why no event comes; empty: it comes again. May be called in any thread."""
+        """Tell every client why no event comes; empty: the problem is over. May be called in any thread."""
         self._core.flow.tell(notice)
 
     def end(self, reason: str, *, driver_failed: bool = False) -> None:
-        """Say that the target is gone, or that the driver failed; clients keep what they have.
+        """End the session: the target is gone, or the driver failed. Clients keep their data.
 
         Args:
             reason: Why, for a human.
-            driver_failed: Whether the driver made a mistake, and the target may run on.
+            driver_failed: Whether the driver is faulty, so that the target may still run.
         """
         self._core.end(reason, driver_failed=driver_failed)
 
@@ -379,21 +389,21 @@ class Server:
         token: str | None = None,
         options: SessionOptions | None = None,
     ) -> ServedSession:
-        """Let clients in, from a thread of its own.
+        """Serve clients, from a thread of its own.
 
         Args:
             addresses: ``unix:/path``, ``tcp:HOST:PORT`` (port 0: any), ``tls:HOST:PORT``.
-            token: What TCP clients must know; needed for TCP and TLS.
+            token: The token for TCP clients; required for TCP and TLS.
             options: Limits and deadlines of the session.
 
         Returns:
-            The addresses that clients join with; closing it ends the session.
+            The served session with its addresses; closing it ends the session.
 
         Raises:
-            LinkError: An address is taken, or may not be listened at.
-            LocalProtocolError: The server listens already.
+            LinkError: An address is in use, or listening at it is not allowed.
+            LocalProtocolError: The server already listens.
         """
-        # trio is loaded only by a server that serves
+        # only a server with clients loads trio
         from gcspy_server.clients.session import Introduction, Session
         from gcspy_session.thread import SessionThread
 
@@ -427,16 +437,17 @@ class Server:
         return self._listening
 
     def deliver_to(self, take: Callable[[bytes], None], *, wall_offset_nanos: int = 0) -> None:
-        """Hand all that is sent to a function of this process, in the driver's thread, in place of serving it; every event is wanted.
+        """Pass all sent bytes to a function of this process, in the driver's thread, instead of serving; every event is requested.
 
-        For a program that is not watched but computed again, such as a trace: it can be recorded as fast as it is gathered.
+        For computed data, such as a trace: it can be recorded as fast as it is gathered.
 
         Args:
-            take: Is given the bytes that a client would get, from the preamble on.
-            wall_offset_nanos: Add to a time of this server for nanoseconds since 1970; 0: its times are not of this world's clocks.
+            take: Receives the bytes that a client would get, from the preamble on.
+            wall_offset_nanos: Add to a time of this server for nanoseconds since 1970; 0: its times
+                are unrelated to the wall clock.
 
         Raises:
-            LocalProtocolError: The server listens already.
+            LocalProtocolError: The server already listens.
         """
         from gcspy_server.interpreter.in_process_client import InProcessClient
 
@@ -459,7 +470,7 @@ class Server:
         InProcessClient(self._core, welcome, take)
 
     def wait_for_client(self, timeout_secs: float | None = None) -> bool:
-        """Wait until a client is connected; False when none came in time."""
+        """Wait until a client is connected; False if none connected in time."""
         return self._core.wait_for_client(timeout_secs)
 
     def close(self) -> None:

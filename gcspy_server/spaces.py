@@ -1,9 +1,9 @@
 """The server's side of spaces and streams: the arrays that a driver fills.
 
-A stream counts as *gathered* in an event when it was touched between
-`Server.should_transmit` and `Server.finish`: by `ServerSpace.reset`, by reading `ServerStream.data`, by counting or
-spreading into it. What was not gathered is not sent, so that a client sees
-that it is stale. An accumulating stream is always up to date. Knows arrays and names; knows nothing of events or the wire.
+A stream counts as *gathered* in an event when it was touched between `Server.should_transmit` and
+`Server.finish`: by `ServerSpace.reset`, by reading `ServerStream.data`, by counting or spreading
+into it. Other streams are not sent, so that a client sees that they are stale. An accumulating
+stream is always up to date. Knows arrays and names; does not know events or the wire.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["DetailFunction", "ServerSpace", "ServerStream", "SpaceOptions", "Str
 
 
 DetailFunction = Callable[[int | None, int], DetailTable | None]
-"""Answers what is in a tile, or in the whole space (None), with so many rows; None: it is not known."""
+"""Returns a table of the content of a tile, or of the whole space (None), with this many rows; None: not known."""
 
 
 class StreamOptions(TypedDict, total=False):
@@ -70,12 +70,12 @@ class SpaceOptions(TypedDict, total=False):
 
 
 class ServerStream:
-    """One integer a tile, filled by the driver in place.
+    """One integer per tile, filled by the driver in place.
 
     Made by `ServerSpace.add_stream`.
 
     Attributes:
-        schema: What the stream means.
+        schema: Definition of the stream.
     """
 
     def __init__(self, schema: Stream, count: int, space: str = "") -> None:
@@ -93,32 +93,34 @@ class ServerStream:
 
     @property
     def gathered(self) -> bool:
-        """Whether it was gathered for the coming event; an accumulating stream always is."""
+        """Whether it was gathered for the next event; an accumulating stream always is."""
         return self._touched or self.schema.accumulates
 
     @property
     def data(self) -> NDArray[Any]:
         """The array itself, shape (tiles,), in the stream's dtype, for the driver to fill in place.
 
-        Reading this property says that the stream is gathered in the coming event. The array is
-        another one after `ServerSpace.resize`.
+        Reading this property marks the stream as gathered in the next event. `ServerSpace.resize`
+        replaces the array.
         """
         self._touched = True
         return self._values
 
     @property
     def where(self) -> str:
-        """The space and the stream, as messages name them."""
+        """The space and the stream, as named in messages."""
         return f"space {self._space!r}, stream {self.name!r}"
 
     def set(self, values: ArrayLike) -> None:
-        """Fill the stream, checked.
+        """Fill the stream, with checks.
 
         Args:
-            values: A number a tile, or one for all. NaN, None and what is masked are unknown; fractions are rounded.
+            values: A number for each tile, or one for all. NaN, None and masked values are unknown;
+                fractions are rounded.
 
         Raises:
-            LocalProtocolError: It is not one number a tile, or one is outside of what the stream declares.
+            LocalProtocolError: It is not one number per tile, or one is outside of the declared
+                range.
         """
         found, unknown = whole_values(values, self.schema, len(self._values), self.where)
         self._values[:] = found
@@ -129,7 +131,7 @@ class ServerStream:
             self.set_unknown(unknown)
 
     def check(self) -> None:
-        """Refuse values outside of what the stream declares, if it was gathered.
+        """Refuse values outside of the declared range, if it was gathered.
 
         Raises:
             LocalProtocolError: It has such a value; the message names space, stream and tile.
@@ -143,10 +145,11 @@ class ServerStream:
         return self._known
 
     def set_unknown(self, tiles: ArrayLike) -> None:
-        """Say of which tiles the value could not be read.
+        """Mark the tiles whose value could not be read.
 
         Args:
-            tiles: A mask of shape (tiles,), bool, or tile numbers; added to what was unknown since the reset.
+            tiles: A mask of shape (tiles,), bool, or tile numbers; added to those marked since the
+                reset.
         """
         which = np.asarray(tiles)
         if which.dtype != np.bool_:
@@ -157,14 +160,14 @@ class ServerStream:
         self._touched = True
 
     def set_summary(self, *values: int, covered: int | None = None) -> None:
-        """Give the summary of the coming event, where a sum over tiles would be wrong.
+        """Set the summary of the next event, if a sum over tiles would be wrong.
 
         Args:
-            values: One number; for percent streams sum and total; for enums one a name.
-            covered: How many tiles it covers; None: as many as are used and known.
+            values: One number; for percent streams sum and total; for enums one per name.
+            covered: How many tiles it covers; None: all that are used and known.
 
         Raises:
-            LocalProtocolError: There are not as many numbers as the presentation has.
+            LocalProtocolError: The number of values does not fit the presentation.
         """
         if self.schema.names_from is not None:
             raise LocalProtocolError(
@@ -195,12 +198,12 @@ class ServerStream:
 
 
 class ServerSpace:
-    """A named component of the target, cut into a row of tiles.
+    """A named component of the target, divided into a row of tiles.
 
     Made by `Server.add_space`.
 
     Attributes:
-        info: Text about the space, as of the coming event.
+        info: Text about the space, for the next event.
     """
 
     def __init__(self, schema: Space, names: TileNames) -> None:
@@ -217,32 +220,32 @@ class ServerSpace:
         self._notice = ""
 
     def tell(self, notice: str) -> None:
-        """Have clients told why the space was not gathered, instead of `info`, until it is gathered again; empty: it was."""
+        """Set the text for clients on why the space was not gathered, shown instead of `info` until it is gathered again; empty: it was."""
         self._notice = notice
 
     @property
     def told_info(self) -> str:
-        """What clients are told about the space now."""
+        """The current text about the space for clients."""
         return self._notice if self._notice and not self._filled else self.info
 
     @property
     def withheld(self) -> bool:
-        """Whether what is filled in is not to be sent: it was discarded, and not filled in again since."""
+        """Whether the filled data is not to be sent: it was discarded, and not filled again since."""
         return self._discarded and not self._filled
 
     @property
     def _filled(self) -> bool:
-        """Whether a stream was filled in since the event was asked for."""
+        """Whether a stream was filled since the event was requested."""
         return any(stream._touched for stream in self._streams)
 
     @property
     def schema(self) -> Space:
-        """What the space means, with its streams."""
+        """Definition of the space, with its streams."""
         return self._schema
 
     @property
     def id(self) -> int:
-        """Number, never used again in a session."""
+        """Number, never reused in a session."""
         return self._schema.id
 
     @property
@@ -252,12 +255,12 @@ class ServerSpace:
 
     @property
     def names(self) -> TileNames:
-        """What the tiles are called now."""
+        """The current names of the tiles."""
         return self._names
 
     @property
     def count(self) -> int:
-        """Number of tiles now."""
+        """The current number of tiles."""
         return self._names.count
 
     @property
@@ -272,7 +275,7 @@ class ServerSpace:
         return self._control
 
     def _copy(self) -> ServerSpace:
-        """Make a space with the same values, for a session whose driver may go on to change this one at any time."""
+        """Make a space with the same values, for a session whose driver may change this one at any time."""
         twin = copy.copy(self)
         twin._control = self._control.copy()
         twin._streams = [stream._copy() for stream in self._streams]
@@ -280,7 +283,7 @@ class ServerSpace:
         return twin
 
     def _begin_event(self) -> None:
-        """What is touched from now on is gathered for the coming event."""
+        """Begin an event: streams that are touched from now on are gathered for it."""
         if self._filled:
             self._notice = ""
         if not self.withheld:
@@ -292,7 +295,7 @@ class ServerSpace:
             stream._summary = None
 
     def _discard(self) -> None:
-        """What was touched in the coming event is not sent, and neither are names, text and control stream until the next filling."""
+        """Discard the data of the current event, including names, text and control stream, until the space is filled again."""
         self._discarded = (
             self._discarded or self._control_touched or any(one._touched for one in self._streams)
         )
@@ -314,11 +317,11 @@ class ServerSpace:
         Args:
             name: Short name, as in the client's view chooser.
             dtype: One of ``i1 u1 i2 u2 i4 u4 i8 u8``.
-            max_stream: For PERCENT_VAR, the stream of this space that is 100 %.
+            max_stream: For PERCENT_VAR, the stream of this space that defines 100 %.
             options: The other attributes of `gcspy_protocol.model.Stream`.
 
         Raises:
-            LocalProtocolError: A client could not show it, or the space is already known to clients.
+            LocalProtocolError: A client could not show it, or clients already know the space.
         """
         if self._published:
             raise LocalProtocolError(
@@ -345,26 +348,27 @@ class ServerSpace:
         return stream
 
     def reset(self, *streams: ServerStream) -> None:
-        """Put streams and the control stream back to their defaults and say that they are gathered.
+        """Reset streams and the control stream to their defaults and mark them as gathered.
 
-        Accumulating streams keep their values. A stream that cannot be gathered at this event, such
-        as marked objects before the marking, is left out by naming the others.
+        Accumulating streams keep their values. If a stream cannot be gathered at this event, such
+        as marked objects before the marking, name the others only.
 
         Args:
-            streams: Which of them; none named: all.
+            streams: The streams to reset; none named: all.
         """
         for stream in streams or self._streams:
             stream._reset()
         self.control.fill(Control.USED)
 
     def answer_with(self, kind: str, function: DetailFunction | None) -> None:
-        """Say how questions about the coming event are answered, until the next time.
+        """Set how questions about the next event are answered, until the next call.
 
         Args:
-            kind: One of those that the space was added with.
-            function: Takes a tile number, or None for the whole space, and how many rows are wanted, and returns a table, or None
-                where there is no data on it. It is called in another thread, so what it works with must not change any more; and it
-                must be quick: a table is made of what was gathered, nothing is read. None: nothing is known now.
+            kind: One of the space's `details`.
+            function: Takes a tile number, or None for the whole space, and the maximum number of
+                rows, and returns a table, or None if there is no data. It is called in another
+                thread, so its data must not change any more; and it must be quick: it uses gathered
+                data and reads nothing. None: there is no data now.
 
         Raises:
             LocalProtocolError: The space was not added with this kind.
@@ -382,14 +386,16 @@ class ServerSpace:
     def fill(
         self, columns: Mapping[str, ArrayLike], names: TileNames | Sequence[str] | None = None
     ) -> None:
-        """Fill streams by name, checked, and give the space the tiles that they are of.
+        """Fill streams by name, with checks, and set the tiles of the space.
 
         Args:
             columns: Values by the name of their stream; see `ServerStream.set`. A stream that is not named is not gathered.
-            names: The tiles from now on; texts are their own keys (`StringNames.by_text`). None: they stay.
+            names: The new tiles; texts are their own keys (`StringNames.by_text`). None: the tiles
+                stay.
 
         Raises:
-            LocalProtocolError: There is no such stream, or the values are not what the stream declares.
+            LocalProtocolError: There is no such stream, or the values do not fit the stream's
+                definition.
         """
         streams = {stream.name: stream for stream in self._streams}
         for name in columns:
@@ -411,10 +417,10 @@ class ServerSpace:
             streams[name].set(values)
 
     def resize(self, names: TileNames) -> None:
-        """Give the space other tiles; those with the same stable key keep what they have.
+        """Replace the tiles of the space; those with the same stable key keep their data.
 
         Args:
-            names: The tiles from now on, of the same kind as before.
+            names: The new tiles, of the same kind as before.
 
         Raises:
             LocalProtocolError: The names are of another kind.
@@ -448,12 +454,13 @@ class ServerSpace:
     def count_at(
         self, stream: ServerStream, addresses: ArrayLike, weights: ArrayLike | None = None
     ) -> None:
-        """Count objects into the tiles they begin in; those outside of every tile are not counted.
+        """Count objects in the tiles in which they begin; those outside of every tile are not counted.
 
         Args:
-            stream: Counted into; what does not fit its dtype stays at the largest value.
+            stream: The stream to count in; a value that does not fit its dtype stays at the largest
+                value.
             addresses: Shape (n,), addresses.
-            weights: Shape (n,), what each counts; None: 1.
+            weights: Shape (n,), the amount for each object; None: 1.
         """
         tiles = self.tiles_of(addresses)
         inside = tiles >= 0
@@ -466,10 +473,11 @@ class ServerSpace:
         stream._add(amounts)
 
     def spread(self, stream: ServerStream, addresses: ArrayLike, sizes: ArrayLike) -> None:
-        """Add the bytes of objects to all the tiles that they cross, exactly.
+        """Add the bytes of objects to all the tiles that they overlap, exactly.
 
         Args:
-            stream: Added to; what does not fit its dtype stays at the largest value.
+            stream: The stream to add to; a value that does not fit its dtype stays at the largest
+                value.
             addresses: Shape (n,), first byte of each object.
             sizes: Shape (n,), bytes of each object.
         """

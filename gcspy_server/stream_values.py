@@ -1,7 +1,8 @@
-"""Values that a driver gives a stream, and whether a client could show them.
+"""Checks and converts the values that a driver sets in a stream.
 
-A number that cannot be is not turned into one that can: not a number and None are unknown, everything
-outside of the declared range is refused with the tile that has it. Knows numbers and what a stream declares.
+An impossible number is not replaced by a possible one: not-a-number and None are unknown, and a
+value outside of the declared range is refused with its tile. Knows numbers and the definition of a
+stream.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ __all__ = ["check_range", "whole_values"]
 def whole_values(
     given: ArrayLike, schema: Stream, count: int, where: str
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Turn what a driver gives into whole numbers, and which of them are unknown.
+    """Convert a driver's values to integers, and determine which of them are unknown.
 
     Args:
-        given: A number a tile, or one number for all. NaN, None and what is masked are unknown.
-            Fractions are rounded.
-        schema: What the stream declares.
-        count: How many tiles there are.
+        given: A number for each tile, or one number for all. NaN, None and masked values are
+            unknown. Fractions are rounded.
+        schema: Definition of the stream.
+        count: Number of tiles.
         where: The space and the stream, for messages.
 
     Returns:
         Shape (tiles,), in the stream's dtype, new; and shape (tiles,), True where unknown, or None.
 
     Raises:
-        LocalProtocolError: It is not a number a tile, or one is outside of the declared range.
+        LocalProtocolError: It is not a number per tile, or one is outside of the declared range.
     """
     unknown: NDArray[np.bool_] | None = None
     if isinstance(given, np.ma.MaskedArray):
@@ -64,12 +65,12 @@ def whole_values(
 def check_range(
     values: NDArray[Any], known: NDArray[np.bool_] | None, schema: Stream, where: str
 ) -> None:
-    """Refuse values that were filled in directly and that the stream does not declare.
+    """Refuse values that were filled directly and are outside of the declared range.
 
     Args:
         values: Shape (tiles,).
         known: Shape (tiles,), False where the value is unknown; None: all are known.
-        schema: What the stream declares.
+        schema: Definition of the stream.
         where: The space and the stream, for messages.
 
     Raises:
@@ -102,7 +103,7 @@ def _refuse_outside(
 
 
 def _most(schema: Stream) -> int:
-    """The greatest value: of a stream that shows "so many or more", what its type can hold."""
+    """The greatest value: for a stream that shows "max+", the limit of its type."""
     if schema.presentation is Presentation.PLUS:
         return int(np.iinfo(schema.dtype).max)
     return schema.maximum

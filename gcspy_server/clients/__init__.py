@@ -1,1 +1,1 @@
-"""The clients of a live server: its session, and what their commands do to it."""
+"""The clients of a live server: their session, and the effect of their commands."""

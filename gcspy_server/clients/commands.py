@@ -1,6 +1,6 @@
-"""What a client may ask for, and what becomes of it.
+"""The requests of a client, and their effect.
 
-Knows what each command means and who may give it; knows no sockets.
+Knows the meaning of each command and who may send it; does not know sockets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NANOS = 1_000_000_000
 
 
 def obey(session: Session, client: ClientConnection, message: Message) -> Error | None:
-    """Do what a client asks, or say why not."""
+    """Execute a request of a client, or reply why not."""
     match message:
         case m.Ping():
             client.send(m.Pong(number=message.number))
@@ -67,7 +67,7 @@ def obey(session: Session, client: ClientConnection, message: Message) -> Error 
                 return _not_controller(session, type(message).__name__)
             return _control(session, client, message)
         case _:
-            pass  # non-fatal errors need nothing; unknown frames are of a later version
+            pass  # non-fatal errors need no answer; unknown frames are of a later version
     return None
 
 
@@ -119,7 +119,7 @@ def _control(session: Session, client: ClientConnection, message: Message) -> Er
 
 
 def _place(session: Session, at: Focus) -> Focus:
-    """A place as it is shared: of a space or an event that is not there nothing is said, as it may just have gone."""
+    """A place as sent to followers: a space or an event that does not exist (any more) is left out."""
     space = next((one for one in session.schema.spaces if one.id == at.space), None)
     if space is None:
         at = replace(at, space=None, stream=None, key=None)
@@ -163,7 +163,7 @@ def _subscribe(session: Session, client: ClientConnection, message: m.Subscribe)
         return None
     client.wants, client.interval_nanos = wanted
     session.refresh_audience()
-    # Deltas of streams that it did not have so far apply to nothing here: begin with a keyframe.
+    # Deltas of newly subscribed streams have no base here: begin with a keyframe.
     client.behind = Behind.OTHER
     session.want_keyframe(client)
     return None

@@ -1,8 +1,8 @@
 """Questions of the controller about all objects of a target: one is answered at a time, in a worker thread beside the sampling.
 
-Such an answer takes seconds and a copy of the target's memory. So only who may change how the target is watched may ask, is told
-how far it is, and who asks again, or has gone, gives up the question before. Knows clients and one function that answers; does
-not know how it does.
+Such an answer takes seconds and a copy of the target's memory. So only the controller may ask. It
+gets reports on the progress. A new question, or the end of the client's connection, cancels the
+previous question. Knows clients and one function that answers; does not know how it does.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["HeapQuestions"]
 log = logging.getLogger("gcspy.server")
 
 _TELL_SECS = 0.2
-"""Between two messages of how far it is."""
+"""Time between two progress messages."""
 
 _MOST_CHARS = 500
-"""Of one cell: 1,024 rows of three texts are 6 MB at most."""
+"""Characters of one cell: 1,024 rows of three texts are 6 MB at most."""
 
 _MOST_NOTE = 2000
 
@@ -38,19 +38,19 @@ _NOBODY = "the driver of this session does not follow references between objects
 
 
 class _GivenUp(Exception):
-    """Nobody waits for the answer any more."""
+    """No client waits for the answer any more."""
 
 
 @dataclass(eq=False)
 class _Work:
-    """A question that is worked at, or waits for the one before to end.
+    """A question in progress, or waiting for the previous one to end.
 
     Attributes:
-        client: Who asked.
-        query: What.
+        client: The client that asked.
+        query: The client's question.
         question: The same, to the driver.
-        given_up: Nobody waits for the answer.
-        step: What is being done, how much of it is done, and of how much.
+        given_up: Whether the question was cancelled.
+        step: The current step, its progress, and its total.
     """
 
     client: ClientConnection
@@ -61,12 +61,12 @@ class _Work:
 
 
 class HeapQuestions:
-    """What the controller asked about objects.
+    """Questions of the controller about objects.
 
     Args:
         connected: Numbers of the clients that are connected.
-        investigator: Answers a question in any thread, where the driver can.
-        names: By number of a space, what its tiles are called.
+        investigator: Answers a question in any thread, if the driver can.
+        names: Tile names, by number of the space.
         sequence: Number of the latest snapshot.
     """
 
@@ -87,8 +87,8 @@ class HeapQuestions:
         """Answer a question later, or refuse it now.
 
         Args:
-            client: Who asks.
-            query: What: one of `HEAP_KINDS`.
+            client: The client that asks.
+            query: The question: one of `HEAP_KINDS`.
             controls: Whether that client controls the session.
         """
         if not controls:
@@ -108,7 +108,7 @@ class HeapQuestions:
         self._more.set()
 
     def _question(self, query: Query) -> HeapQuestion | Answer:
-        """The question to the driver; an answer where the tile says nothing of objects."""
+        """The question for the driver; an answer instead if the tile has no objects."""
         address, extent_bytes = query.key, 0
         if query.space and query.key is not None:
             names = self._names(query.space)
@@ -136,7 +136,7 @@ class HeapQuestions:
             )
 
     async def run(self) -> None:
-        """Answer, until cancelled."""
+        """Answer questions, until cancelled."""
         try:
             while True:
                 self._current, self._waiting = self._waiting, None
@@ -178,7 +178,7 @@ class HeapQuestions:
         return work.given_up or work.client.number not in self._connected()
 
     def _investigate(self, work: _Work, investigator: Investigator) -> Answer | None:
-        """In a worker thread; None: nobody waits for the answer any more."""
+        """Runs in a worker thread; None: no client waits for the answer any more."""
 
         def progress(what: str, done: int, total: int) -> None:
             work.step = (what, max(0, done), max(0, total))
@@ -193,7 +193,7 @@ class HeapQuestions:
             return self._without(work.query, AnswerState.REFUSED, str(error))
         except GCspyError as error:
             return self._without(work.query, AnswerState.UNKNOWN, str(error))
-        except Exception:  # a driver's fault is no reason to end anybody's session
+        except Exception:  # a driver's fault must not end the session
             log.exception("the driver failed to answer %r", work.query.kind)
             reason = "the driver failed: the log of the server says how"
             return self._without(work.query, AnswerState.UNKNOWN, reason)
@@ -213,7 +213,7 @@ class HeapQuestions:
 
 
 def _bounded(table: DetailTable, most: int) -> DetailTable:
-    """The same with no more rows than were wanted, and no text that is longer than somebody reads."""
+    """The same with no more rows than requested, and without texts that are too long to read."""
     return replace(
         table,
         rows=tuple(tuple(map(_cut, row)) for row in table.rows[:most]),

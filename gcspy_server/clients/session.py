@@ -1,8 +1,8 @@
-"""The session: who is connected, who controls, and what each is told, in one order.
+"""The session: the clients, the controller, and the messages to each client, in one order.
 
-Runs in the trio thread. Everything of the driver's comes out of the core's
-handoff_queue, finished; here it is only shared out, so that one slow client costs the
-others nothing. Knows clients and the core; knows no sockets.
+Runs in the trio thread. All data of the driver come out of the core's handoff_queue, complete; here
+they are only distributed, so that a slow client costs the others nothing. Knows clients and the
+core; does not know sockets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FAREWELL_SECS = 2.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Introduction:
-    """How the session introduces itself in Welcome; see `gcspy_server.server.Server`."""
+    """Description of the session in Welcome; see `gcspy_server.server.Server`."""
 
     server: str
     events: tuple[EventKind, ...]
@@ -67,21 +67,22 @@ class Session:
     """All clients of one server.
 
     Args:
-        introduction: Who we are.
+        introduction: Description of the session.
         core: The driver's side.
-        token: What clients must know whose way here does not prove who they are; None: nobody may come that way.
+        token: The token for clients whose connection does not identify them; None: such clients are
+            refused.
         options: Limits and deadlines.
 
     Attributes:
-        roles: Who controls.
+        roles: The controller and its successor.
         names: Tile names by space, as of the latest snapshot, with its number.
-        schema: The spaces, as every client was told.
-        lossless: Whom the driver's thread waits for.
-        questions: What clients asked.
-        heap_questions: What the controller asked about objects and the references between them.
-        attendance: Who is present, and where the controller looks.
-        watchdog: Whether the controller lives.
-        sequence: Of the latest snapshot that was shared out.
+        schema: The spaces, as last sent to clients.
+        lossless: The clients that the driver's thread waits for.
+        questions: The questions of clients.
+        heap_questions: The controller's questions about objects and the references between them.
+        attendance: The participants, and what the controller is viewing.
+        watchdog: Watches whether the controller is alive.
+        sequence: Sequence of the latest distributed snapshot.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class Session:
     # ------------------------------------------------------------------ its loops
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Share out what the driver hands over, until cancelled."""
+        """Distribute the driver's data, until cancelled."""
         self.core.flow.pulse()
         try:
             async with trio.open_nursery() as nursery:
@@ -163,7 +164,7 @@ class Session:
         self._wakeup.set()
 
     async def _pulse_loop(self) -> None:
-        """Once a second: a sign of life for a held target, and counters of filtered events."""
+        """Once a second: send a sign of life for a held target, and counters of filtered events."""
         while True:
             await trio.sleep(_PULSE_SECS)
             self.core.flow.pulse()
@@ -182,16 +183,16 @@ class Session:
         while True:
             await self._keyframe_wanted.wait()
             self._keyframe_wanted = trio.Event()
-            # In a worker thread: it may have to wait for the driver's thread, which may be encoding.
+            # In a worker thread, since it may wait for the driver's thread, which may be encoding.
             await trio.to_thread.run_sync(self.core.post_keyframe, abandon_on_cancel=True)
 
     def want_keyframe(self, client: ClientConnection) -> None:
-        """Give the client a keyframe of the latest snapshot as soon as one is copied."""
+        """Send the client a keyframe of the latest snapshot as soon as one is copied."""
         if not client.waiting:
             client.waiting = True
             self._keyframe_wanted.set()
 
-    # ---------------------------------------------------------------- sharing out
+    # ---------------------------------------------------------------- distribution
 
     def _share(self, item: Item) -> None:
         match item:
@@ -216,7 +217,8 @@ class Session:
             case m.Fired():
                 data = encode(item).data
                 for client in self._clients.values():
-                    # Nothing follows a pause before somebody resumes; without one they could fill any queue.
+                    # No event follows a pause before a client resumes; without a pause events could
+                    # fill any queue.
                     (client.push_message if item.pauses else client.push_if_room)(data)
             case TriggersChanged():
                 self._tell_triggers_soon()
@@ -239,7 +241,7 @@ class Session:
         self.lossless.shared(snapshot.event.sequence)
 
     def _tell_lost(self, lost: int) -> None:
-        """Tell everyone how many events the server itself has lost; before the event that follows them."""
+        """Report to all clients how many events the server itself has lost, before the next event."""
         for client in self._clients.values():
             client.follow_lost(lost)
 
@@ -264,10 +266,10 @@ class Session:
             client.fill(entry, snapshot.bytes_for(wants, zstd=client.takes_zstd))
 
     def _bring_up(self) -> bool:
-        """Have clients that are behind get the latest event, and be told how many they missed, before anything that follows.
+        """Send clients that are behind the latest event and the number of events that they missed, before anything that follows.
 
         Returns:
-            Whether there are any.
+            Whether there are such clients.
         """
         lagging = [client for client in self._clients.values() if client.lags]
         for client in lagging:
@@ -286,7 +288,7 @@ class Session:
             client.push_message(data)
 
     def _tell_triggers_soon(self) -> None:
-        """Tell everyone who has room how triggers stand, and the others within a second."""
+        """Send the state of the triggers to all clients with room in their queues, and to the others within a second."""
         data = encode(self.core.triggers.announcement()).data
         crowded = [client for client in self._clients.values() if not client.push_if_room(data)]
         self._triggers_late = bool(crowded)
@@ -303,7 +305,7 @@ class Session:
         await self._reception.serve(transport)
 
     def _admit(self, client: ClientConnection, hello: m.Hello) -> Error | None:
-        """Let a client in: answer its greeting and queue the bootstrap; or say why not."""
+        """Admit a client: answer its greeting and queue the bootstrap; or reply why not."""
         refusal = self._reception.refusal_of(client, hello, present=len(self._clients))
         self.attendance.greeted(client, hello)
         if refusal is not None:
@@ -340,10 +342,11 @@ class Session:
         budget = self.core.spending.message
         bootstrap += [] if budget is None else [budget]
         client.greet_back(bootstrap)
-        client.follow_lost(self.core.lost)  # what was lost before it came it did not miss
+        client.follow_lost(self.core.lost)  # events lost before it joined do not count as missed
         self.attendance.changed_for_all(but=client)
         if controls:
-            # Before the audience is told: who waits for a client may begin at once, and must be held at its first event.
+            # Before the audience changes: a program that waits for a client may begin at once, and
+            # must be held at its first event.
             self.core.flow.set_controlled(True)
             if hello.pause_at_connect:
                 self.core.flow.pause()
@@ -370,7 +373,7 @@ class Session:
             self._gone.set()
 
     def tell_clients(self) -> None:
-        """Tell everyone who is connected and who controls, a few times a second at most."""
+        """Send all clients the list of clients and the controller, a few times a second at most."""
         self.lossless.roles_changed()
         self.attendance.changed_for_all()
 
@@ -384,11 +387,11 @@ class Session:
 
     @property
     def controller(self) -> ClientConnection | None:
-        """Who controls."""
+        """The controller."""
         return self.client(self.roles.controller)
 
     def client(self, number: int | None) -> ClientConnection | None:
-        """A client that is connected; None: there is no such one."""
+        """A connected client; None: there is no such client."""
         return self._clients.get(number or 0)
 
     @property
@@ -398,15 +401,15 @@ class Session:
 
     @property
     def held(self) -> bool:
-        """Whether the target stands still for the controller."""
+        """Whether the target is held for the controller."""
         return self.core.flow.held
 
     def present(self) -> Collection[ClientConnection]:
-        """Everybody who is connected."""
+        """All connected clients."""
         return self._clients.values()
 
     def followers_of(self, leader: ClientConnection) -> Collection[ClientConnection]:
-        """Who is told where this client looks: those who follow, if it is the controller."""
+        """The clients that receive what this client is viewing: the followers, if it is the controller."""
         if leader is not self.controller:
             return ()
         return [
@@ -414,16 +417,16 @@ class Session:
         ]
 
     def shared_until(self, client: ClientConnection) -> int:
-        """Number of the latest snapshot; 0 for one that is not connected."""
+        """Number of the latest snapshot; 0 for a client that is not connected."""
         return self.sequence if client.number in self._clients else 0
 
     def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
-        """Tell these clients who is present; returns those that have no room for it now."""
+        """Send these clients the list of participants; return those without room for it now."""
         data = encode(self._clients_message()).data
         return [client for client in clients if not client.push_if_room(data)]
 
     def refresh_audience(self) -> None:
-        """Tell the driver's side who is there and what they want."""
+        """Pass the clients and their subscriptions to the driver's side."""
         clients = self._clients.values()
         wants = union_of(client.wants for client in clients) if clients else NOTHING
         interval = min((client.interval_nanos for client in clients), default=0)
@@ -435,7 +438,7 @@ class Session:
             client.send(refusal)
 
     async def close(self, reason: str) -> None:
-        """Say goodbye to everyone, let them read what is queued, within two seconds."""
+        """Send goodbye to all clients, and let them read their queues, within two seconds."""
         self._reception.closing = True
         self.core.flow.set_controlled(False, reason=reason)
         for client in self._clients.values():
@@ -455,8 +458,8 @@ class Session:
 
 
 def _wake(token: trio.lowlevel.TrioToken, wake: Callable[[], None]) -> None:
-    """Wake the session's loop from any thread; when it has ended there is nobody to wake."""
+    """Wake the session's loop from any thread, if it has not ended."""
     try:
         token.run_sync_soon(wake, idempotent=True)
     except trio.RunFinishedError:
-        pass  # the loop ended between the check and the call: what was posted has no reader
+        pass  # the loop ended between the check and the call: nothing reads what was posted

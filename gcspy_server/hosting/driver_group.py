@@ -1,13 +1,15 @@
 """`DriverGroup`: the drivers of a session, run as one.
 
-What a driver does wrong stays with it: an exception discards the event that it was gathering, is told in its spaces, as the
-cause of that event, and in the log; the session goes on. A driver that fails several times in a row is given up, and the
-session ends only with its last driver. That the target has ended is no mistake, and ends the session as ever.
+A driver's fault affects only that driver: an exception discards the event that it was gathering,
+and is reported in its spaces, as the cause of that event, and in the log; the session continues. A
+driver that fails several times in a row is dropped, and the session ends only with its last driver.
+The end of the target is not a fault, and ends the session as usual.
 
-Several drivers have a thread each, in which all is done that they do, one at a time: the others wait for one that takes long, and
-give up one that takes too long. A driver alone has the caller's thread and all the time that it wants: nobody waits for it but who can stop it.
+If there are several drivers, each runs in its own thread, one call at a time; the others wait for a
+slow one, and drop one that is too slow. A single driver runs in the caller's thread without a time
+limit: only code that can stop it waits for it.
 
-Knows drivers and the server; does not know what is read.
+Knows drivers and the server; does not know what they read.
 """
 
 from __future__ import annotations
@@ -33,20 +35,20 @@ from gcspy_server.server import Server
 __all__ = ["MOST_FAULTS", "DriverGroup", "fault_text", "label_of"]
 
 MOST_FAULTS = 5
-"""A driver that failed so often in a row is given up."""
+"""A driver that failed this often in a row is dropped."""
 
 _SOON_SECS = 1.0
 """A step that takes longer is reported if the driver knows why."""
 
 HANG_SECS = 20.0
-"""One of several drivers that is busy for so long is given up, in seconds; what a pause holds does not count, nor what takes
-long for a reason that the driver knows (`Driver.why_slow`)."""
+"""One of several drivers that is busy for this long is dropped, in seconds; the time of a pause
+does not count, nor time for which the driver has a reason (`Driver.why_slow`)."""
 
 _CLOSE_SECS = 5.0
-"""How long one of several drivers may take to release its target before it is left to itself."""
+"""How long one of several drivers may take to release its target before it is abandoned."""
 
 _WAIT_SECS = 0.02
-"""How long one of several drivers that wait for their targets waits, before it is another's turn."""
+"""How long one of several drivers waits for its target before the next has its turn."""
 
 _log = logging.getLogger("gcspy")
 
@@ -70,10 +72,11 @@ class DriverGroup:
     """One or several drivers of one target, the leading one first.
 
     Args:
-        drivers: Each with its name and the package that it is from, for messages.
+        drivers: Each with its name and its package, for messages.
         share_events: Each driver gathers at the exact events of the others, too. Otherwise an event
             belongs to the driver that makes it.
-        threads: The thread in which each driver was attached, where there are several; none: each gets one.
+        threads: The thread in which each driver was attached, if there are several; none: each gets
+            one.
         time_secs: Monotonic clock.
     """
 
@@ -120,14 +123,14 @@ class DriverGroup:
         self.given_up: list[str] = []
 
     def describe(self) -> ServerDescription:
-        """Return how the session introduces itself."""
+        """Return the description of the session."""
         return self._description
 
     def open(self, server: Server) -> None:
-        """Have each driver add its spaces.
+        """Let each driver add its spaces.
 
         Raises:
-            TargetError: The target cannot be watched by the leading driver, or by the only one.
+            TargetError: The leading driver, or the only one, cannot monitor the target.
             DriverError: A driver made a mistake, and there is no other.
         """
         self._server = server
@@ -151,7 +154,7 @@ class DriverGroup:
 
         Raises:
             TargetError: The target ended, or cannot be read any more.
-            DriverError: The last driver was given up.
+            DriverError: The last driver was dropped.
         """
         server = self._opened()
         self._clock_asked = self._clock_counts = self._clock_left_out = False
@@ -174,7 +177,7 @@ class DriverGroup:
             server.skip(CLOCK)
 
     def ask(self) -> GatherRequest | None:
-        """Return what is wanted of the clock's event of this tick; see `Clock`."""
+        """Return the request for the clock's event of this tick; see `Clock`."""
         server = self._opened()
         if not self._clock_asked:
             self._clock_asked = True
@@ -187,11 +190,11 @@ class DriverGroup:
         self._clock_counts = True
 
     def leave_out(self) -> None:
-        """Note that a driver does not take the clock's event of this tick; see `Clock`."""
+        """Note that a driver skips the clock's event of this tick; see `Clock`."""
         self._clock_left_out = True
 
     def gather_with(self, member: DriverServer, request: GatherRequest) -> None:
-        """Let the other drivers gather at an event of one, if they are to; see `Clock`."""
+        """Let the other drivers gather at an event of one, if configured; see `Clock`."""
         if not self._share_events:
             return
         for other in tuple(self._members):
@@ -215,11 +218,11 @@ class DriverGroup:
         return any(isinstance(member.driver, WaitingDriver) for member in self._members)
 
     def wait(self, secs: float) -> None:
-        """Wait so long, or until the target of a driver announced an event.
+        """Wait until the time is over, or until the target of a driver announced an event.
 
         Raises:
-            TargetError: As `tick`.
-            DriverError: As `tick`.
+            TargetError: See `tick`.
+            DriverError: See `tick`.
         """
         waiting = [one for one in self._members if isinstance(one.driver, WaitingDriver)]
         until = self._time_secs() + secs
@@ -232,7 +235,7 @@ class DriverGroup:
             self._run(member, "wait", partial(driver.wait, share))
 
     def went_on(self) -> bool:
-        """Return whether the target, held at an event that is not finished yet, runs on all the same."""
+        """Return whether the target continues although it is held at an event that is not finished yet."""
         return any(
             member.driver.went_on()
             for member in self._members
@@ -240,7 +243,7 @@ class DriverGroup:
         )
 
     def alive(self) -> bool:
-        """Return whether the target still runs, as far as any driver knows; a driver that cannot say is not asked again."""
+        """Return whether any driver reports the target as alive; a driver that fails to answer is not asked again."""
         for member in tuple(self._members):
             try:
                 if not member.driver.alive():
@@ -252,7 +255,7 @@ class DriverGroup:
         return True
 
     def close(self) -> None:
-        """Have each driver release its target. May be called twice."""
+        """Let each driver release its target. May be called twice."""
         closing, self._open = self._all if self._open else (), False
         for member in closing:
             if member.left_behind:
@@ -267,7 +270,7 @@ class DriverGroup:
                 member.thread.end()
 
     def notice(self) -> str:
-        """Say which drivers were given up, show nothing, or hang; empty: all is well. May be called in any thread."""
+        """Report which drivers were dropped, show nothing, or hang; empty: all is well. May be called in any thread."""
         bare = [
             f"{one.label}: it adds no spaces, so there is nothing to show"
             for one in tuple(self._members)
@@ -276,7 +279,7 @@ class DriverGroup:
         return "; ".join(filter(None, (*self.given_up, *bare, self.slow_text())))
 
     def slow_text(self) -> str:
-        """Say which driver has been busy for too long now; empty: none. May be called in any thread."""
+        """Report which driver has been busy for too long; empty: none. May be called in any thread."""
         server, now = self._server, self._time_secs()
         if server is None:
             return ""
@@ -306,7 +309,7 @@ class DriverGroup:
     # ------------------------------------------------------------------------ faults
 
     def _run(self, member: _Member, what: str, step: Callable[[], None]) -> None:
-        """Let a driver do something; whatever it raises is dealt with here."""
+        """Run a step of a driver; handle every exception."""
         if member not in self._members:
             return
         self._running = [*self._running, (member, self._time_secs())]
@@ -339,7 +342,7 @@ class DriverGroup:
     def _call(
         self, member: _Member, function: Callable[[], None], *, most_secs: float | None = None
     ) -> None:
-        """Call a function of a driver: in its thread if it has one, and there for `HANG_SECS` at most if not said otherwise.
+        """Call a function of a driver: in its thread if it has one, for `HANG_SECS` at most by default.
 
         Raises:
             DriverHangs: It took too long.
@@ -354,21 +357,21 @@ class DriverGroup:
             )
 
     def _may_take_long(self, member: _Member) -> bool:
-        """Whether a driver that has not returned waits for a client or another driver that it called, or knows why it is slow."""
+        """Whether a driver that has not returned waits for a client or for another driver that it called, or has a reason for being slow."""
         running = self._running[-1:]
         held = self._server is not None and self._server.holding
         calls_another = bool(running and running[0][0] is not member)
         return held or calls_another or bool(_reason(member.driver))
 
     def _recover(self, member: _Member) -> None:
-        """Note that a driver did what it should."""
+        """Note that a driver worked correctly."""
         if member.faults and member.server is not None:
             for space in member.server.own_spaces:
                 space.tell("")
         member.faults = 0
 
     def _leave_behind(self, member: _Member, what: str) -> None:
-        """Give up a driver that has not returned; whatever it does when it goes on reaches nobody.
+        """Abandon a driver that has not returned; its later results are discarded.
 
         Raises:
             DriverError: It was the last one.
@@ -379,7 +382,7 @@ class DriverGroup:
         self._leave_event(member, f"{member.label}: {text}")
         if member.server is not None:
             member.server.leave_session()
-        # Its target must not be held for ever; the driver's own thread is not to be had.
+        # Its target must not be held forever; the driver's own thread is blocked.
         threading.Thread(
             target=self._release, args=(member,), name="gcspy driver that hangs", daemon=True
         ).start()
@@ -393,7 +396,7 @@ class DriverGroup:
             _log.warning("%s: %s", member.label, fault_text("close", error))
 
     def _note_calls(self, member: _Member, calls: int) -> None:
-        """Note whether a tick of a driver had anything to do with an event."""
+        """Note whether a tick of a driver was about an event."""
         if calls != member.calls:
             member.calls, member.idle_since = calls, None
         elif member.idle_since is None:
@@ -408,7 +411,7 @@ class DriverGroup:
             self._give_up(member, f"{text} ({member.faults} times in a row)")
 
     def _leave_event(self, member: _Member, text: str = "") -> None:
-        """Finish the event that a driver left open, without what it gathered; and say so in its spaces."""
+        """Finish the event that a driver left open, without its data; and report that in its spaces."""
         server = member.server
         if server is None:
             return
@@ -426,7 +429,7 @@ class DriverGroup:
             self._opened().finish(server.share.events[event], text, holds=False)
 
     def _give_up(self, member: _Member, text: str) -> None:
-        """Do without a driver from now on.
+        """Drop a driver for the rest of the session.
 
         Raises:
             DriverError: It was the last one.
@@ -447,19 +450,19 @@ class DriverGroup:
 
 
 def label_of(name: str, package: str) -> str:
-    """Name a driver with its package, for messages."""
+    """Name of a driver with its package, for messages."""
     return f"driver {name}" + (f" ({package})" if package else "")
 
 
 def fault_text(what: str, error: BaseException) -> str:
-    """Say in one line what a driver did wrong."""
+    """One line about a driver's fault."""
     text = " ".join(str(error).split()) or "no message"
     where = _place(error)
     return f"{what} failed: {type(error).__name__}: {text}" + (f" ({where})" if where else "")
 
 
 def _place(error: BaseException) -> str:
-    """File and line of somebody else's code at which an error was raised; empty: it was raised by ours."""
+    """File and line of the foreign code that raised an error; empty: our code raised it."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -470,7 +473,7 @@ def _place(error: BaseException) -> str:
 
 
 def _reason(driver: Driver) -> str:
-    """Why a driver's ticks take long, as it says; asked beside its own thread, which deals with what it does wrong."""
+    """Why a driver's ticks take long, according to the driver; called beside its own thread, where faults are handled."""
     try:
         return str(driver.why_slow())
     except Exception:  # noqa: BLE001  # somebody else's code
@@ -496,5 +499,5 @@ def _called(
         raise DriverError(
             f"{label_of(name, package)}: {what} takes longer than {HANG_SECS:g} s"
         ) from None
-    except (Exception, SystemExit) as error:  # somebody else's code
+    except (Exception, SystemExit) as error:  # code of another package
         raise DriverError(f"{label_of(name, package)}: {fault_text(what, error)}") from error

@@ -1,8 +1,9 @@
 """`DriverServer`: the server of a session as one of its drivers sees it.
 
-Several drivers may share a session. Each numbers its own kinds of event and settings from where it likes; here they
-become those of the session. All share one clock: the first that asks begins its event, and it is finished when each had its
-turn. Knows the calls of a server and whose they are; does not know why anybody makes them.
+Several drivers may share a session. Each numbers its own kinds of event and settings freely; this
+class maps them to those of the session. All share one clock: the first that asks begins its event,
+and it is finished after each had its turn. Knows the calls of a server and which driver makes them;
+does not know why.
 """
 
 from __future__ import annotations
@@ -34,33 +35,34 @@ class SessionClock(Protocol):
     """The clock that the drivers of a session share."""
 
     def ask(self) -> GatherRequest | None:
-        """Return what is wanted of the clock's event of this tick; asked of the session once a tick."""
+        """Return the request for the clock's event of this tick; the session is asked once per tick."""
         ...
 
     def take_part(self) -> None:
-        """Say that a driver counts the clock's event of this tick."""
+        """Note that a driver counts the clock's event of this tick."""
         ...
 
     def leave_out(self) -> None:
-        """Say that a driver does not take the clock's event of this tick, as that would take too long."""
+        """Note that a driver skips the clock's event of this tick, since that would take too long."""
         ...
 
     def gather_with(self, member: DriverServer, request: GatherRequest) -> None:
-        """Let the others gather at the event of one driver, if they are to."""
+        """Let the others gather at the event of one driver, if configured."""
         ...
 
 
 @dataclass(kw_only=True)
 class Share:
-    """What of the session is one driver's.
+    """One driver's share of the session.
 
     Attributes:
         name: The driver's name.
         events: The session's number of each of its kinds of event.
-        holds: Whether what a pause acts on stands still at its events other than the clock's, if it says so.
-        levels: How many levels it has; 0: none.
+        holds: Whether the target of a pause stands still at its events other than the clock's,
+            unless it says otherwise.
+        levels: Number of its levels; 0: none.
         fixed: Settings of the session that it does not own, and the value that it sees instead.
-        suffix: Behind the names of its spaces, where another driver has one of that name.
+        suffix: Appended to the names of its spaces, if another driver has one of that name.
         leads: Whether its main space is the session's.
     """
 
@@ -78,8 +80,8 @@ class DriverServer(Server):
 
     Args:
         session: The session's server.
-        share: What of it is this driver's.
-        clock: The clock that it shares; None: it is alone, and the clock is an event like any other.
+        share: This driver's share.
+        clock: The shared clock; None: it is alone, and the clock is an ordinary event.
     """
 
     def __init__(self, session: Server, share: Share, clock: SessionClock | None) -> None:
@@ -141,9 +143,9 @@ class DriverServer(Server):
         return tuple(self.own_spaces)
 
     def leave_session(self) -> None:
-        """Have nothing that the driver does from now on reach the session: it hangs, and may go on at any time.
+        """Cut the driver off from the session: it hangs, and may continue at any time.
 
-        The session keeps copies of its spaces; the driver's calls go to a server that nobody watches.
+        The session keeps copies of its spaces; the driver's calls go to a server without clients.
         """
         self.own_spaces = [self._core.detach_space(space) for space in self.own_spaces]
         self._session = Server(self.name, events=self.events)
@@ -153,7 +155,7 @@ class DriverServer(Server):
     # ------------------------------------------------------------------- events
 
     def should_transmit(self, event: int) -> GatherRequest | None:
-        """Ask whether anybody wants an event; see `Server.should_transmit`."""
+        """Ask whether an event is requested; see `Server.should_transmit`."""
         if self.open_event is not None:
             raise LocalProtocolError(
                 f"event {self._named(event)} begins, and event {self._named(self.open_event)} was not finished"
@@ -176,7 +178,7 @@ class DriverServer(Server):
         *,
         holds: bool = True,
     ) -> None:
-        """Count the event and send it if it was asked for; see `Server.finish`."""
+        """Count the event and send it if requested; see `Server.finish`."""
         self.calls += 1
         number = self._number(event)
         request = self._request if self.open_event == event else None
@@ -191,7 +193,7 @@ class DriverServer(Server):
         self.open_event = self._request = None
 
     def check_values(self) -> None:
-        """Refuse values outside of what the streams declare.
+        """Refuse values outside of the declared range of the streams.
 
         Raises:
             LocalProtocolError: There is one; the message names space, stream and tile.
@@ -201,7 +203,7 @@ class DriverServer(Server):
                 stream.check()
 
     def discard(self) -> None:
-        """Say that what was filled in is worth nothing; see `Server.discard`."""
+        """Discard the filled data; see `Server.discard`."""
         if self.open_event is None:
             raise LocalProtocolError("no event is being gathered: there is nothing to discard")
         if self._clock is None:
@@ -210,7 +212,7 @@ class DriverServer(Server):
             self.discard_own()
 
     def discard_own(self) -> None:
-        """Say that what was filled into the spaces of this driver is worth nothing."""
+        """Discard the data in the spaces of this driver."""
         for space in self.own_spaces:
             space._discard()
 
@@ -222,7 +224,7 @@ class DriverServer(Server):
             self._session.skip(number, times, untold=untold)
 
     def leave_out(self, event: int) -> None:
-        """Only count an event that the driver does not take; see `Server.leave_out`."""
+        """Only count an event that the driver skips; see `Server.leave_out`."""
         self.calls += 1
         number = self._number(event)
         if event == CLOCK and self._clock is not None:
@@ -231,11 +233,11 @@ class DriverServer(Server):
             self._session.leave_out(number)
 
     def outlook(self, event: int) -> EventForecast:
-        """Predict which events would be wanted; see `Server.outlook`."""
+        """Predict which events will be requested; see `Server.outlook`."""
         return self._session.outlook(self._number(event))
 
     def enabled(self, event: int) -> bool:
-        """Return whether the filter of a kind of event lets any through."""
+        """Return whether the filter of a kind of event passes any."""
         return self._session.enabled(self._number(event))
 
     def counts(self) -> tuple[int, ...]:
@@ -261,7 +263,7 @@ class DriverServer(Server):
         self._session.set_setting(self._settings.get(ident, ident), value)
 
     def take_setting(self, ident: int) -> int:
-        """Return what was chosen; see `Server.take_setting`."""
+        """Return the chosen value; see `Server.take_setting`."""
         if ident in self.share.fixed:
             return self.share.fixed[ident]
         value = self._session.take_setting(self._settings.get(ident, ident))

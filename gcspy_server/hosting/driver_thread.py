@@ -1,7 +1,7 @@
-"""`DriverThread`: a thread in which one of several drivers does all that it does, so that one that hangs can be left behind.
+"""`DriverThread`: a thread for all calls of one of several drivers, so that one that hangs can be abandoned.
 
-Everything of a driver is called in the same thread, as some libraries demand of whoever has opened something.
-Knows functions and time; knows no driver.
+All methods of a driver are called in the same thread, since some libraries require that. Knows
+functions and time; does not know drivers.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, Generic, TypeVar
 __all__ = ["DriverHangs", "DriverThread"]
 
 _LOOK_SECS = 0.25
-"""How often a wait looks whether its time counts."""
+"""How often a wait checks whether its time counts."""
 
 T = TypeVar("T")
 
 
 class DriverHangs(Exception):
-    """A call has not returned in time; its thread is left to itself."""
+    """A call has not returned in time; its thread is abandoned."""
 
 
 class _Call(Generic[T]):
-    """A function, and what came of it."""
+    """A function, and its result."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._function = function
@@ -33,14 +33,14 @@ class _Call(Generic[T]):
         self._raised: BaseException | None = None
 
     def run(self) -> None:
-        """Call it, and keep what it returns or raises."""
+        """Call it, and store its result or exception."""
         try:
             self._returned.append(self._function())
         except BaseException as error:  # noqa: BLE001  # handed to who waits: a SystemExit too
             self._raised = error
 
     def result(self) -> T:
-        """Return what it returned, or raise what it raised."""
+        """Return its result, or raise its exception."""
         error, self._raised = self._raised, None
         if error is not None:
             try:
@@ -51,7 +51,7 @@ class _Call(Generic[T]):
 
 
 class DriverThread:
-    """A thread that calls what it is given, one after the other.
+    """A thread that calls functions, one after the other.
 
     Args:
         name: The driver's name.
@@ -73,12 +73,12 @@ class DriverThread:
         """Call a function in the thread, and wait for it.
 
         Args:
-            function: It.
-            most_secs: How long it may take; None: as long as it likes.
-            pauses: Whether the time does not count now; asked a few times a second.
+            function: The function.
+            most_secs: Its time limit; None: no limit.
+            pauses: Whether the time does not count now; called a few times a second.
 
         Returns:
-            What it returns; what it raises is raised here.
+            Its result; its exceptions are raised here.
 
         Raises:
             DriverHangs: It took too long. The thread takes no further calls, and ends when the function returns.
@@ -100,7 +100,7 @@ class DriverThread:
                 return call.result()
 
     def end(self) -> None:
-        """Have the thread end when it has done what it was given; does not wait for it."""
+        """Let the thread end after its pending calls; does not wait for it."""
         self._calls.put(None)
 
     def _run(self) -> None:

@@ -1,6 +1,7 @@
-"""How a session of several drivers introduces itself, and what of it is whose.
+"""The description of a session of several drivers, and each driver's share.
 
-The first driver leads: its clock, its facts and its main space are the session's. Knows descriptions; knows no driver.
+The first driver leads: its clock, its facts and its main space are the session's. Knows
+descriptions; does not know drivers.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _LADDER = (Mode.PASSIVE, Mode.STOPPED, Mode.COOPERATIVE, Mode.EMBEDDED)
 def merge(
     described: Sequence[tuple[str, ServerDescription]],
 ) -> tuple[ServerDescription, tuple[Share, ...]]:
-    """Make one description of several drivers'.
+    """Merge several drivers' descriptions into one.
 
     Args:
         described: Name and description of each driver, the leading one first; each has a kind of event.
 
     Returns:
-        The session's description, and what of it is whose.
+        The session's description, and each driver's share.
     """
     lead_name, lead = described[0]
     program = any(one.pause_acts_on is PauseActsOn.PROGRAM for _, one in described)
@@ -79,7 +80,7 @@ def merge(
 
 
 def _levels(levels: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
-    """What is gathered at each level of the session, by the drivers that have it."""
+    """Descriptions of the session's levels, by the drivers that have them."""
     having = [(name, texts) for name, texts in levels if texts]
     if len(having) < 2:
         return having[0][1] if having else ()

@@ -1,7 +1,8 @@
-"""Who can watch a process: every installed driver is asked, and none can keep the others from answering.
+"""Finds the drivers that can monitor a process: every installed driver is asked, and none can block the others.
 
-An entry point that cannot be imported, a class that is no driver, a `recognise` that raises, hangs or returns nonsense: each
-is told once, in one line with the package's name, and that driver is not asked again. Knows drivers by name; knows no driver.
+A faulty driver (an entry point that cannot be imported, a class that is not a driver, a `recognise`
+that raises, hangs or returns nonsense) is reported once, in one line with the package's name, and
+is not asked again. Knows drivers by name; does not know any driver.
 """
 
 from __future__ import annotations
@@ -22,34 +23,34 @@ from gcspy_server.hosting.slow_watch import told_when_slow
 __all__ = ["Candidate", "DriverBench", "package_of"]
 
 _LOAD_SECS = 10.0
-"""How long a driver's package may take to be imported."""
+"""Time limit for importing a driver's package."""
 
 _RECOGNISE_SECS = 8.0
-"""How long a driver may look at one process before it is not waited for any more; a busy machine is no reason."""
+"""Time limit for a driver's check of one process; long enough for a busy machine."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What one driver says of a process."""
+    """One driver's statement about a process."""
 
     name: str
     recognition: Recognition
 
     @property
     def order(self) -> tuple[bool, int, str]:
-        """The best first: who can watch it, then who knows it most specifically, then by name."""
+        """The best first: supported ones first, then the most specific, then by name."""
         found = self.recognition
         return not found.supported, -found.specificity, self.name
 
 
 class DriverBench:
-    """The installed drivers, each loaded when it is first needed.
+    """The installed drivers, each loaded on first use.
 
     Args:
-        tell: Called with each line about a driver that makes mistakes.
-        names: Only these drivers; none: all that are installed.
+        tell: Called with each line about a faulty driver.
+        names: Only these drivers; none: all installed ones.
     """
 
     def __init__(self, tell: Callable[[str], None], names: Sequence[str] = ()) -> None:
@@ -67,11 +68,11 @@ class DriverBench:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the drivers that are asked."""
+        """Names of the drivers in use."""
         return self._names
 
     def package(self, name: str) -> str:
-        """Return the package that a driver is from, with its version."""
+        """Return the package of a driver, with its version."""
         return package_of(self._entries[name])
 
     def load(self, name: str) -> type[Driver]:
@@ -105,8 +106,8 @@ class DriverBench:
         """Attach a driver to a process.
 
         Raises:
-            TargetError: As `Driver.attach`.
-            DriverError: The driver makes mistakes.
+            TargetError: See `Driver.attach`.
+            DriverError: The driver is faulty.
         """
         driver = self.load(name)
         label = label_of(name, self.package(name))
@@ -125,7 +126,7 @@ class DriverBench:
         """Ask every driver about a process.
 
         Returns:
-            What those say that know it, the best first.
+            The statements of drivers that know it, the best first.
         """
         found = []
         for name in self._names:
@@ -153,7 +154,7 @@ class DriverBench:
         return found
 
     def load_or_tell(self, name: str) -> type[Driver] | None:
-        """Return a driver's class; None: it makes mistakes, and that was told."""
+        """Return a driver's class; None: it is faulty, and that was reported."""
         if name not in self._loaded:
             try:
                 self._loaded[name] = self.load(name)
@@ -173,7 +174,7 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def _wrong_with(found: object) -> str:
-    """What is wrong with what `recognise` returned; empty: nothing."""
+    """Error in the result of `recognise`; empty: none."""
     if not isinstance(found, Recognition):
         return "None" if found is None else f"a {type(found).__name__}, not a Recognition"
     kinds: dict[str, tuple[type, ...]] = {
@@ -197,10 +198,10 @@ class _Slow(Exception):
 
 
 def _within(secs: float, function: Callable[[], T]) -> T:
-    """Call a function in a thread, and wait for it no longer than so.
+    """Call a function in a thread, and wait for it up to a time limit.
 
     Raises:
-        _Slow: It has not returned; its thread is left to itself.
+        _Slow: It has not returned; its thread is abandoned.
     """
     results: list[T] = []
     errors: list[BaseException] = []

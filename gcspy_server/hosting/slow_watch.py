@@ -1,6 +1,7 @@
-"""Somebody who notices that a driver does not return: from a thread beside the driver's.
+"""Detects a driver that does not return, from a thread beside the driver's.
 
-Nothing can be done about it from there, so it is told, to the log and to clients. Knows texts and time; knows no driver.
+Nothing can be done about it from there, so it is reported to the log and to clients. Knows texts
+and time; does not know drivers.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _LOOK_SECS = 0.5
 
 @contextmanager
 def slow_watch(text: Callable[[], str], tell: Callable[[str], None]) -> Iterator[None]:
-    """Ask for a text twice a second while the body runs, and tell it each time it changes.
+    """Ask for a text twice a second while the body runs, and report it each time it changes.
 
     Args:
-        text: What is wrong now; empty: nothing. Called in another thread.
-        tell: Takes each new text; the empty one, too, after another. Called in the same thread.
+        text: The current problem; empty: none. Called in another thread.
+        tell: Receives each new text; also the empty one, after another. Called in the same thread.
     """
     ended = threading.Event()
 
@@ -47,12 +48,12 @@ def slow_watch(text: Callable[[], str], tell: Callable[[str], None]) -> Iterator
 def told_when_slow(
     what: str, tell: Callable[[str], None], *, secs: float = SLOW_SECS
 ) -> Iterator[None]:
-    """Tell once, from another thread, that the body takes longer than so.
+    """Report once, from another thread, that the body takes longer than a limit.
 
     Args:
-        what: Who does what: ``driver x: attach``.
-        tell: Takes the text.
-        secs: How long it may take, in seconds.
+        what: The driver and the step: ``driver x: attach``.
+        tell: Receives the text.
+        secs: The limit, in seconds.
     """
     timer = threading.Timer(secs, tell, (f"{what} takes longer than {secs:g} s",))
     timer.daemon = True

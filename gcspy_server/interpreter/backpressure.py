@@ -1,13 +1,13 @@
-"""Room for lossless clients: how the driver's thread waits until each can take one more event (SPEC.md 8.6).
+"""Flow control for lossless clients: how the driver's thread waits until each has room for one more event (SPEC.md 8.6).
 
     driver's thread                            session's thread
     posted() ── in flight ──▶ handoff_queue ──▶ shares it out
     wait()   ◀──── capacities ────────── tell(), after each event shared and each one sent
 
-What is in flight counts against what the session last told, so that the driver's thread
-waits only where a queue may be full, and not for the session at each event.
+Events in flight count against the capacities that the session last reported, so that the driver's
+thread waits only if a queue may be full, and not for the session at each event.
 
-Knows capacities and deadlines; knows neither queues nor who is behind a capacity.
+Knows capacities and deadlines; does not know queues or clients.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ __all__ = ["Backpressure"]
 
 _NANOS = 1_000_000_000
 _LOOK_SECS = 0.5
-"""How often a waiting thread looks whether it must go on."""
+"""How often a waiting thread checks whether it must continue."""
 
 _MOST_IN_FLIGHT = 16
-"""So many events at most are on their way to the session, however much room there is behind it."""
+"""Maximum events in flight to the session, however much room there is behind it."""
 
 
 class Backpressure:
-    """Where the driver's thread waits for lossless clients.
+    """The place where the driver's thread waits for lossless clients.
 
     Args:
         flow: Knows whether the session's loop is alive, and when nothing may be held any more.
-        longest_hold_nanos: Longest single stop, delay and pause included; None: without bound.
+        longest_hold_nanos: Longest single stop, including delay and pause; None: unlimited.
     """
 
     def __init__(self, flow: Flow, *, longest_hold_nanos: int | None) -> None:
@@ -50,22 +50,22 @@ class Backpressure:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody is waited for now: then no event may be left out for a full handoff_queue."""
+        """Whether there is a client to wait for: then no event may be left out for a full handoff_queue."""
         return bool(self._capacities)
 
     @property
     def held(self) -> bool:
-        """Whether the driver's thread waits now."""
+        """Whether the driver's thread is waiting now."""
         return self._held
 
     # ---------------------------------------------------------- the session's thread
 
     def tell(self, shared: int, capacities: tuple[Capacity, ...]) -> None:
-        """Say who can take how much.
+        """Report the capacities of the clients.
 
         Args:
             shared: Number of the latest snapshot that is in the queues already.
-            capacities: One for each client that is to be waited for.
+            capacities: One for each client to wait for.
         """
         with self._changed:
             self._shared, self._capacities = shared, capacities
@@ -74,15 +74,15 @@ class Backpressure:
     # ----------------------------------------------------------- the driver's thread
 
     def posted(self, sequence: int, size_bytes: int) -> None:
-        """An event is on its way to the session."""
+        """Note that an event was posted to the session."""
         if self._capacities:
             self._in_flight.append((sequence, size_bytes))
 
     def wait(self, *, held_nanos: int) -> int:
-        """Wait until everyone has room for another event, or has been waited for long enough.
+        """Wait until every client has room for another event, or its deadline has passed.
 
         Args:
-            held_nanos: How long the thread was held at this event already.
+            held_nanos: How long the thread was already held at this event.
 
         Returns:
             Nanoseconds that it waited.
@@ -107,7 +107,7 @@ class Backpressure:
         return time.monotonic_ns() - start
 
     def _left(self, elapsed_nanos: int, held_nanos: int) -> int:
-        """How much longer to wait, with the condition held; 0 or less: not at all."""
+        """Remaining time to wait, with the condition held; 0 or less: none."""
         while self._in_flight and self._in_flight[0][0] <= self._shared:
             self._in_flight.popleft()
         events = len(self._in_flight)

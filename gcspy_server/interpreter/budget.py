@@ -1,18 +1,23 @@
-"""The cost budget: which events are gathered, and at which level, so that no more goes of the target's time than its share.
+"""The cost budget: decides which events are gathered, and at which level, so that the cost stays within its share of the target's time.
 
-What a gathering cost is *owed*, and paid off by the target's time as it passes, at the share that may be spent. While anything is
-owed nothing is gathered. So over any span of time no more is spent than the share of it, and one gathering.
+The cost of a gathering is *owed*, and paid off by the target's time as it passes, at the allowed
+share. While a debt exists nothing is gathered. So over any span of time no more is spent than the
+share of it, and one gathering.
 
-Where the level that was asked for costs so much that it could be gathered less than twice a second, the share is divided: half of it
-goes to gatherings at that level, two fifths to lighter ones between them (a tenth is kept back), each with a debt of its own; then
-no more is spent than the share and one gathering of either sort.
+If the requested level is so expensive that it could be gathered less than twice a second, the share
+is divided: half of it goes to gatherings at that level, two fifths to lighter ones between them (a
+tenth is kept in reserve), each with a debt of its own. Then no more is spent than the share and one
+gathering of either sort.
 
-Kinds of event can be *pairs*: the start of something and its end, of which one without the other tells little. The end is gathered if its start was,
-and at the same level; then no more is spent than the share, one pair, and one other gathering.
+Kinds of event can be *pairs*: the start and the end of something, where one without the other is of
+little use. The end is gathered if its start was, and at the same level. Then no more is spent than
+the share, one pair, and one other gathering.
 
-Where levels do not help, or there are none, the spaces themselves take turns: a gathering of *part* of them stands below the lightest level.
+If levels do not help, or there are none, the spaces take turns: a gathering of *part* of them ranks
+below the lightest level.
 
-Deterministic: all times and costs are arguments. Knows kinds of event and levels as numbers; knows no clock, no clients and no spaces.
+Deterministic: all times and costs are arguments. Knows kinds of event and levels as numbers; does
+not know clocks, clients or spaces.
 """
 
 from __future__ import annotations
@@ -27,30 +32,30 @@ ALL = 1000
 """All of the target's time, in thousandths: no limit."""
 
 PART = -1
-"""The level below all others: some of the spaces at the lightest level."""
+"""The level below all others: part of the spaces at the lightest level."""
 
 _NANOS = 1_000_000_000
 
 _SLOW_NANOS = _NANOS // 2
 _QUICK_NANOS = _NANOS * 3 // 10
-"""When gatherings at the level asked come further apart than the first, lighter ones come between, until they come closer than the second."""
+"""When gatherings at the requested level are further apart than the first, lighter ones are inserted, until they are closer than the second."""
 
 _LIGHT_SLOW_NANOS = _NANOS
-"""A lighter level that could not be gathered once in so long gives way to one that is lighter still."""
+"""A lighter level that could be gathered less often than this is replaced by one that is lighter still."""
 
 _FULL_PART, _LIGHT_PART = 0.5, 0.4
 
 _HELPS = 0.5
-"""A lighter level costs no more than this part of the one asked, or it is none."""
+"""A lighter level costs no more than this fraction of the requested one; otherwise it is not used."""
 
 _FORGOTTEN_NANOS = 60 * _NANOS
-"""What a lighter level cost is tried again after so long."""
+"""The cost of a lighter level is measured again after this time."""
 
 _STARVING_NANOS = 3 * _NANOS
-"""Gatherings further apart than this are worth a word."""
+"""Gatherings further apart than this are reported."""
 
 _LATELY_NANOS = 10 * _NANOS
-"""What was spent is reported as a mean that forgets within about so long."""
+"""The reported cost is a mean over about this time."""
 
 _TURN_NANOS = _NANOS // 4
 _RECENT_NANOS = _NANOS
@@ -58,12 +63,13 @@ _RECENT_NANOS = _NANOS
 
 @dataclass(frozen=True, slots=True)
 class GatheringPace:
-    """What there will be, as costs are now.
+    """The expected gatherings at the current costs.
 
     Attributes:
         level: The level of most gatherings.
         every_nanos: Least time between two gatherings; 0: no bound.
-        full_nanos: Least time between two at the level asked, where others come between; 0: all are.
+        full_nanos: Least time between two at the requested level, if others are inserted; 0: all
+            are at that level.
     """
 
     level: int
@@ -72,13 +78,13 @@ class GatheringPace:
 
     @property
     def starves(self) -> bool:
-        """Whether there is so little that somebody should be told."""
+        """Whether gatherings are so rare that it should be reported."""
         return self.every_nanos > _STARVING_NANOS
 
 
 @dataclass(slots=True)
 class _Kind:
-    """One kind of event: when it was gathered and left out last, by the target's time."""
+    """One kind of event: when it was last gathered and left out, in the target's time."""
 
     gathered: int = 0
     left_out: int = 0
@@ -88,20 +94,21 @@ class _Kind:
 
 @dataclass(slots=True)
 class _Cost:
-    """What a level costs, and when that was seen."""
+    """Cost of a level, and when it was measured."""
 
     nanos: float
     at: float
 
 
 class BudgetKeeper:
-    """Keeps one budget. Used by the driver's thread only.
+    """Keeps one budget. For the driver's thread only.
 
     Args:
-        kinds: How many kinds of event there are.
-        thousandths: What may be spent of the target's time; `ALL`: anything.
-        free_nanos: What may be spent before anything is owed, once: a program that ends soon is to be seen as well.
-        pairs: Kinds of event that are start and end of the same, in turn.
+        kinds: Number of kinds of event.
+        thousandths: The allowed share of the target's time; `ALL`: no limit.
+        free_nanos: What may be spent before anything is owed, once, so that a short program is
+            monitored as well.
+        pairs: Kinds of event that are start and end of the same thing.
     """
 
     def __init__(
@@ -115,7 +122,7 @@ class BudgetKeeper:
         self._kinds = [_Kind() for _ in range(kinds)]
         self._start_of = {end: start for start, end in pairs}
         self._paired = True
-        # By start: the level that its end is gathered at; None: its end is like any other event.
+        # By start: the level at which its end is gathered; None: its end is like any other event.
         self._open: dict[int, int | None] = {}
         self._costs: dict[int, _Cost] = {}
         self._asked = 0
@@ -148,11 +155,11 @@ class BudgetKeeper:
         return tuple(kind.left_out for kind in self._kinds)
 
     def pass_over(self, nanos: int) -> None:
-        """Time in which the target was held because somebody asked for it: none of its own."""
+        """Account for time in which the target was held on request: it is not the target's time."""
         self._not_ours += nanos
 
     def spent(self, now_nanos: int) -> float:
-        """Share of the target's time that was spent lately."""
+        """Recent cost as a share of the target's time."""
         at = self._advance(now_nanos)
         span = _LATELY_NANOS * -math.expm1(-max(0.0, at - self._begun) / _LATELY_NANOS)
         return self._lately / max(span, 1.0)
@@ -160,12 +167,13 @@ class BudgetKeeper:
     # -------------------------------------------------------------------- deciding
 
     def ask(self, asked: int, *, parts: bool = False, paired: bool = True) -> None:
-        """Say what is wanted.
+        """Set the request.
 
         Args:
             asked: The level; 0: there are no levels.
             parts: Whether part of the spaces can be gathered.
-            paired: Whether of each pair both or neither is wanted; if not, they are kinds like all others.
+            paired: Whether both or neither of each pair is requested; if not, they are ordinary
+                kinds.
         """
         self._parts = parts
         self._paired = paired
@@ -195,18 +203,18 @@ class BudgetKeeper:
         return level
 
     def awaits(self, kind: int) -> bool | None:
-        """Whether an event of this kind will be gathered because its start was; None: it is no end of a pair, or like any other event."""
+        """Whether an event of this kind will be gathered because its start was; None: it is not the end of a pair, or is like any other event."""
         if not self.limits or not self._is_end(kind):
             return None
         start = self._start_of[kind]
         return None if start in self._open and self._open[start] is None else start in self._open
 
     def passed(self, kind: int) -> None:
-        """Events of this kind happened of which nobody was told: what they began, or would have ended, is over."""
+        """Note events of this kind that were not reported to any client: pairs that they began, or would have ended, are over."""
         self._open.pop(self._start_of.get(kind, kind), None)
 
     def not_before(self, kind: int, now_nanos: int) -> int:
-        """When an event of this kind may be gathered at the earliest, as debts are now."""
+        """The earliest time at which an event of this kind may be gathered, with the current debts."""
         if not self.limits:
             return 0
         if self.awaits(kind):
@@ -225,11 +233,11 @@ class BudgetKeeper:
         return now_nanos + math.ceil(wait) if wait > 0 else now_nanos
 
     def leave_out(self, kind: int, times: int, now_nanos: int, *, waits: bool = True) -> None:
-        """Count events that somebody wanted, and that were not gathered for the budget.
+        """Count events that were requested, and left out for the budget.
 
         Args:
             kind: Their kind.
-            times: How many.
+            times: Their number.
             now_nanos: The time.
             waits: Whether the kind waits for its turn, and others give way to it.
         """
@@ -240,7 +248,7 @@ class BudgetKeeper:
             found.left_out_at = now_nanos - self._not_ours
 
     def pace(self, now_nanos: int) -> GatheringPace:
-        """What there will be, as costs are now."""
+        """The expected gatherings at the current costs."""
         at = self._advance(now_nanos)
         full = self._costs.get(self._asked)
         if not self.limits or full is None:
@@ -254,7 +262,7 @@ class BudgetKeeper:
             light, every_nanos=every, full_nanos=int(full.nanos / (_FULL_PART * self._share))
         )
 
-    # ------------------------------------------------------------------- what it cost
+    # ------------------------------------------------------------------- actual cost
 
     def spend(
         self,
@@ -266,15 +274,15 @@ class BudgetKeeper:
         explicit: bool = False,
         in_vain: bool = False,
     ) -> None:
-        """Note what the gathering of an event cost.
+        """Note the cost of gathering an event.
 
         Args:
             kind: Its kind.
-            level: The level it was gathered at.
-            cost_nanos: What it took of the target's time.
+            level: The level at which it was gathered.
+            cost_nanos: The cost in the target's time.
             begun_nanos: When it began.
-            explicit: Somebody asked for this very event: it is spent, but not owed.
-            in_vain: Nothing of it is shown: it counts as left out.
+            explicit: This very event was requested: its cost counts as spent, but is not owed.
+            in_vain: None of its data is shown: it counts as left out.
         """
         at = self._advance(begun_nanos)
         found = self._kinds[kind]
@@ -297,7 +305,7 @@ class BudgetKeeper:
             self._light_owed += self._not_free(cost_nanos)
 
     def spend_beside(self, cost_nanos: float, now_nanos: int) -> None:
-        """Note what was spent besides gatherings."""
+        """Note cost other than that of gatherings."""
         self._advance(now_nanos)
         self._lately += cost_nanos
         self._light_owed += self._not_free(cost_nanos)
@@ -314,14 +322,14 @@ class BudgetKeeper:
         return cost_nanos - free
 
     def _learn(self, level: int, cost_nanos: float, at: float) -> None:
-        """What costs more is believed at once, what costs less by and by."""
+        """Learn a cost: an increase is adopted at once, a decrease gradually."""
         known = self._costs.get(level)
         if known is not None and cost_nanos < known.nanos:
             cost_nanos = known.nanos + (cost_nanos - known.nanos) / 4
         self._costs[level] = _Cost(cost_nanos, at)
 
     def _advance(self, now_nanos: int) -> float:
-        """Pay off what is owed until now; returns now by the target's time."""
+        """Pay off debts until now; return now in the target's time."""
         at = float(now_nanos - self._not_ours)
         if self._as_of is None:
             self._as_of = self._begun = at
@@ -355,7 +363,7 @@ class BudgetKeeper:
         return light if self._light_owed <= 0 else None
 
     def _lighter(self, at: float) -> int | None:
-        """The level of gatherings between those at the level asked; None: there are none between."""
+        """The level of gatherings inserted between those at the requested level; None: there are none."""
         full = self._costs.get(self._asked)
         if full is None or (self._asked <= 1 and not self._parts):
             return None

@@ -1,8 +1,8 @@
-"""What a target loses to the processor time of whoever watches it from outside: no more than it waited for a processor itself.
+"""The time that a target loses to a monitoring process outside: no more than it waited for a processor itself.
 
-Processor time that nobody else wanted costs the target nothing. The kernel counts how long each thread stood ready and had no
-processor; in any span the target can have lost neither more than that to us, nor more than we used. Where the kernel does not say
-it, all that we use counts.
+Processor time that nobody else needed costs the target nothing. The kernel counts how long each
+thread was ready and had no processor. In any span the target can have lost neither more than that
+to us, nor more than we used. If the kernel does not provide the count, all that we use counts.
 
 Knows two counters; does not know where they come from.
 """
@@ -15,11 +15,12 @@ __all__ = ["Contention"]
 
 
 class Contention:
-    """Counts up what may have been lost.
+    """Accumulates the time that may have been lost.
 
     Args:
         used_nanos: Our processor time, so far.
-        waited_nanos: How long the target's threads have waited for a processor, so far, all together; None when that cannot be said.
+        waited_nanos: Total time that the target's threads have waited for a processor so far; None
+            if unknown.
     """
 
     def __init__(
@@ -30,11 +31,12 @@ class Contention:
         self._lost = 0
 
     def __call__(self) -> int:
-        """What may have been lost so far, ns; never less than before."""
+        """Time that may have been lost so far, ns; it never decreases."""
         used, waited = self._used_nanos(), self._waited_nanos()
         lost = max(0, used - self._used)
         if waited is not None and self._waited is not None:
-            # Threads that end take their count with them: then the sum falls, and tells nothing of this span.
+            # The count of a thread disappears when it ends: then the sum falls, and this span is
+            # unusable.
             lost = min(lost, waited - self._waited) if waited >= self._waited else lost
         self._used, self._waited = used, waited
         self._lost += lost

@@ -1,14 +1,14 @@
-"""The core of the server interpreter: events are asked for, counted, encoded, handed over, held.
+"""The core of the server interpreter: requests, counts, encodes, posts and holds events.
 
 Two locks, never both at once in the driver's thread:
 
-* ``_encoding`` guards what was sent last, from encoding to the hand-over. The
-  session's worker takes it to copy a keyframe: no longer than an array copy.
+* ``_encoding`` guards the data sent last, from encoding to posting. The session's worker takes it
+  to copy a keyframe: no longer than an array copy.
 * ``Flow``'s condition guards filters' consequences and the control state, for
   microseconds, from either thread.
 
-Filters and the audience are immutable objects that the session replaces whole.
-Knows events and spaces; knows neither sockets nor trio.
+Filters and the audience are immutable objects that the session replaces. Knows events and spaces;
+does not know sockets or trio.
 """
 
 from __future__ import annotations
@@ -69,17 +69,17 @@ __all__ = [
 ]
 
 _BACKLOG = 16
-"""Snapshots that may wait for the session's loop; then events are left out before they are gathered,
-so that a target that is faster than its session costs neither memory nor gathering."""
+"""Maximum snapshots that wait for the session's loop. Beyond it events are left out before they are
+gathered, so that a target that is faster than its session costs neither memory nor gathering."""
 
 _LOSSLESS_BACKLOG = 64
-"""The same while somebody is waited for, who must not lose an event so: `Backpressure` keeps the handoff_queue short as long as the
-session's loop takes from it."""
+"""The same while a client is waited for, which must not lose an event this way: `Backpressure`
+keeps the handoff_queue short as long as the session's loop takes from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """Spaces were added or removed: what tells a client so, and the schema after it."""
+    """Spaces were added or removed: the messages for clients, and the schema after it."""
 
     messages: tuple[Message, ...]
     epoch: int
@@ -88,7 +88,7 @@ class SchemaChange:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Where things stand when a session begins.
+    """The state when a session begins.
 
     Attributes:
         schema: The spaces.
@@ -103,12 +103,12 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who is connected, as far as the driver's thread must know.
+    """The clients, as far as the driver's thread must know them.
 
     Attributes:
-        clients: How many.
-        wants: What any of them wants.
-        interval_nanos: The shortest time between events that any of them wants.
+        clients: Number of clients.
+        wants: Union of their subscriptions.
+        interval_nanos: The shortest interval between events that any of them requests.
     """
 
     clients: int = 0
@@ -117,18 +117,18 @@ class Audience:
 
 
 NEVER = (1 << 63) - 1
-"""A time that does not come."""
+"""A time that never comes."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventForecast:
-    """Which events of a kind somebody will want.
+    """Which events of a kind will be requested.
 
     Attributes:
-        period: One in so many, by occurrence number; 0: nobody wants any.
+        period: Every n-th, by occurrence number; 0: none.
         not_before_nanos: None before this time; `NEVER`: none before this changes.
-        exact: Whether only filters and clients' rates leave events out: the budget does not. Then the target
-            waits until we get to its event.
+        exact: Whether only filters and clients' rates leave events out, and not the budget. Then
+            the target waits until we get to its event.
     """
 
     period: int = 0
@@ -138,12 +138,12 @@ class EventForecast:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """A setting was chosen, applied, or costs something else; what is reported about them is what it is when it is told."""
+    """A setting was chosen, was applied, or changed its cost; the report is made when it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggersChanged:
-    """How triggers stand was changed; what is reported about them is what it is when it is told."""
+    """The state of the triggers changed; the report is made when it is sent."""
 
 
 Item = (
@@ -159,31 +159,33 @@ Item = (
 
 
 class Core:
-    """Shared by the driver's thread, which calls most of it, and the session's thread.
+    """Shared by the driver's thread, which makes most of the calls, and the session's thread.
 
     Args:
         kinds: Names of the kinds of event.
         time_nanos: Monotonic clock of all times.
         longest_hold_secs: Longest single stop of the target.
-        budget: What may be spent of the target's time, in thousandths; None: there is no budget.
-        holds: Whether what a pause acts on stands still during an event.
+        budget: The allowed share of the target's time, in thousandths; None: there is no budget.
+        holds: Whether the target of a pause stands still during an event.
         processors: How many the target may use.
-        waited_nanos: How long the target's threads have waited for a processor so far; None: that cannot be said.
-        pairs: Kinds of event that are start and end of the same: the budget leaves out both or neither.
+        waited_nanos: How long the target's threads have waited for a processor so far; None:
+            unknown.
+        pairs: Kinds of event that are start and end of the same thing: the budget leaves out both
+            or neither.
 
     Attributes:
-        live: Whether anybody is there: the one thing that is read when nobody is.
+        live: Whether there is a client: the only attribute read while there is none.
         counts: Occurrences by kind of event.
-        lost: Events of all kinds that somebody wanted and nobody got, though neither a filter, a client's rate nor the budget
-            left them out. Written by the driver's thread.
-        filters: The event filters in force, by kind.
-        handoff_queue: Where the session takes what it tells its clients.
+        lost: Number of events of all kinds that were requested and lost, though neither a filter, a
+            client's rate nor the budget left them out. Written by the driver's thread.
+        filters: The active event filters, by kind.
+        handoff_queue: The session takes its messages from here.
         flow: The control flow.
-        room: Where lossless clients are waited for.
-        triggers: Set by the session, looked at here.
+        room: The wait for lossless clients.
+        triggers: Set by the session, evaluated here.
         settings: Set by the session, taken by the driver.
-        spending: What gathering takes of the target's time, and the budget for it.
-        details: What questions about the latest event are answered with.
+        spending: The cost of gatherings in the target's time, and the budget for it.
+        details: Answers to questions about the latest event.
     """
 
     def __init__(
@@ -207,7 +209,7 @@ class Core:
         self.flow = Flow(self.handoff_queue.post, longest_hold_secs=longest_hold_secs)
         longest = None if longest_hold_secs is None else int(longest_hold_secs * 1_000_000_000)
         self.room = Backpressure(self.flow, longest_hold_nanos=longest)
-        # Processor time: a machine that is busy with something else is no trigger's fault.
+        # Processor time: a trigger must not fail because the machine is busy.
         self.triggers = TriggerSet(time_nanos=time.thread_time_ns)
         self.settings = SettingTable()
         self.spending = CostAccounting(
@@ -273,7 +275,7 @@ class Core:
         del self._spaces[space.id]
 
     def detach_space(self, space: ServerSpace) -> ServerSpace:
-        """Keep a copy of a space in its place: whatever its driver still does to it is seen by nobody.
+        """Replace a space by a copy: later changes by its driver have no effect.
 
         Returns:
             The copy.
@@ -286,7 +288,7 @@ class Core:
         return twin
 
     def publish(self) -> None:
-        """Tell clients of spaces that were added or removed."""
+        """Send clients the spaces that were added or removed."""
         with self._encoding:
             self._publish()
 
@@ -312,7 +314,7 @@ class Core:
         return tuple(sender.space.schema for sender in self._senders.values())
 
     def open_queue(self, wake: Callable[[], None]) -> Opened:
-        """Begin to hand over; what comes out of the handoff_queue begins after what is returned."""
+        """Begin to post; the first entry of the handoff_queue follows the returned state."""
         with self._encoding:
             self.handoff_queue.open(wake)
             names = {n: s.names for n, s in self._senders.items() if s.names is not None}
@@ -352,10 +354,10 @@ class Core:
                 self._tell_budget(now)
                 return None
             if found is None:
-                # Filled in for triggers only: clients see that everything else is of an earlier event.
+                # Filled for triggers only: clients see that everything else is of an earlier event.
                 wants, explicit = NOTHING, "triggers check every event"
             elif found == PART:
-                # Spaces take turns; of the others clients see that they are of an earlier event.
+                # Spaces take turns; clients see that the others are of an earlier event.
                 self._turn += 1
                 wants, level = wants.only(wanted[self._turn % len(wanted)]), PART
             else:
@@ -366,7 +368,7 @@ class Core:
         self.spending.begin()
         self._discarded = False
         self._given = level
-        most = max(1, level)  # a part of the spaces is one at the lightest level
+        most = max(1, level)  # part of the spaces means one at the lightest level
         self._request = GatherRequest(
             event,
             occurrence,
@@ -381,7 +383,7 @@ class Core:
         return self._request
 
     def _asked_for(self, event_filter: EventFilter) -> str:
-        """Why an event is gathered whatever it costs; empty: only if the budget has room for it."""
+        """Why an event is gathered at any cost; empty: only if the budget has room for it."""
         if self.flow.pausing:
             return "a pause or a step waits for the next event"
         if event_filter.pause or event_filter.delay_millis:
@@ -391,11 +393,11 @@ class Core:
         return "a program reads every event" if self._observers else ""
 
     def _ends_a_pair(self, event: int) -> bool:
-        """Whether the start was gathered of what this event ends: then a client's rate and the budget let it through."""
+        """Whether the start of what this event ends was gathered: then a client's rate and the budget pass it."""
         return self._follow_pairs() and self.spending.limits and self.spending.awaits(event) is True
 
     def _follow_pairs(self) -> bool:
-        """Notice whether of all pairs both are wanted, and equally often."""
+        """Determine whether both events of all pairs are requested, and equally often."""
         wanted = [
             (first.enabled, first.period) == (second.enabled, second.period)
             for first, second in (
@@ -411,13 +413,13 @@ class Core:
             self.handoff_queue.post(told)
 
     def _looks(self) -> bool:
-        """Whether a trigger is looked at, with the spaces that there are now."""
+        """Whether a trigger is evaluated, with the current spaces."""
         if self.triggers.bind(tuple(space.schema for space in self._spaces.values())):
             self.handoff_queue.post(TriggersChanged())
         return self.triggers.active
 
     def outlook(self, event: int) -> EventForecast:
-        """Say which events of a kind `request` would take; for what stands nearer to them than we do."""
+        """Predict which events of a kind `request` would accept, for a stub that can skip the rest."""
         event_filter = self.filters[event]
         if self.flow.ended or not self.live or not event_filter.enabled:
             return EventForecast()
@@ -437,11 +439,11 @@ class Core:
         return EventForecast(event_filter.period, not_before)
 
     def _budget_decides(self, event_filter: EventFilter) -> bool:
-        """Whether an event of this kind may be left out for the budget's sake."""
+        """Whether an event of this kind may be left out for the budget."""
         return self.spending.limits and not (self.triggers.active or self._asked_for(event_filter))
 
     def skip(self, event: int, times: int = 1, *, untold: bool = False) -> None:
-        """Only count an event; those that were not reported to us were left out for the budget, or are lost."""
+        """Only count events; unreported ones count as left out for the budget, or as lost."""
         if self._request is not None and self._request.event == event:
             raise LocalProtocolError(
                 f"event {event} is being gathered: finish it instead of skipping it"
@@ -452,19 +454,19 @@ class Core:
         self.counts[event] += times
 
     def leave_out(self, event: int) -> None:
-        """Count an event that the driver does not take; see `Server.leave_out`."""
+        """Count an event that the driver skips; see `Server.leave_out`."""
         if self.live:
             self._account_for(event, 1, waits=False)
         self.skip(event)
 
     def lighten(self, level: int) -> None:
-        """The event is gathered at this level at most; see `Server.lighten`."""
+        """Lower the level of the current event; see `Server.lighten`."""
         if self._request is not None:
             self._request = replace(self._request, level=min(level, self._request.level))
             self._given = min(level, self._given)
 
     def _account_for(self, event: int, times: int, *, waits: bool) -> None:
-        """Say why events were not told that `outlook` said somebody would want."""
+        """Determine why events were not reported that `outlook` had predicted as requested."""
         one, interval = self.filters[event], self._audience.interval_nanos
         wanted = (self.counts[event] + times) // one.period - self.counts[event] // one.period
         if not (one.enabled and wanted):
@@ -477,7 +479,7 @@ class Core:
             self.lost += wanted
 
     def discard(self) -> None:
-        """Nothing of what was filled in for this event is shown; see `Server.discard`."""
+        """Discard all data of this event; see `Server.discard`."""
         if self._request is None:
             raise LocalProtocolError("no event is being gathered: there is nothing to discard")
         for space in self._spaces.values():
@@ -485,13 +487,13 @@ class Core:
         self._discarded = True
 
     def say_held(self, nanos: int) -> None:
-        """The driver held the target for so long; see `Server.held`."""
+        """Note that the driver held the target; see `Server.held`."""
         self.spending.say_held(nanos, self._time_nanos())
 
     def finish(
         self, event: int, cause: str, program_clock: tuple[str, int] | None, *, holds: bool = True
     ) -> None:
-        """Count the event and transmit it if it was asked for; see `Server.finish`."""
+        """Count the event and transmit it if requested; see `Server.finish`."""
         self.counts[event] += 1
         request, self._request = self._request, None
         if request is None or request.event != event or not self.live:
@@ -541,7 +543,7 @@ class Core:
         self._waited_nanos += waited
 
     def _look_at_triggers(self, snapshot: Snapshot, *, holds: bool) -> tuple[list[Fired], bool]:
-        """Which triggers fire at an event that nobody has seen yet; what that took is part of its gathering."""
+        """Determine which triggers fire at an event that was not sent yet; the evaluation is part of its gathering."""
         if not self.triggers.active:
             return [], False
         event = snapshot.event
@@ -601,7 +603,7 @@ class Core:
 
         Args:
             trigger: The trigger.
-            spaces: Those that clients know; None: those that there are.
+            spaces: The spaces that clients know; None: the current ones.
         """
         if spaces is None:
             spaces = tuple(space.schema for space in self._spaces.values())
@@ -610,10 +612,10 @@ class Core:
         self.handoff_queue.post(TriggersChanged())
 
     def set_setting(self, ident: int, value: int) -> None:
-        """Give a setting a value, from the next event that is gathered on; by the session, or from the driver's side.
+        """Set a setting from the next gathered event on; by the session, or from the driver's side.
 
         Raises:
-            LocalProtocolError: There is no such setting, or it cannot have the value.
+            LocalProtocolError: There is no such setting, or the value is invalid.
         """
         self.settings.set(ident, value)
         self.handoff_queue.post(SettingsChanged())
@@ -624,7 +626,7 @@ class Core:
         self.live = True
 
     def end(self, reason: str, *, driver_failed: bool = False) -> None:
-        """The target is gone, or the driver failed."""
+        """End the session: the target is gone, or the driver failed."""
         self.flow.end(reason, driver_failed=driver_failed)
 
     def wait_for_client(self, timeout_secs: float | None) -> bool:
@@ -635,7 +637,7 @@ class Core:
     # ------------------------------------------------- called by the session's side
 
     def set_audience(self, audience: Audience) -> None:
-        """Say who is connected and what they want."""
+        """Set the clients and their subscriptions."""
         with self._arrived:
             self._audience = audience
             self.live = audience.clients > 0 or bool(self._observers)
@@ -645,17 +647,16 @@ class Core:
         """Replace filters by their kind of event; the others stay.
 
         Returns:
-            All filters in force.
+            All active filters.
         """
         by_event = {one.event: one for one in filters}
         self.filters = tuple(by_event.get(one.event, one) for one in self.filters)
         return self.filters
 
     def post_keyframe(self) -> None:
-        """Copy what was sent last and hand it over; called in a worker thread, because it may wait for an encoding.
+        """Copy the data sent last and post it; called in a worker thread, because it may wait for an encoding.
 
-        Between its place in the handoff_queue and the snapshots around it nothing is lost or doubled: both are
-        posted with the same lock held.
+        No snapshot is lost or doubled around it: both are posted with the same lock held.
         """
         with self._encoding:
             if self._last_keyframe is None:

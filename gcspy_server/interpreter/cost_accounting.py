@@ -1,11 +1,12 @@
-"""What each gathering takes of the target's time, and what follows from it: the budget's place in the interpreter.
+"""Measures the cost of each gathering in the target's time, and applies the budget.
 
-While what a pause acts on stands still for a gathering, what it takes is that time. Beside a target that goes on it is the
-processor time of the process that reads, encodes and sends, as far as the target
-waited for a processor meanwhile (`contention`), divided by the processors that it may use. Where a driver says that it held the target
-besides, that counts whole.
+If the target of a pause stands still for a gathering, the cost is that time. If the target keeps
+running, it is the processor time of the process that reads, encodes and sends, as far as the target
+waited for a processor at the time (`contention`), divided by the processors that it may use. Time
+for which a driver reports that it held the target counts in full.
 
-Used by the driver's thread, but for `message`. Knows settings and clocks; knows no spaces and no clients.
+For the driver's thread, except `message`. Knows settings and clocks; does not know spaces or
+clients.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ BUDGET = 2
 """Number of the setting "Budget"."""
 
 ANY_LEVEL = 1 << 30
-"""Above every level: nothing bounds what is gathered."""
+"""Above every level: no bound."""
 
 _TOLD_AGAIN_NANOS = 500_000_000
 _FREE_NANOS = 250_000_000
-"""What the beginning of a session may cost besides."""
+"""Additional cost allowed at the beginning of a session."""
 
 _MILLIONTHS = 1_000_000
 
@@ -40,16 +41,16 @@ class CostAccounting:
     """Decides and counts for one server.
 
     Args:
-        kinds: How many kinds of event there are.
-        settings: Where budget and level are chosen.
-        thousandths: The budget to begin with; None: there is none, and none can be set.
-        holds: Whether what a pause acts on stands still at events, if not said otherwise.
+        kinds: Number of kinds of event.
+        settings: The settings for budget and level.
+        thousandths: The initial budget; None: there is none, and none can be set.
+        holds: Whether the target of a pause stands still at events, by default.
         processors: How many the target may use.
         processor_nanos: Processor time of this process.
         pairs: Kinds of event of which both or neither is gathered, start and end.
 
     Attributes:
-        paired: Whether that is wanted now.
+        paired: Whether that is requested now.
     """
 
     def __init__(
@@ -97,25 +98,25 @@ class CostAccounting:
 
     @property
     def limits(self) -> bool:
-        """Whether anything may have to be left out."""
+        """Whether events may have to be left out."""
         if self._exists:
             self._keeper.thousandths = self._settings.take(BUDGET)
         return self._keeper.limits
 
     @property
     def message(self) -> Budget | None:
-        """What was told last; None: there is no budget. May be asked by any thread."""
+        """The message sent last; None: there is no budget. May be called in any thread."""
         return self._message
 
     # -------------------------------------------------------------------- deciding
 
     def level_for(self, event: int, now: int, spaces: int = 1) -> int | None:
-        """The greatest level that an event may be gathered at now; `PART`: one space at the lightest; None: not at all.
+        """The greatest level at which an event may be gathered now; `PART`: one space at the lightest; None: not at all.
 
         Args:
             event: Its kind.
             now: The time.
-            spaces: How many are wanted.
+            spaces: Number of requested spaces.
         """
         self._spaces = spaces
         self._ask()
@@ -123,7 +124,7 @@ class CostAccounting:
         return ANY_LEVEL if level == 0 else level
 
     def not_before(self, event: int, now: int) -> int:
-        """When an event of this kind may be gathered at the earliest."""
+        """The earliest time at which an event of this kind may be gathered."""
         self._ask()
         return self._keeper.not_before(event, now)
 
@@ -133,15 +134,15 @@ class CostAccounting:
         return self._keeper.awaits(event)
 
     def passed(self, event: int) -> None:
-        """An event of this kind was only counted."""
+        """Note that an event of this kind was only counted."""
         self._keeper.passed(event)
 
     def leave_out(self, event: int, times: int, now: int, *, waits: bool = True) -> None:
-        """Count events that nobody asked about, as the budget had no room for them; `waits` as of `BudgetKeeper.leave_out`."""
+        """Count unreported events for which the budget had no room; for `waits` see `BudgetKeeper.leave_out`."""
         self._keeper.leave_out(event, times, now, waits=waits)
 
     def pass_over(self, nanos: int) -> None:
-        """The target was held because somebody asked for it."""
+        """Note that the target was held on request."""
         self._keeper.pass_over(nanos)
 
     def _ask(self) -> None:
@@ -151,19 +152,19 @@ class CostAccounting:
     # --------------------------------------------------------------------- counting
 
     def begin(self) -> None:
-        """A gathering begins."""
+        """Note the beginning of a gathering."""
         self._begun = self._processor_nanos()
         self._said = 0
 
     def say_held(self, nanos: int, now: int) -> None:
-        """The driver says that it held the target, for the event that is being gathered or besides."""
+        """Note that the driver held the target, for the event that is being gathered or otherwise."""
         if self._begun is None:
             self._keeper.spend_beside(nanos, now)
         else:
             self._said += nanos
 
     def stopped(self, gather_nanos: int, *, holds: bool) -> int:
-        """How long the target was stopped for an event that took so long."""
+        """How long the target was stopped for an event that took this long."""
         return self._said + (gather_nanos if holds and self._holds else 0)
 
     def finish(
@@ -177,16 +178,16 @@ class CostAccounting:
         explicit: str,
         in_vain: bool = False,
     ) -> None:
-        """Note what the gathering of an event took.
+        """Note the cost of gathering an event.
 
         Args:
             event: Its kind.
-            level: The greatest level it was gathered at.
-            begun: When it was asked for.
-            now: When the target could go on.
+            level: The greatest level at which it was gathered.
+            begun: When it was requested.
+            now: When the target could continue.
             holds: Whether it stood still until then.
-            explicit: Why it was gathered whatever it cost; empty: the budget let it through.
-            in_vain: Whether nothing of it is shown.
+            explicit: Why it was gathered at any cost; empty: the budget had room for it.
+            in_vain: Whether none of its data is shown.
         """
         used = self._processor_nanos()
         cost = float(self._said)
@@ -195,7 +196,7 @@ class CostAccounting:
         elif self._begun is not None:
             cost += max(0, used - self._begun - self._said) / self._processors
             if not self._holds and self._marked:
-                # What was done between events, such as looking whether there was one, and sending.
+                # Work between events, such as checking for one, and sending.
                 self._keeper.spend_beside((self._begun - self._marked) / self._processors, begun)
         self._ask()
         self._keeper.spend(
@@ -204,14 +205,14 @@ class CostAccounting:
         self._marked, self._begun, self._said = used, None, 0
         self._reason = explicit
 
-    # ---------------------------------------------------------------------- telling
+    # ---------------------------------------------------------------------- reporting
 
     def tell(self, now: int, sequence: int) -> Budget | None:
-        """What clients are to be told now, if anything is.
+        """The message to send to clients now, if any.
 
         Args:
             now: The time.
-            sequence: Of the latest snapshot.
+            sequence: Sequence of the latest snapshot.
         """
         if not self._exists:
             return None

@@ -1,8 +1,9 @@
-"""What questions about tiles and spaces are answered with: of each space the latest that its driver gave (SPEC.md section 8.11).
+"""The tables that answer questions about tiles and spaces: for each space the latest of its driver (SPEC.md section 8.11).
 
-The driver's thread keeps, between the arrays being filled and the event being handed over; any other thread answers. What is
-kept is never changed, so answering takes no lock while it works, and delays neither driver nor session. Knows functions and
-tile names; does not know what any table is about.
+The driver's thread stores them, after the arrays are filled and before the event is posted; any
+other thread answers. Stored objects never change, so answering takes no lock while it works, and
+delays neither driver nor session. Knows functions and tile names; does not know the content of a
+table.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ log = logging.getLogger("gcspy.server")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """What one space answers with.
+    """The answers of one space.
 
     Attributes:
-        sequence: Of the snapshot that it is of.
-        kinds: All that the space can be asked.
-        names: Its tiles then.
-        functions: By kind; one that is missing: nothing is known.
+        sequence: Sequence of the snapshot that they are of.
+        kinds: All kinds of question that the space supports.
+        names: Its tiles at that time.
+        functions: By kind; missing: no data.
     """
 
     sequence: int
@@ -48,18 +49,18 @@ class DetailTables:
         self._spaces: dict[int, _Kept] = {}
 
     def keep(self, space: ServerSpace, sequence: int) -> None:
-        """Keep what a space answers with from now on; in the driver's thread."""
+        """Store the answers of a space from now on; in the driver's thread."""
         kept = _Kept(sequence, space.schema.details, space.names, dict(space._details))
         with self._lock:
             self._spaces[space.id] = kept
 
     def forget(self, space: int) -> None:
-        """Forget a space that was removed."""
+        """Drop a space that was removed."""
         with self._lock:
             self._spaces.pop(space, None)
 
     def answer(self, query: Query) -> Answer:
-        """Answer a question; never raises, and reads nothing of the target."""
+        """Answer a question; never raises, and does not read the target."""
         with self._lock:
             kept = self._spaces.get(query.space)
         if kept is None:
@@ -81,7 +82,7 @@ class DetailTables:
         if function is not None:
             try:
                 table = function(tile, query.most)
-            except Exception:  # a driver's fault is no reason to end anybody's session
+            except Exception:  # a driver's fault must not end the session
                 log.exception("space %d: the driver failed to report %r", query.space, query.kind)
         if table is None:
             return _without(
@@ -100,7 +101,7 @@ class DetailTables:
 
 
 def extent_of(names: TileNames, key: int) -> tuple[int, int] | None:
-    """Address and bytes of the tile with a stable key; None: there is no such tile, or it stands for no addresses."""
+    """Address and bytes of the tile with a stable key; None: there is no such tile, or it has no addresses."""
     if isinstance(names, StringNames):
         return None
     tile = _tile(names, key)
@@ -118,11 +119,11 @@ def _without(query: Query, sequence: int, state: AnswerState, reason: str) -> An
 
 
 def _tile(names: TileNames, key: int) -> int:
-    """The tile with a stable key; -1 where there is none."""
+    """The tile with a stable key; -1 if there is none."""
     if isinstance(names, StringNames):
         return key if key < names.count else -1
     tile = int(binning.tiles_of(names, np.array([key], dtype=np.uint64))[0])
-    # An address in the middle of a tile is no key.
+    # An address in the middle of a tile is not a key.
     before = (
         int(binning.tiles_of(names, np.array([key - 1], dtype=np.uint64))[0])
         if key and tile >= 0

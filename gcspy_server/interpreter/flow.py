@@ -4,10 +4,9 @@
                           ▲                                        │
                           └───────────────── step ─────────────────┘
 
-Only what has a controller is held: without one nobody could let it go. A held
-thread waits for silence, not for a length of time: while the session's loop
-shows signs of life it waits, when they stop it goes on. Knows clocks and one
-condition; knows no clients and no data.
+A target is held only while there is a controller: otherwise nobody could release it. A held thread
+does not wait for a fixed time: it waits while the session's loop shows signs of life, and continues
+when they stop. Knows clocks and one condition; does not know clients or data.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ __all__ = ["Flow"]
 
 _NANOS = 1_000_000_000
 _LOOK_SECS = 0.5
-"""How often a held thread looks whether the session's loop is still alive."""
+"""How often a held thread checks whether the session's loop is still alive."""
 
 
 class Flow:
     """The state of the control flow, shared by the driver's thread and the session's.
 
     Args:
-        post: Tells every client of a new state, in order.
-        longest_hold_secs: Longest single stop; None: without bound.
-        silence_secs: The session's loop is dead when it has not pulsed for so long.
+        post: Sends a new state to every client, in order.
+        longest_hold_secs: Longest single stop; None: unlimited.
+        silence_secs: The session's loop counts as dead when it has not pulsed for this long.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class Flow:
         self._notice = ""
 
     def let_go_when(self, why: Callable[[], str]) -> None:
-        """Ask this, too, while the driver's thread is held: once it gives a reason, nothing is held any more."""
+        """Add a function that is called while the driver's thread is held: once it returns a reason, nothing is held any more."""
         self._let_go = why
 
     @property
@@ -65,7 +64,7 @@ class Flow:
 
     @property
     def state(self) -> State:
-        """The state now, with its reason, or with what there is to notice meanwhile."""
+        """The current state, with its reason, or with the current notice."""
         return self._told()
 
     @property
@@ -84,11 +83,11 @@ class Flow:
         return time.monotonic_ns() - self._pulse_nanos > self._silence
 
     def must_let_go(self) -> bool:
-        """Whether nothing may be held any more: the target is gone, the loop is silent, or whoever was asked has a reason."""
+        """Whether nothing may be held any more: the target is gone, the loop is silent, or an added function has a reason."""
         return self.ended or self.silent or bool(self._let_go())
 
     def tell(self, notice: str) -> None:
-        """Tell every client, as the reason of the state, what keeps the next event from coming; empty: nothing does any more."""
+        """Send every client, as the reason of the state, why the next event does not come; empty: the problem is over."""
         with self._changed:
             self._notice = notice
             if not self.ended:
@@ -100,11 +99,11 @@ class Flow:
         return self._state
 
     def pulse(self) -> None:
-        """The session's loop is alive."""
+        """Note that the session's loop is alive."""
         self._pulse_nanos = time.monotonic_ns()
 
     def set_controlled(self, controlled: bool, *, reason: str = "") -> None:
-        """Say whether there is a controller; with the last one every hold ends at once."""
+        """Set whether there is a controller; without one every hold ends at once."""
         with self._changed:
             self._controlled = controlled
             if not controlled:
@@ -119,29 +118,29 @@ class Flow:
             self._move((ControlState.RUNNING,), ControlState.PAUSING, reason)
 
     def resume(self, reason: str = "") -> None:
-        """Go on; a delay ends, too."""
+        """Continue; this also ends a delay."""
         with self._changed:
             self._resumes += 1
             self._changed.notify_all()
             self._move((ControlState.PAUSING, ControlState.PAUSED), ControlState.RUNNING, reason)
 
     def step(self) -> None:
-        """Go on until after the next transmission."""
+        """Continue until after the next transmission."""
         with self._changed:
             self._move((ControlState.RUNNING, ControlState.PAUSED), ControlState.PAUSING, "step")
 
     def end(self, reason: str, *, driver_failed: bool = False) -> None:
-        """The target is gone, or the driver failed."""
+        """End the session: the target is gone, or the driver failed."""
         with self._changed:
             before = (ControlState.RUNNING, ControlState.PAUSING, ControlState.PAUSED)
             self._move(before, ControlState.ENDED, reason, driver_failed=driver_failed)
 
     def will_hold(self, event_filter: EventFilter, *, trigger: str = "") -> bool:
-        """Decide, before an event is handed over, whether the target is paused after it.
+        """Decide, before an event is posted, whether the target is paused after it.
 
         Args:
-            event_filter: The filter that was in force.
-            trigger: Why a trigger wants it; empty: none does.
+            event_filter: The filter that applied.
+            trigger: Why a trigger requires it; empty: none does.
         """
         with self._changed:
             return self._controlled and (self.pausing or event_filter.pause or bool(trigger))
@@ -150,9 +149,9 @@ class Flow:
         """Hold the driver's thread after a transmission: first the delay, then the pause.
 
         Args:
-            event_filter: The filter that was in force.
-            pause: What `will_hold` decided before the event was handed over.
-            trigger: Why a trigger wants the pause; empty: none does.
+            event_filter: The filter that applied.
+            pause: The decision of `will_hold`, before the event was posted.
+            trigger: Why a trigger requires the pause; empty: none does.
 
         Returns:
             Nanoseconds that it was held.
@@ -170,7 +169,8 @@ class Flow:
 
     def _hold(self, start: int, event_filter: EventFilter, *, pause: bool, trigger: str) -> None:
         self._delay(start, event_filter.delay_millis * 1_000_000)
-        # Resumed during the delay: then only the event's own filter and triggers still want the pause.
+        # Resumed during the delay: then only the event's own filter and triggers still require the
+        # pause.
         if pause and self._controlled and (self.pausing or event_filter.pause or trigger):
             reason = trigger or (self._state.reason if self.pausing else "event filter")
             if self._move(
@@ -217,7 +217,7 @@ class Flow:
         *,
         driver_failed: bool = False,
     ) -> bool:
-        """Change the state, with the condition held, if it is one of those it may come from."""
+        """Change the state, with the condition held, if the transition is allowed."""
         if self._state.state not in before:
             return False
         self._state = State(state=after, reason=reason, driver_failed=driver_failed)

@@ -1,6 +1,6 @@
-"""What a driver is asked to gather at one event.
+"""The request for a driver to gather data at one event.
 
-Knows ids; knows neither clients nor arrays.
+Knows ids; does not know clients or arrays.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ __all__ = ["GatherRequest"]
 
 @dataclass(frozen=True, slots=True)
 class GatherRequest:
-    """Somebody wants this event: gather, then call `Server.finish`.
+    """This event is requested: gather, then call `Server.finish`.
 
-    The decision is taken once, with the occurrence number that `finish` will give, and kept: a filter
-    or a subscription that changes during the gathering applies to the next event, so that data and
-    event always belong together. (The original tested with one number and counted with the next.)
+    The decision is taken once, with the occurrence number that `finish` will assign, and kept. A
+    filter or a subscription that changes during the gathering applies to the next event, so that
+    data and event always belong together. (The original tested with one number and counted with the
+    next.)
 
     Attributes:
         event: Number of the kind of event.
         occurrence: Its occurrence number, from 1.
-        time_nanos: When it happened: when it was asked for.
-        event_filter: The filter in force.
-        audience: What any client wants.
-        needed: Space and stream, by id, of what triggers need besides.
-        level: The greatest level to gather at, for the budget's sake; a driver without levels has no use for it.
-        explicit: Why it is gathered whatever it costs; empty: as the budget let it through.
+        time_nanos: When it happened: the time of the request.
+        event_filter: The active filter.
+        audience: The clients' subscriptions.
+        needed: Space and stream, by id, of additional data for triggers.
+        level: The greatest level to gather at, for the budget; a driver without levels ignores it.
+        explicit: Why it is gathered at any cost; empty: the budget has room for it.
         may_hold: Whether the target may have to be held after this very event: for a pause, a delay, a trigger, or a client that must not miss one.
     """
 
@@ -47,7 +48,7 @@ class GatherRequest:
     may_hold: bool = False
 
     def wants(self, space: ServerSpace, stream: ServerStream | None = None) -> bool:
-        """Whether anybody wants the space, or that stream of it; what nobody wants need not be gathered."""
+        """Whether the space, or that stream of it, is requested; other data need not be gathered."""
         if self.sends(space, stream):
             return True
         if stream is None:
@@ -55,5 +56,5 @@ class GatherRequest:
         return (space.id, stream.schema.id) in self.needed
 
     def sends(self, space: ServerSpace, stream: ServerStream | None = None) -> bool:
-        """Whether any client wants the space, or that stream of it; what only triggers need is not sent."""
+        """Whether any client subscribes to the space, or to that stream of it; data for triggers alone is not sent."""
         return self.audience.has(space.id, None if stream is None else stream.schema.id)

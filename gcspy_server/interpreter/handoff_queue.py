@@ -1,4 +1,4 @@
-"""The one hand-over between the driver's thread and the trio thread.
+"""The one queue from the driver's thread to the trio thread.
 
     driver's thread            handoff_queue                    trio thread
     finish() ── Snapshot ──▶ ┌────────┐
@@ -6,10 +6,9 @@
     publish ─ SchemaChange ─▶ │  order │
     worker ─── Keyframe ────▶ └────────┘
 
-Everything that goes through is finished and never changed again, so nothing is
-copied and nothing is locked on the way: a deque's `append` and `popleft` are
-atomic. The order in the handoff_queue is the order in which every client is told.
-Knows no clients; does not know what it carries.
+Every entry is complete and never changes again, so nothing is copied and nothing is locked: a
+deque's `append` and `popleft` are atomic. The order in the handoff_queue is the order of messages
+for every client. Does not know clients, or the content of its entries.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Item = TypeVar("Item")
 
 
 class HandoffQueue(Generic[Item]):
-    """A queue from any thread to one, which is woken by a function that is safe to call from any."""
+    """A queue from any thread to one. A function that is safe to call from any thread wakes that one."""
 
     def __init__(self) -> None:
         self._items: deque[Item] = deque()
@@ -34,24 +33,24 @@ class HandoffQueue(Generic[Item]):
         return len(self._items)
 
     def open(self, wake: Callable[[], None]) -> None:
-        """From now on somebody takes; `wake` tells that thread that there is something."""
+        """Start: a thread takes entries from now on; `wake` notifies it."""
         self._items.clear()
         self._wake = wake
 
     def close(self) -> None:
-        """Nobody takes any more: what is posted is forgotten."""
+        """Stop: later entries are dropped."""
         self._wake = None
         self._items.clear()
 
     def post(self, item: Item) -> None:
-        """Hand something over, from any thread."""
+        """Post an entry, from any thread."""
         wake = self._wake
         if wake is not None:
             self._items.append(item)
             wake()
 
     def take(self) -> list[Item]:
-        """Everything that was posted, in order; in the taking thread only."""
+        """All posted entries, in order; in the taking thread only."""
         taken = []
         while self._items:
             taken.append(self._items.popleft())

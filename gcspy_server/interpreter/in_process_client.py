@@ -1,9 +1,9 @@
-"""Handing all that a server sends to somebody in the same process: no sockets, no threads, nothing left out.
+"""Passes all that a server sends to code in the same process: no sockets, no threads, nothing left out.
 
-Who makes a recording of what is computed, and not watched, need not wait for a connection. What is handed over are the very bytes
-that a client that wants everything would get, from the preamble on.
+A program that records computed data does not have to wait for a connection. It gets exactly the
+bytes that a client with a full subscription would get, from the preamble on.
 
-Knows the handoff_queue and the codec; does not know what becomes of the bytes.
+Knows the handoff_queue and the codec; does not know the use of the bytes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["InProcessClient"]
 
 
 class InProcessClient:
-    """Takes what comes out of the handoff_queue after each event, in the driver's thread.
+    """Takes the entries of the handoff_queue after each event, in the driver's thread.
 
     Args:
-        core: The driver's side; nobody else has opened its handoff_queue.
-        welcome: How the server introduces itself.
-        take: Is given the bytes.
+        core: The driver's side; its handoff_queue must not be open.
+        welcome: Description of the session.
+        take: Receives the bytes.
     """
 
     def __init__(self, core: Core, welcome: Welcome, take: Callable[[bytes], None]) -> None:
@@ -72,10 +72,10 @@ class InProcessClient:
             case TriggersChanged():
                 return encode(self._core.triggers.announcement()).data
             case KeyframeSource():
-                return b""  # nobody comes late
+                return b""  # no client joins late
             case _:
                 return encode(item).data
 
 
 def _nobody_sleeps() -> None:
-    """What is handed over is taken at once: there is nobody to wake."""
+    """Entries are taken at once: there is no thread to wake."""

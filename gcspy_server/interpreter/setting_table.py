@@ -1,8 +1,8 @@
-"""What the controller may choose, what was chosen, when it applied, and what each value costs.
+"""The settings for the controller: the chosen values, when they applied, and the cost of each value.
 
-The session's thread sets, the driver's thread takes and reports: each call is a short hold of one lock. A value is chosen at
-any time and *taken* between events, so that an event is gathered with one value from beginning to end. Knows numbers and
-nanoseconds; does not know what any setting does.
+The session's thread sets, the driver's thread takes and reports: each call holds one lock briefly.
+A value is chosen at any time and *taken* between events, so that an event is gathered with one
+value from beginning to end. Knows numbers and nanoseconds; does not know the effect of a setting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gcspy_protocol.settings import MOST_CHOICES, MOST_SETTINGS, Setting, Settin
 __all__ = ["SettingTable"]
 
 _TOLD_AGAIN = 1.5
-"""A cost that became greater or less by this factor is told again; what varies less is not worth a message an event."""
+"""A cost that changed by this factor is sent again; smaller changes are not worth a message per event."""
 
 
 class SettingTable:
@@ -34,8 +34,9 @@ class SettingTable:
         """Add a setting.
 
         Args:
-            setting: It, with the value to begin with.
-            refusal: Asked, without the lock and by whoever chooses, why it cannot have a value now; empty: it can.
+            setting: The setting, with the initial value.
+            refusal: Called, without the lock and in the thread that chooses, for the reason why a
+                value is impossible now; empty: it is possible.
 
         Raises:
             LocalProtocolError: There are too many, its number is taken, or it contradicts itself.
@@ -71,7 +72,8 @@ class SettingTable:
         """Choose a value.
 
         Raises:
-            LocalProtocolError: There is no such setting, or it cannot have the value, or not now.
+            LocalProtocolError: There is no such setting, or the value is invalid, or impossible
+                now.
         """
         with self._lock:
             setting = self._settings.get(ident)
@@ -92,7 +94,7 @@ class SettingTable:
 
     @property
     def mode(self) -> Mode | None:
-        """How the target is watched, where that is something to choose: with what was taken last."""
+        """How the target is monitored, if that is a setting: the value taken last."""
         with self._lock:
             modes = [
                 replace(one, value=self._taken.get(one.id, one.value)).mode
@@ -102,13 +104,13 @@ class SettingTable:
         return modes[0] if modes else None
 
     def value(self, ident: int) -> int | None:
-        """Return what is gathered with: what was taken last, or chosen if nothing was; None: there is no such setting."""
+        """Return the current value for gathering: the one taken last, or chosen if none was taken; None: there is no such setting."""
         with self._lock:
             setting = self._settings.get(ident)
             return None if setting is None else self._taken.get(ident, setting.value)
 
     def take(self, ident: int) -> int:
-        """Return what was chosen; what is gathered from now on is gathered with it.
+        """Return the chosen value; what is gathered from now on is gathered with it.
 
         Raises:
             LocalProtocolError: There is no such setting.
@@ -122,15 +124,15 @@ class SettingTable:
     def gathered(
         self, sequence: int, gather_nanos: int, most: Mapping[int, int] | None = None
     ) -> bool:
-        """Note that a snapshot was gathered with the values that were taken.
+        """Note that a snapshot was gathered with the taken values.
 
         Args:
             sequence: Its number.
-            gather_nanos: What it took.
-            most: By setting, the greatest value that it was gathered with, where that was bounded.
+            gather_nanos: Its cost.
+            most: By setting, the greatest value that it was gathered with, if that was limited.
 
         Returns:
-            Whether clients are to be told: a value applied for the first time, or costs something else.
+            Whether to inform clients: a value applied for the first time, or its cost changed.
         """
         tell = False
         with self._lock:
@@ -152,6 +154,6 @@ class SettingTable:
         return tell
 
     def announcement(self) -> Settings:
-        """What clients are told."""
+        """The message for clients."""
         with self._lock:
             return Settings(settings=tuple(self._settings.values()))

@@ -1,6 +1,6 @@
-"""The summary of a stream, where the driver gives none: over the tiles that are used and known.
+"""The default summary of a stream, over the tiles that are used and known.
 
-Knows arrays; knows no wire.
+Knows arrays; does not know the wire.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def counted_tiles(
     Returns:
         Shape (tiles,), or None: all of them.
     """
-    # One pass that makes no array settles the usual case: every tile is used.
+    # One pass without an array covers the usual case: every tile is used.
     if known is None and (not len(control) or int(np.bitwise_and.reduce(control)) & Control.USED):
         return None
     counted: NDArray[np.bool_] = (control & np.uint8(Control.USED)) != 0
@@ -36,7 +36,7 @@ def counted_tiles(
 
 
 def exact_sum(values: NDArray[Any]) -> int:
-    """Sum without wrapping round, held to what 64 signed bits can say."""
+    """Sum without overflow, limited to 64 signed bits."""
     if values.dtype.itemsize == 4 and len(values) >= _MANY:
         return _sum_in_pairs(values)
     if values.dtype.itemsize < 8:
@@ -47,9 +47,9 @@ def exact_sum(values: NDArray[Any]) -> int:
 
 
 def _sum_in_pairs(values: NDArray[Any]) -> int:
-    """Sum of 32-bit values, two at a time as one 64-bit number: 0.09 ms a million where numpy's widening sum takes 0.22.
+    """Sum of 32-bit values, two at a time as one 64-bit number: 0.09 ms per million where numpy's widening sum takes 0.22.
 
-    The low halves of so few pairs are added at once that they cannot carry into the high halves.
+    Only as many pairs are added at once as cannot carry from the low into the high halves.
     """
     paired = len(values) & ~1
     pairs = values[:paired].view(np.uint64)
@@ -77,10 +77,10 @@ def summary_of(
     """The numbers of a summary, and how many tiles it covers.
 
     Args:
-        stream: What the values mean.
+        stream: Definition of the stream.
         values: Shape (tiles,).
         counted: Shape (tiles,), which tiles count; None: all.
-        maxima: For PERCENT_VAR, shape (tiles,), what 100 % is in each tile.
+        maxima: For PERCENT_VAR, shape (tiles,), the value of 100 % in each tile.
     """
     if counted is not None:
         values = values[counted]

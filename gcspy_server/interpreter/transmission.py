@@ -1,8 +1,8 @@
-"""From filled arrays to frames: what is sent of an event, and the keyframe for those who come late.
+"""Encodes filled arrays into frames: the transmission of an event, and the keyframe for clients that join late.
 
-A `SpaceSender` remembers of each space what was sent last. Encoding happens in
-the driver's thread; what comes out never changes, so that the trio thread and
-all clients share it. Knows spaces and the codec; knows no clients.
+A `SpaceSender` remembers for each space the data sent last. Encoding happens in the driver's
+thread; the result never changes, so that the trio thread and all clients share it. Knows spaces and
+the codec; does not know clients.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_RUNS = Runs(*(np.empty(0, dtype=np.uint32) for _ in range(3)))
 
 
 class SnapshotPart(NamedTuple):
-    """A frame and what it belongs to; stream None: to the space as a whole."""
+    """A frame, its space and its stream; stream None: the space as a whole."""
 
     space: int
     stream: int | None
@@ -44,15 +44,15 @@ class SnapshotPart(NamedTuple):
 
 @dataclass(eq=False)
 class Snapshot:
-    """A transmitted event, encoded once for everybody.
+    """A transmitted event, encoded once for all clients.
 
     Attributes:
         event: The event that ends it.
         parts: Its frames, in order.
-        counts: Occurrences of every kind when it was made.
-        names: Tile names by space, of the spaces that it resizes.
+        counts: Occurrences of every kind at that time.
+        names: Tile names by space, for the spaces that it resizes.
         must: Whether the controller must get it, because the target is held after it.
-        lost: As `Core.lost` was when it was made.
+        lost: `Core.lost` at that time.
     """
 
     event: Event
@@ -77,7 +77,7 @@ class Snapshot:
     def bytes_for(self, wants: Interest, *, zstd: bool = True) -> bytes:
         """All bytes of the event, and the counters, for clients with that subscription: one object for all of them.
 
-        Those who take no zstd have another, made of the first when somebody asks.
+        Clients without zstd have another, made from the first on request.
         """
         if not zstd:
             plain = self._plain.get(wants)
@@ -93,7 +93,7 @@ class Snapshot:
 
 
 class SpaceSender:
-    """What was sent of one space: tile names, text, and the values of each stream.
+    """The data sent last of one space: tile names, text, and the values of each stream.
 
     Args:
         space: The driver's space.
@@ -107,10 +107,10 @@ class SpaceSender:
         self.summaries: dict[int, Summary] = {}
 
     def encode(self, request: GatherRequest, stamp: Stamp) -> tuple[list[SnapshotPart], bool]:
-        """The frames that bring an up-to-date client to what the driver has filled.
+        """The frames that update a client to the driver's data.
 
         Returns:
-            The frames, and whether the tiles are others than before.
+            The frames, and whether the tiles changed.
         """
         space = self.space
         if not request.sends(space):
@@ -128,7 +128,7 @@ class SpaceSender:
                 number = stream.schema.id
                 self._encode_stream(parts, number, stream._values, stream._known, stamp)
                 if stream.schema.names_from is not None:
-                    continue  # a sum of numbers of names means nothing
+                    continue  # a sum of numbers of names is meaningless
                 summary = self._summarise(stream, stamp)
                 self.summaries[number] = summary
                 parts.append(SnapshotPart(space.id, number, encode(summary)))
@@ -179,12 +179,13 @@ class SpaceSender:
                 self.space.id, number, dtype=dtype, default=default, count=self.space.count
             )
             self.encoders[number] = encoder
-        # The control stream belongs to the space: whoever wants any of its streams needs it.
+        # The control stream belongs to the space: a client that subscribes to any of its streams
+        # needs it.
         stream = None if number == CONTROL_STREAM else number
         parts.append(SnapshotPart(self.space.id, stream, encoder.encode(values, known, stamp)))
 
     def summary(self, stream: int, stamp: Stamp) -> Summary:
-        """The summary of a stream that was gathered, whether it was sent or not."""
+        """The summary of a gathered stream, whether it was sent or not."""
         found = self.summaries.get(stream)
         if found is not None and found.sequence == stamp.sequence:
             return found
@@ -198,7 +199,7 @@ class SpaceSender:
         if stream._summary is None:
             if stream.schema.max_stream is not None:
                 other = self.space.streams[stream.schema.max_stream]
-                if other._known is not None:  # of what is unknown there is no share
+                if other._known is not None:  # unknown values have no share
                     counted = other._known if counted is None else counted & other._known
             maxima = None if other is None else other._values
             values, covered = summary_of(stream.schema, stream._values, counted, maxima)
@@ -218,7 +219,7 @@ class SpaceSender:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Values:
-    """A copy of what was sent last of one stream."""
+    """A copy of the data sent last of one stream."""
 
     space: int
     stream: int
@@ -229,11 +230,11 @@ class _Values:
 
 @dataclass(eq=False)
 class KeyframeSource:
-    """A copy of everything that was sent last, to be encoded as a keyframe outside of every lock.
+    """A copy of all data sent last, to be encoded as a keyframe outside of every lock.
 
     Attributes:
-        event: The latest event, marked as keyframe and cached; None when there was none yet.
-        snapshot: The encoded keyframe, once `encode` made it.
+        event: The latest event, marked as keyframe and cached; None if there was none yet.
+        snapshot: The encoded keyframe, after `encode`.
     """
 
     event: Event | None
@@ -245,11 +246,11 @@ class KeyframeSource:
 
     @property
     def sequence(self) -> int:
-        """Number of the snapshot that it repeats; 0 when there is none."""
+        """Number of the snapshot that it repeats; 0 if there is none."""
         return 0 if self.event is None else self.event.sequence
 
     def encode(self) -> Snapshot:
-        """Encode it, once; in any thread, and when two ask at the same time, the second waits for the first.
+        """Encode it, once, in any thread; if two threads call it at the same time, the second waits for the first.
 
         Raises:
             AssertionError: There is no event to repeat.
@@ -292,7 +293,7 @@ class KeyframeSource:
 def copy_keyframe(
     event: Event | None, epoch: int, senders: Iterable[SpaceSender]
 ) -> KeyframeSource:
-    """Copy what was sent last, under the schema of now; nothing else, because encoders stand still meanwhile."""
+    """Copy the data sent last, under the current schema; nothing else, because encoders wait meanwhile."""
     spaces: list[tuple[int, TileNames, str]] = []
     values: dict[int, list[_Values]] = {}
     summaries: list[Summary] = []
@@ -337,7 +338,7 @@ def _tiles_of(space: int, names: TileNames, runs: Runs) -> Tiles:
 
 
 def _new_names(space: int, names: TileNames, runs: Runs, stamp: Stamp) -> list[SnapshotPart]:
-    """The texts of tiles that are new, of a space small enough to tell them all; of a large one they are asked for."""
+    """The texts of new tiles, if the space is small enough to send them all; those of a large one are requested."""
     if not isinstance(names, StringNames) or not 0 < names.count <= CLIENT_LIMITS.names_page:
         return []
     new = runs.new_tiles(names.count)

@@ -1,6 +1,6 @@
-"""The event that is being finished, for triggers to be looked at: the driver's own arrays, before they change again.
+"""The event that is being finished, as the source for triggers: the driver's own arrays, before they change again.
 
-Knows spaces and what was encoded of them; does not know expressions.
+Knows spaces and their encoded data; does not know expressions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["TriggerSource"]
 
 
 class TriggerSource:
-    """What was gathered at an event.
+    """The data gathered at an event.
 
     Args:
         event: The event.
@@ -36,7 +36,7 @@ class TriggerSource:
 
     @property
     def facts(self) -> EventFacts:
-        """The event; what looking at triggers takes is not in it yet."""
+        """Facts of the event; the cost of evaluating triggers is not included yet."""
         event = self._event
         return EventFacts(
             event=self._name,

@@ -275,7 +275,7 @@ class Connection:
         elif isinstance(message, Welcome):
             self._our_state = ConnectionState.OPEN
             if self._their_state is ConnectionState.PROVING:
-                self._their_state = ConnectionState.OPEN  # it offered a proof, and does not have to give it
+                self._their_state = ConnectionState.OPEN  # it offered a proof, and need not give it
             self._transcript = None
         elif isinstance(message, Goodbye) or (isinstance(message, Error) and message.fatal):
             self._our_state = ConnectionState.CLOSED

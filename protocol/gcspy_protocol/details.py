@@ -1,5 +1,4 @@
-"""Detail on demand as a small table: the content of a tile or a space, or the holders of objects
-(SPEC.md section 8.11).
+"""Detail on demand as a small table: the content of a tile or a space, or the holders of objects (SPEC.md section 8.11).
 
 Knows questions and tables; does not know who answers them, or how.
 """

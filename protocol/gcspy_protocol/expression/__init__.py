@@ -1,5 +1,4 @@
-"""Expressions over streams that users write, as a view of a space or as the condition of a trigger
-(SPEC.md section 8.7).
+"""Expressions over streams that users write, as a view of a space or as the condition of a trigger (SPEC.md section 8.7).
 
     parse(text) ─▶ Expression ─ bind(spaces) ─▶ Bound ─ Evaluator ─▶ Result at each event
 
