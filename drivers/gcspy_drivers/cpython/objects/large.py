@@ -1,7 +1,7 @@
 """Blocks outside of pymalloc that objects lead to: objects of more than 512 bytes, and tables, items and buffers of that size.
 
 pymalloc hands on what is larger to the C allocator, whose own books nobody reads here. What is found is found from objects: those that the
-collector tracks are on its lists, wherever they are; and of containers the pointer to what they keep is in the object (`forms`). How
+collector tracks are on its lists, wherever they are; and of containers the pointer to what they keep is in the object (`containers`). How
 many bytes a block has is what ``sys.getsizeof`` counts for it, which is what the program asked for, or a little less; the C allocator's own
 rounding is not in it. Of some objects only the interpreter knows the size (frames, generators): theirs is unknown.
 
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import ObjectLayout
-from gcspy_drivers.cpython.objects.forms import HOLDER_WORDS, Form
+from gcspy_drivers.cpython.objects.containers import HOLDER_WORDS, ContainerKind
 from gcspy_drivers.cpython.objects.lists import Lists
 from gcspy_drivers.cpython.objects.pool_index import Outward, PoolIndex
 from gcspy_drivers.cpython.objects.types import TypeTable, distinct
@@ -290,7 +290,7 @@ class LargeReader:
         # What is tracked is known, from its list; or its list was being changed.
         good = (kind >= 0) & ~(types.collected[kind] & (words[likely, 0] & ~3 != 0))
         # A class that nobody tracks is none that was allocated: it is in the interpreter, or in a module.
-        good &= types.form[kind] != Form.TYPE
+        good &= types.container[kind] != ContainerKind.TYPE
         likely, kind = likely[good], kind[good]
         more = _Holders(
             address[likely], kind, np.full(len(kind), NOT_TRACKED, dtype=np.int8), words[likely, 4:]
@@ -351,27 +351,31 @@ class LargeReader:
             digits = outside.words[:, 0] >> self._layout.digits_shift
             count = np.where(flags & np.uint64(_INT), digits, count)
         # A class has items of its own, which are not counted by anybody.
-        count = np.where(types.form[kind] == Form.TYPE, 0, np.minimum(count, _MOST_BYTES))
+        count = np.where(
+            types.container[kind] == ContainerKind.TYPE, 0, np.minimum(count, _MOST_BYTES)
+        )
         size: I64 = types.prefix_bytes[kind] + types.basic_bytes[kind] + item * count
         unsized = [number for number in np.unique(kind).tolist() if types.names[number] in _UNSIZED]
         size[(item > 0) & np.isin(kind, unsized)] = NO_BYTES
         return size
 
     def _parts(self, holders: _Holders, found: _Found) -> None:
-        form = self._types.form[holders.type]
-        ways: tuple[tuple[Form, Callable[[_Holders, npt.NDArray[np.intp], _Found], None]], ...] = (
-            (Form.TYPE, self._names_of_classes),
-            (Form.LIST, self._items),
-            (Form.DICT, self._dicts),
-            (Form.ORDERED_DICT, self._ordered),
-            (Form.SET, self._sets),
-            (Form.BYTEARRAY, self._bytearrays),
-            (Form.DEQUE, self._deques),
-            (Form.ARRAY, self._arrays),
-            (Form.TEXT, self._texts),
+        container = self._types.container[holders.type]
+        ways: tuple[
+            tuple[ContainerKind, Callable[[_Holders, npt.NDArray[np.intp], _Found], None]], ...
+        ] = (
+            (ContainerKind.TYPE, self._names_of_classes),
+            (ContainerKind.LIST, self._items),
+            (ContainerKind.DICT, self._dicts),
+            (ContainerKind.ORDERED_DICT, self._ordered),
+            (ContainerKind.SET, self._sets),
+            (ContainerKind.BYTEARRAY, self._bytearrays),
+            (ContainerKind.DEQUE, self._deques),
+            (ContainerKind.ARRAY, self._arrays),
+            (ContainerKind.TEXT, self._texts),
         )
         for which, way in ways:
-            rows = np.flatnonzero(form == which)
+            rows = np.flatnonzero(container == which)
             if len(rows):
                 way(holders, rows, found)
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gcspy_drivers.cpython.layouts import ObjectLayout, PoolGeometry
 from gcspy_drivers.cpython.objects import kernels
 from gcspy_drivers.cpython.objects.blocks import PoolCopies
-from gcspy_drivers.cpython.objects.forms import HOLDER_WORDS
+from gcspy_drivers.cpython.objects.containers import HOLDER_WORDS
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import PoolIndex
 from gcspy_drivers.cpython.objects.types import TypeColumns, TypeTable

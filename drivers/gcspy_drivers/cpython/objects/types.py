@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import ObjectLayout
-from gcspy_drivers.cpython.objects.forms import Form, form_of, pointers_of
+from gcspy_drivers.cpython.objects.containers import ContainerKind, container_kind_of, pointers_of
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
@@ -96,7 +96,7 @@ class TypeTable:
         prefix_bytes: (types,) bytes of an object before its reference count: collector's head, dictionary and weak references.
         least_bytes: (types,) bytes that a block must have for one, prefix included.
         collected: (types,) whether the collector may track its objects.
-        form: (types,) `forms.Form` of its objects.
+        container: (types,) `containers.ContainerKind` of its objects.
         pointers: (types, 2) where in its objects pointers to what they keep are, bytes from the reference count; 0: nowhere.
     """
 
@@ -113,9 +113,9 @@ class TypeTable:
         self.prefix_bytes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.least_bytes: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.collected: Mask = np.zeros(0, dtype=np.bool_)
-        self.form: npt.NDArray[np.int8] = np.zeros(0, dtype=np.int8)
+        self.container: npt.NDArray[np.int8] = np.zeros(0, dtype=np.int8)
         self.pointers: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
-        self._forms: dict[int, Form] = {}
+        self._containers: dict[int, ContainerKind] = {}
         self._rebuild()
         self.learn(np.array([root], dtype=np.uint64))
 
@@ -169,7 +169,7 @@ class TypeTable:
         if not same.all():
             gone = living[~same]
             self._living[gone] = False
-            self._forms.clear()
+            self._containers.clear()
             self._rebuild()
             self.learn(self._address[gone].copy())
 
@@ -278,25 +278,25 @@ class TypeTable:
         self.least_bytes = np.concatenate(
             (self.least_bytes, prefix + np.where(fixed, records["basic_bytes"], 16))
         )
-        form = [
-            self._form_of(int(where), name, record)
+        kinds = [
+            self._container_of(int(where), name, record)
             for where, name, record in zip(address, names, records, strict=True)
         ]
-        self.form = np.concatenate((self.form, np.array(form, dtype=np.int8)))
-        pointers = np.array([pointers_of(each, self._layout) for each in form], dtype=np.int64)
+        self.container = np.concatenate((self.container, np.array(kinds, dtype=np.int8)))
+        pointers = np.array([pointers_of(each, self._layout) for each in kinds], dtype=np.int64)
         self.pointers = np.concatenate((self.pointers, pointers.reshape(-1, 2)))
         self._rebuild()
 
-    def _form_of(self, address: int, name: str | None, record: np.void) -> Form:
+    def _container_of(self, address: int, name: str | None, record: np.void) -> ContainerKind:
         """Say what its objects are: what the type says of itself, or the nearest of its bases that does."""
         chain = []
-        found: Form | None = None
+        found: ContainerKind | None = None
         for _ in range(_BASES):
-            found = self._forms.get(address)
+            found = self._containers.get(address)
             if found is not None:
                 break
             chain.append(address)
-            found = form_of(name or "", int(record["flags"]))
+            found = container_kind_of(name or "", int(record["flags"]))
             address = int(record["base"])
             data = None if found is not None or not address else self._record(address)
             if data is None:
@@ -308,8 +308,8 @@ class TypeTable:
                 else None
             )
         for each in chain:
-            self._forms[each] = Form.NONE if found is None else found
-        return Form.NONE if found is None else found
+            self._containers[each] = ContainerKind.NONE if found is None else found
+        return ContainerKind.NONE if found is None else found
 
     def _record(self, address: int) -> np.void | None:
         if not self._maps.maps.cover(address, _TYPE.itemsize):
