@@ -22,11 +22,10 @@ from gcspy_drivers.cpython.graph.heap_graph import build_graph
 from gcspy_drivers.cpython.graph.names import Namer
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.kit.heap_answers import holder_table
-from gcspy_objects.graph import kernels
 from gcspy_objects.graph.dominators import dominators
+from gcspy_objects.graph.kernels import compile_kernels
 
 from benchmarks.harness.figures import tell
-from gcspy_compiled.machine_code import Loop, compile_all
 
 __all__ = ["main"]
 
@@ -45,7 +44,7 @@ sys.stdin.read()
 def answer(pid: int) -> dict[str, Any]:
     """Ask in this process; return the figures."""
     loops = machine_code.load()
-    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    compile_kernels()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     steps = {}
     began = at = time.perf_counter()

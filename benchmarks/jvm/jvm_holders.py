@@ -22,14 +22,13 @@ from typing import Any
 from gcspy_drivers.hotspot.heap_answers import answer
 from gcspy_drivers.kit.dump_answers import MOST_BYTES
 from gcspy_drivers.kit.heap_answers import answer_table
-from gcspy_objects.graph import kernels
 from gcspy_objects.graph.dominators import dominators
+from gcspy_objects.graph.kernels import compile_kernels
 from gcspy_objects.hprof import machine_code
 from gcspy_objects.hprof.heap_dump import load, parse
 from gcspy_objects.hprof.names import DumpNamer
 
 from benchmarks.harness.figures import tell
-from gcspy_compiled.machine_code import Loop, compile_all
 from gcspy_server.api import HeapQuestion, HeapQuestionKind
 
 __all__ = ["main"]
@@ -105,7 +104,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def _compile() -> machine_code.Loops:
     loops = machine_code.load()
-    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    compile_kernels()
     return loops
 
 

@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from gcspy_objects.graph import kernels
 from gcspy_objects.graph.dominators import dominators
+from gcspy_objects.graph.kernels import compile_kernels
 from gcspy_objects.hprof import machine_code
 from gcspy_objects.hprof.heap_dump import HeapDump, load, parse
 from gcspy_objects.hprof.names import DumpNamer
 from numpy.typing import NDArray
 
-from gcspy_compiled.machine_code import Loop, compile_all
 from gcspy_drivers.kit.heap_answers import answer_table
 from gcspy_server.api import DetailTable, HeapQuestion
 
@@ -56,7 +55,7 @@ def answer_of_dump(
     """Answer one question from the bytes of a heap dump; arguments and errors as of `answer_of_file`."""
     progress("preparing", 0, 0)
     loops = machine_code.load()
-    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    compile_kernels()
     dump = parse(
         data, name, loops, lambda done, whole: progress("following references", done, whole)
     )

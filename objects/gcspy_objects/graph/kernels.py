@@ -9,12 +9,23 @@ Knows arrays; allocates nothing that is as large as the graph beyond what its ca
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_compiled.machine_code import Loop
+from gcspy_compiled.machine_code import Loop, compile_all
 
-__all__ = ["ADD_UP", "DOMINATE", "NUMBER", "PREDECESSORS", "TOPS", "WIDTH"]
+__all__ = [
+    "ADD_UP",
+    "DOMINATE",
+    "LOOPS",
+    "NUMBER",
+    "PREDECESSORS",
+    "TOPS",
+    "WIDTH",
+    "compile_kernels",
+]
 
 _I64, _I32 = "int64[::1]", "int32[::1]"
 
@@ -277,3 +288,12 @@ def _width(
 
 
 WIDTH = Loop(_width, f"int64({_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32})")
+
+
+LOOPS: Final = tuple(each for each in tuple(vars().values()) if isinstance(each, Loop))
+"""All of them."""
+
+
+def compile_kernels() -> bool:
+    """Compile them, or load what was compiled before; False where it cannot be. The first time it takes seconds."""
+    return compile_all(LOOPS)

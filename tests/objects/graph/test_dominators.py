@@ -8,16 +8,13 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from gcspy_objects.graph import kernels
 from gcspy_objects.graph.dominators import dominators
+from gcspy_objects.graph.kernels import LOOPS
 from gcspy_objects.graph.references import NO_NODE, GraphError, ReferenceGraph
 from gcspy_objects.graph.shortest import shortest_ways
 from numpy.typing import NDArray
 
 from gcspy_compiled import machine_code
-from gcspy_compiled.machine_code import Loop
-
-LOOPS = [each for each in vars(kernels).values() if isinstance(each, Loop)]
 
 
 @pytest.fixture(params=["numpy", "written", "machine"], autouse=True)

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
-from gcspy_objects.graph import kernels
 from gcspy_objects.graph.dominators import dominators
+from gcspy_objects.graph.kernels import compile_kernels
 
-from gcspy_compiled.machine_code import Loop, compile_all
 from gcspy_drivers.cpython.graph import machine_code
 from gcspy_drivers.cpython.graph.attribution import attribute
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph, build_graph
@@ -130,7 +129,7 @@ def _loops(progress: Callable[[str, int, int], None]) -> Loops:
     """Return the loops, compiled where that is possible; the first time that takes seconds."""
     progress("preparing", 0, 0)
     loops = machine_code.load()
-    compile_all([each for each in vars(kernels).values() if isinstance(each, Loop)])
+    compile_kernels()
     return loops
 
 
