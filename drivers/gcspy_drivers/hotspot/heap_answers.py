@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.kit.dump_answers import MOST_BYTES, Progress, answer_of_dump
-from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.files import RegularFile
 from gcspy_drivers.remote.handover import Handover
 from gcspy_drivers.remote.maps import read_maps
@@ -133,13 +132,12 @@ def _stopped_nanos(jvm: Jvm) -> int | None:
 
 
 def _resident_bytes(process: Process) -> int:
-    try:
-        return int(process.read_file("statm").split()[1]) * PAGE_BYTES
-    except (IndexError, ValueError):
+    found = process.resident_bytes()
+    if found is None:
         process.check()
-        raise TargetError(
-            f"process {process.pid}: its /proc/PID/statm has an unknown format"
-        ) from None
+        process.read_file("statm")  # that it cannot be read is the better message
+        raise TargetError(f"process {process.pid}: its /proc/PID/statm has an unknown format")
+    return found
 
 
 def _secs(secs: float) -> str:

@@ -163,12 +163,14 @@ def _missing(
 
 def _free_in_malloc(copy: MemoryCopy, loops: Loops) -> int:
     """Return the resident bytes of free chunks in glibc's heaps; what cannot be told apart is not counted."""
-    found = np.zeros(2, dtype=np.int64)
+    total = 0
     for starts, last in _malloc_heaps(copy):
         for first in starts:
-            if loops.malloc_chunks(first, last, copy.words, copy.runs, copy.granules, found) > 0:
+            free = int(loops.malloc_free_bytes(first, last, copy.words, copy.runs, copy.granules))
+            if free >= 0:
+                total += free
                 break
-    return int(found[1])
+    return total
 
 
 def _malloc_heaps(copy: MemoryCopy) -> Iterator[tuple[Sequence[int], int]]:

@@ -36,7 +36,7 @@ __all__ = [
     "State",
     "enter_all",
     "find_words",
-    "malloc_chunks",
+    "malloc_free_bytes",
     "on_lists",
     "residents",
     "walk",
@@ -716,7 +716,7 @@ def residents(first: I64, last: I64, runs: I64, found: I64) -> None:
         found[each] = resident(first[each], last[each], runs)
 
 
-def malloc_chunks(first: int, last: int, words: I64, runs: I64, granules: I32, found: I64) -> int:
+def malloc_free_bytes(first: int, last: int, words: I64, runs: I64, granules: I32) -> int:
     """Go through a heap of glibc's malloc, chunk by chunk (malloc/malloc.c, "malloc_chunk").
 
     A chunk that malloc keeps for its own thread (tcache, fast bins) is marked as in use.
@@ -727,12 +727,11 @@ def malloc_chunks(first: int, last: int, words: I64, runs: I64, granules: I32, f
         words: See the module.
         runs: See the module.
         granules: See the module.
-        found: (2,) added to: bytes of chunks in use; bytes of free ones, as far as they are resident.
 
     Returns:
-        How many chunks there are; -1: this is no such heap.
+        Bytes of free chunks, as far as they are resident; -1: this is no such heap.
     """
-    at, count, used, free = first, 0, 0, 0
+    at, free = first, 0
     while at < last:
         head = place(at + 8, 1, runs, granules)
         if head < 0:
@@ -740,7 +739,6 @@ def malloc_chunks(first: int, last: int, words: I64, runs: I64, granules: I32, f
         size = words[head] & ~7
         if size < 16 or size & 15 != 0 or size > last - at:
             return -1
-        count += 1
         behind = at + size
         if behind == last:
             free += resident(at, last, runs)
@@ -748,11 +746,7 @@ def malloc_chunks(first: int, last: int, words: I64, runs: I64, granules: I32, f
         head = place(behind + 8, 1, runs, granules)
         if head < 0:
             return -1
-        if words[head] & 1:
-            used += size
-        else:
+        if not words[head] & 1:
             free += resident(at, behind, runs)
         at = behind
-    found[0] += used
-    found[1] += free
-    return count
+    return free

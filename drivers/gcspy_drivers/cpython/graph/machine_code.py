@@ -49,7 +49,7 @@ _LOOPS: Final = {
     "walk": f"int64({_WALKED}, {_I64_2}, {_I64}, {_I64}, {_I64}, int64)",
     "on_lists": f"int64({_I64}, {_COPY}, {_I64})",
     "residents": f"void({_I64}, {_I64}, {_I64_2}, {_I64})",
-    "malloc_chunks": f"int64(int64, int64, {_COPY}, {_I64})",
+    "malloc_free_bytes": f"int64(int64, int64, {_COPY})",
 }
 
 
@@ -61,7 +61,7 @@ class Loops(NamedTuple):
     walk: Callable[..., int]
     on_lists: Callable[..., int]
     residents: Callable[..., None]
-    malloc_chunks: Callable[..., int]
+    malloc_free_bytes: Callable[..., int]
 
 
 _compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS)
