@@ -10,7 +10,7 @@ from pathlib import Path
 from gcspy_protocol.details import DetailTable
 from gcspy_protocol.errors import CommandError
 
-from gcspy.connection.target import driver_of
+from gcspy.connection.target import one_driver_of
 from gcspy.output.detail_text import print_table, rows_as_json
 from gcspy.output.progress import steps_shown
 from gcspy.output.terminal import say_json
@@ -26,9 +26,7 @@ def ask(pid: int, question: HeapQuestion, drivers: tuple[str, ...] = ()) -> Deta
         TargetError: The process cannot be read, or has no such objects.
         CommandError: Several drivers were named.
     """
-    if len(drivers) > 1:
-        raise CommandError("only one driver can be asked: name one with --driver")
-    driver = driver_of(pid, *drivers)
+    driver = one_driver_of(pid, drivers)
     with steps_shown() as progress:
         return driver.investigate(pid, question, progress)
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gcspy_protocol.errors import CommandError
-
-from gcspy.connection.target import driver_of
+from gcspy.connection.target import one_driver_of
 from gcspy.output.progress import steps_shown
 from gcspy_server.api import MemoryQuestion, MemoryReport
 
@@ -28,14 +26,13 @@ def explain(
         TargetError: The process cannot be read.
         CommandError: Several drivers were named.
     """
-    if len(drivers) > 1:
-        raise CommandError("only one driver can be asked: name one with --driver")
+    driver = one_driver_of(pid, drivers)
     shown: list[Callable[[str, int, int], None]] = []
 
     def show(what: str, done: int, total: int) -> None:
         shown[-1](what, done, total)
 
-    reports = driver_of(pid, *drivers).explain_memory(pid, question, show)
+    reports = driver.explain_memory(pid, question, show)
     while True:
         # What is shown of the progress is gone before the report is printed.
         with steps_shown() as progress:

@@ -35,6 +35,7 @@ __all__ = [
     "driver_of",
     "installed_drivers",
     "investigate",
+    "one_driver_of",
     "options_of",
     "recognise",
     "start_option_of",
@@ -245,6 +246,20 @@ def driver_of(pid: int, name: str = "") -> type[Driver]:
             known=", ".join(bench.names),
         )
     return bench.load(recognised[0].name if recognised else name)
+
+
+def one_driver_of(pid: int, names: tuple[str, ...] = ()) -> type[Driver]:
+    """Return the one driver that a command was given, or the one that knows a process best.
+
+    Raises:
+        CommandError: Several drivers were named.
+        TargetGone: There is no such process.
+        Unsupported: No installed driver knows its runtime.
+        DriverError: The driver makes mistakes, or none of this name is installed.
+    """
+    if len(names) > 1:
+        raise CommandError("only one driver can be asked: name one with --driver")
+    return driver_of(pid, *names)
 
 
 def investigate(
