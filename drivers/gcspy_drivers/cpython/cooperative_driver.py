@@ -81,12 +81,11 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._time.end(event.number, event.generation)
         super().announced(server, event)
 
-    def read(self, request: GatherRequest, event: StubEvent) -> None:
+    def gather_still(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""
         self._event = event
         try:
             self.gather(request)
-            self.fill_memory_history(request)
         finally:
             self._event = None
 

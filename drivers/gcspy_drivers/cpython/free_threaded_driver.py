@@ -194,11 +194,13 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         self._accounting.count_to_event(server, event)
         self._times.take(event)
         request = server.should_transmit(kind)
-        if request is not None and request.wants(self._generations.space):
-            self._fill(event)
         if request is not None:
-            self.fill_memory_history(request)
+            self.gather_event(request, lambda wanted: self._gather_collection(wanted, event))
         server.finish(kind, cause_of(event))
+
+    def _gather_collection(self, request: GatherRequest, event: StubEvent) -> None:
+        if request.wants(self._generations.space):
+            self._fill(event)
 
     def _fill(self, event: StubEvent) -> None:
         if len(event.more) != NUMBERS.size:

@@ -116,10 +116,9 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
         """Have the agent give back all that it has."""
         self._agent.take_out()
 
-    def read(self, request: GatherRequest, event: StubEvent) -> None:
+    def gather_still(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""
         self._gather(request, held=True, settled=bool(event.kind))
-        self.fill_memory_history(request)
         self._looked_at = time.monotonic()
 
     def cause_of(self, event: StubEvent) -> str:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Final, Unpack
+from typing import ClassVar, Final, Unpack, final
 
 from gcspy_protocol.errors import TargetError
 
@@ -227,8 +227,17 @@ class SampledDriver(SteppedDriver):
         self.start()
         self._memory_history = MemoryHistorySpace(server, driver=self.name, managers=self.managers)
 
-    def fill_memory_history(self, request: GatherRequest) -> None:
-        """Fill the space "Memory over time", after `gather`."""
+    @final
+    def gather_event(
+        self, request: GatherRequest, gather: Callable[[GatherRequest], None] | None = None
+    ) -> None:
+        """Gather an event, of whatever kind: what the driver has of it, and then the space "Memory over time".
+
+        Args:
+            request: What is wanted.
+            gather: Fills the driver's spaces; None: `gather` of the driver.
+        """
+        (gather or self.gather)(request)
         history = self._memory_history
         if history is not None and request.wants(history.space):
             history.fill(self.process.resident_bytes(), self.heap_bytes())
@@ -251,8 +260,7 @@ class SampledDriver(SteppedDriver):
         if request is None:
             self.server.skip(self.noticed)
             return
-        self.gather(request)
-        self.fill_memory_history(request)
+        self.gather_event(request)
         self.check()
         self.server.finish(self.noticed, cause, holds=self.holds_at_clock)
         self._took_noticed = True
@@ -264,8 +272,7 @@ class SampledDriver(SteppedDriver):
             return
         request = self.server.should_transmit(CLOCK)
         if request is not None:
-            self.gather(request)
-            self.fill_memory_history(request)
+            self.gather_event(request)
         self.check()
         self.server.finish(CLOCK, holds=self.holds_at_clock)
 

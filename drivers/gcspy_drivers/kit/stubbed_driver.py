@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import select
 import socket
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
@@ -125,10 +125,9 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         """Look at what changes between events, before anybody is asked whether this one is wanted."""
         self.prepare()
 
-    def read(self, request: GatherRequest, _event: StubEvent, /) -> None:
-        """Gather an event; the target stands still."""
+    def gather_still(self, request: GatherRequest, _event: StubEvent, /) -> None:
+        """Read the target, which stands still at an event, and fill the spaces that the request wants; the default is `gather`."""
         self.gather(request)
-        self.fill_memory_history(request)
 
     def pass_by(self, _server: Server, /) -> None:
         """Called at an event that nobody wants."""
@@ -191,6 +190,11 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         super().open(server)
         self.make_room()
         self._events.open(server)
+
+    @final
+    def read(self, request: GatherRequest, event: StubEvent, /) -> None:
+        """Gather an event at which the target stands still; a driver writes `gather_still`."""
+        self.gather_event(request, lambda wanted: self.gather_still(wanted, event))
 
     def notice(self) -> None:
         """Take what is announced just now, and count what was not; notice the rest only if the running target may be read."""

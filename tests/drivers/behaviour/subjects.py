@@ -64,6 +64,7 @@ class Behaviour(Enum):
     PAUSE = "a pause holds, and a step gives one event"
     BUDGET = "the budget leaves events out, and they are counted"
     KILLED = "the target goes on when the server is killed"
+    MEMORY = "each event has the resident set"
     UNWATCHED = "for nobody nothing is gathered, and everything is counted"
 
 
@@ -346,6 +347,7 @@ def _start_java(
 
 _NO_PROCESS = "it shows a heap of its own process: there is no other one that could end or be read"
 _NO_BUDGET = "what it shows stands still for its events by design: its server has no budget"
+_NO_OTHER = "it shows a heap of its own process, and no process"
 _NO_VICTIM = "the program and the server are one process"
 
 SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
@@ -371,6 +373,7 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
             Behaviour.UNREADABLE: _NO_PROCESS,
             Behaviour.BUDGET: _NO_BUDGET,
             Behaviour.KILLED: _NO_VICTIM,
+            Behaviour.MEMORY: _NO_OTHER,
             Behaviour.LEVELS: "its levels say what is shown of its own heap: tests/drivers/simulator/test_driver.py",
         },
     ),
@@ -382,6 +385,7 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
             Behaviour.UNREADABLE: _NO_PROCESS,
             Behaviour.BUDGET: _NO_BUDGET,
             Behaviour.KILLED: _NO_VICTIM,
+            Behaviour.MEMORY: _NO_OTHER,
             Behaviour.LEVELS: "it has no levels: it is the example of the guide",
         },
     ),
@@ -393,6 +397,7 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
             Behaviour.UNREADABLE: "a damaged trace is refused, or ends early: tests/objects",
             Behaviour.BUDGET: "nobody's time is taken: its server has no budget",
             Behaviour.KILLED: "the program ended when the trace was written",
+            Behaviour.MEMORY: "the program ended when the trace was written",
             Behaviour.LEVELS: "it has no levels: whoever writes the recording wants everything",
             Behaviour.PAUSE: "it is recorded at once, and the player of the recording pauses",
         },
