@@ -26,18 +26,22 @@ from gcspy_server.api import (
 )
 
 __all__ = [
+    "HOLDER",
+    "HOLDER_TYPE",
+    "RETAINED",
     "KnownHeap",
     "Namer",
     "answer_table",
     "chosen_objects",
     "dominator_table",
     "holder_table",
+    "uppermost",
 ]
 
-_HOLDER: Final = DetailColumn(
+HOLDER: Final = DetailColumn(
     name="Holder", kind=ColumnKind.TEXT, about="How a root leads to what holds them"
 )
-_HOLDER_TYPE: Final = DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of the holder")
+HOLDER_TYPE: Final = DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of the holder")
 _OBJECTS: Final = DetailColumn(name="Objects", about="How many of the objects it holds")
 _BYTES: Final = DetailColumn(
     name="Bytes", kind=ColumnKind.BYTES, about="Their own size, with tables and items they keep"
@@ -45,7 +49,7 @@ _BYTES: Final = DetailColumn(
 _HOLDERS: Final = DetailColumn(
     name="Holders", about="How many hold them independently; 1: they are freed if this one is"
 )
-_RETAINED: Final = DetailColumn(
+RETAINED: Final = DetailColumn(
     name="Retained", kind=ColumnKind.BYTES, about="What would be freed with the holder"
 )
 _ADDRESS: Final = DetailColumn(
@@ -193,7 +197,7 @@ def holder_table(
     left = groups[most:]
     unreached = len(chosen) - sum(group.objects for group in groups)
     return DetailTable(
-        columns=(_HOLDER, _HOLDER_TYPE, _OBJECTS, _BYTES, _HOLDERS, _RETAINED, _ADDRESS),
+        columns=(HOLDER, HOLDER_TYPE, _OBJECTS, _BYTES, _HOLDERS, RETAINED, _ADDRESS),
         rows=tuple(rows),
         rest=len(left),
         rest_cells=(
@@ -224,12 +228,17 @@ def _named(heap: KnownHeap, holder: int, group: HolderGroup) -> int:
     return group.example if heap.namespaces[holder] and group.objects == 1 else holder
 
 
+def uppermost(heap: KnownHeap, tree: DominatorTree) -> NDArray[np.int32]:
+    """Return (k,) ascending, the objects that are no namespaces and that nothing but namespaces dominates."""
+    tops = np.unique(tree.tops(heap.namespaces)[tree.order])
+    return tops[~heap.namespaces[tops]]
+
+
 def dominator_table(heap: KnownHeap, tree: DominatorTree, namer: Namer, most: int) -> DetailTable:
     """List the objects that keep most alive: the uppermost that are no namespaces, the largest first."""
     retained = tree.retained(heap.own)
     count = tree.retained(np.ones(heap.graph.nodes, dtype=np.int64))
-    tops = np.unique(tree.tops(heap.namespaces)[tree.order])
-    tops = tops[~heap.namespaces[tops]]
+    tops = uppermost(heap, tree)
     tops = tops[np.argsort(-retained[tops], kind="stable")]
     rows = [
         (
@@ -245,9 +254,9 @@ def dominator_table(heap: KnownHeap, tree: DominatorTree, namer: Namer, most: in
     return DetailTable(
         columns=(
             DetailColumn(name="Object", kind=ColumnKind.TEXT, about="How a root leads to it"),
-            _HOLDER_TYPE,
+            HOLDER_TYPE,
             DetailColumn(name="Objects", about="How many would be freed with it, itself included"),
-            _RETAINED,
+            RETAINED,
             _ADDRESS,
         ),
         rows=tuple(rows),

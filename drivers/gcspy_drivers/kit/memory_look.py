@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,7 +18,14 @@ from gcspy_objects.graph.dominators import DominatorTree
 from gcspy_objects.graph.references import NO_NODE
 from numpy.typing import NDArray
 
-from gcspy_drivers.kit.heap_answers import KnownHeap, Namer
+from gcspy_drivers.kit.heap_answers import (
+    HOLDER,
+    HOLDER_TYPE,
+    RETAINED,
+    KnownHeap,
+    Namer,
+    uppermost,
+)
 from gcspy_server.api import Cell, ColumnKind, DetailColumn, DetailTable, MemoryReport
 
 __all__ = [
@@ -52,13 +60,6 @@ _GREW = DetailColumn(
 )
 _CAME = DetailColumn(name="Came", about="Objects that are new since the first look")
 _WENT = DetailColumn(name="Went", about="Objects of the first look that are no more")
-_HOLDER = DetailColumn(
-    name="Holder", kind=ColumnKind.TEXT, about="How a root leads to what holds them"
-)
-_TYPE = DetailColumn(name="Type", kind=ColumnKind.TEXT, about="Type of the holder")
-_RETAINED = DetailColumn(
-    name="Retained", kind=ColumnKind.BYTES, about="What would be freed with the holder"
-)
 
 
 class TypeBytes(NamedTuple):
@@ -128,6 +129,21 @@ class MemoryLook:
     namer: Namer
     note: str
 
+    @cached_property
+    def retained(self) -> NDArray[np.int64]:
+        """(n,) bytes that each object keeps alive."""
+        return self.tree.retained(self.heap.own)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """(n,) how many objects each keeps alive, itself included."""
+        return self.tree.retained(np.ones(len(self.address), dtype=np.int64))
+
+    @cached_property
+    def uppermost(self) -> NDArray[np.int32]:
+        """(k,) what no other object keeps alive; see `heap_answers.uppermost`."""
+        return uppermost(self.heap, self.tree)
+
 
 @dataclass(frozen=True, eq=False)
 class RememberedLook:
@@ -154,7 +170,7 @@ class RememberedLook:
 
 def remember(look: MemoryLook) -> RememberedLook:
     """Keep of a look what a later one is compared with."""
-    retained = look.tree.retained(look.heap.own)
+    retained = look.retained
     order = np.argsort(look.address, kind="stable")
     return RememberedLook(
         look.nanos,
@@ -165,7 +181,7 @@ def remember(look: MemoryLook) -> RememberedLook:
         retained[order],
         {
             look.namer.way_to(top): (int(look.address[top]), int(retained[top]))
-            for top in _largest(_tops(look), retained, _REMEMBERED)
+            for top in _largest(look.uppermost, retained, _REMEMBERED)
         },
     )
 
@@ -182,19 +198,18 @@ def first_report(look: MemoryLook, most: int) -> MemoryReport:
     ]
     rows += [(part.name, None, part.size) for part in look.memory.parts]
     rows.sort(key=lambda row: -_number(row[2]))
-    retained = look.tree.retained(look.heap.own)
-    counts = look.tree.retained(np.ones(len(retained), dtype=np.int64))
+    retained = look.retained
     heaviest = _heaviest(look.tree, retained)
     held: list[tuple[Cell, ...]] = []
-    for top in _largest(_tops(look), retained, most):
+    for top in _largest(look.uppermost, retained, most):
         where = _where_it_comes_together(top, retained, heaviest)
-        held.append((*_holder(look, where), int(counts[where]), int(retained[where])))
+        held.append((*_holder(look, where), int(look.counts[where]), int(retained[where])))
     return MemoryReport(
         secs=0.0,
         resident=look.memory.resident,
         grew=None,
         memory=_table((_WHAT, _OBJECTS, _BYTES), rows, most),
-        holders=_table((_HOLDER, _TYPE, _OBJECTS, _RETAINED), held, most),
+        holders=_table((HOLDER, HOLDER_TYPE, _OBJECTS, RETAINED), held, most),
         unsure=_unsure(look.memory),
         note=look.note,
     )
@@ -227,7 +242,7 @@ def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryR
             most,
         ),
         holders=_table(
-            (_HOLDER, _TYPE, _OBJECTS, _RETAINED, _GREW),
+            (HOLDER, HOLDER_TYPE, _OBJECTS, RETAINED, _GREW),
             _grown_holders(before, look, stayed, place, most),
             most,
         ),
@@ -262,13 +277,12 @@ def _grown_holders(
     place: NDArray[np.intp],
     most: int,
 ) -> list[tuple[Cell, ...]]:
-    retained = look.tree.retained(look.heap.own)
+    retained = look.retained
     grew = retained.copy()
     grew[stayed] -= before.retained[place[stayed]]
-    counts = look.tree.retained(np.ones(len(retained), dtype=np.int64))
     heaviest = _heaviest(look.tree, grew)
     rows: list[tuple[Cell, ...]] = []
-    for top in _largest(_tops(look), grew, 2 * most):
+    for top in _largest(look.uppermost, grew, 2 * most):
         where = _where_it_comes_together(top, grew, heaviest)
         by = int(grew[where])
         address, retained_before = before.by_name.get(look.namer.way_to(top), (0, 0))
@@ -277,15 +291,9 @@ def _grown_holders(
             # was anything, had nothing to do with it.
             by -= max(0, retained_before - int(retained[top] - grew[top]))
         if by >= _LEAST_GROWN:
-            rows.append((*_holder(look, where), int(counts[where]), int(retained[where]), by))
+            rows.append((*_holder(look, where), int(look.counts[where]), int(retained[where]), by))
     rows.sort(key=lambda row: -_number(row[4]))
     return rows
-
-
-def _tops(look: MemoryLook) -> NDArray[np.int32]:
-    """Return the uppermost objects that are no namespaces and that no other object dominates."""
-    tops = np.unique(look.tree.tops(look.heap.namespaces)[look.tree.order])
-    return tops[~look.heap.namespaces[tops]]
 
 
 def _largest(numbers: NDArray[np.int32], amount: NDArray[np.int64], most: int) -> list[int]:
