@@ -5,16 +5,12 @@ Knows rows and their cells; asks nobody, and does not know tiles.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
 from gcspy_protocol.details import Cell, ColumnKind, DetailColumn
-from gcspy_protocol.text.cells import table_cell
-from gcspy_protocol.text.visible import visible
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -28,10 +24,10 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.panels.holder_tree import HolderNode
 from gcspy_client.model.text import short_number
 from gcspy_client.view.plain.items import PlainTreeModel
-from gcspy_client.view.plain.text import copy_text
-from gcspy_client.view.plain.widgets import PlainMenu
 from gcspy_client.view.theme import Tokens
 from gcspy_client.view.widgets.bar_table import paint_bar
+from gcspy_client.view.widgets.columns import alignment, heading
+from gcspy_client.view.widgets.row_copy import RowCopy
 
 __all__ = ["HolderTree"]
 
@@ -127,11 +123,7 @@ class _Model(PlainTreeModel):
         if orientation is not Qt.Orientation.Horizontal or section >= len(self.columns):
             return None
         column = self.columns[section]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return column.name
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return column.about or None
-        return _alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
+        return heading(column.name, role, about=column.about, right=_is_number(column))
 
     def cell_data(self, index: _Index, role: int) -> object:
         """What a cell says."""
@@ -143,7 +135,7 @@ class _Model(PlainTreeModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return node.way if index.column() == 0 else self.text(node, index.column())
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(self.columns[index.column()])
+            return alignment(right=_is_number(self.columns[index.column()]))
         if role == Qt.ItemDataRole.ForegroundRole:
             marked = node.address is not None and self.marked(node)
             tone = "accent" if marked else "text" if node.answered else "dim"
@@ -176,10 +168,8 @@ class _Model(PlainTreeModel):
         return cell / top if isinstance(cell, int) and top > 0 else None
 
 
-def _alignment(column: DetailColumn) -> Qt.AlignmentFlag:
-    right = column.kind is not ColumnKind.TEXT
-    side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
+def _is_number(column: DetailColumn) -> bool:
+    return column.kind is not ColumnKind.TEXT
 
 
 class _Bars(QStyledItemDelegate):
@@ -222,9 +212,7 @@ class HolderTree(QTreeView):
         header = self.header()
         header.setStretchLastSection(False)
         header.setHighlightSections(False)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._open_menu)
-        self.installEventFilter(self)
+        self._copy = RowCopy(self, self._copied)
 
     @property
     def top(self) -> list[HolderNode]:
@@ -281,45 +269,24 @@ class HolderTree(QTreeView):
         """The first row of which something is true."""
         return next(filter(condition, _all(self._model.top)), None)
 
-    def text(self, *, comma: bool = False) -> str:
-        """The selected rows of the answer, or all, with their whole ways: a line each, with tabs, or as CSV; see `TableCopy.text`."""
+    def _copied(self) -> list[list[str]]:
+        """The selected rows of the answer, or all, with their whole ways."""
         chosen = {id(self._model.node(one)) for one in self.selectionModel().selectedRows()}
         rows = [node for node in _all(self._model.top) if node.answered]
         rows = [node for node in rows if id(node) in chosen] or rows
         columns = self._model.columns
-        texts = [[column.name for column in columns]]
-        texts += [
-            [self._model.text(row, at, whole=True) for at in range(len(columns))] for row in rows
+        return [
+            [column.name for column in columns],
+            *(
+                [self._model.text(row, at, whole=True) for at in range(len(columns))]
+                for row in rows
+            ),
         ]
-        lines = [[str(table_cell(visible(text))) for text in line] for line in texts]
-        if not comma:
-            return "\n".join("\t".join(line) for line in lines)
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(lines)
-        return out.getvalue()
+
+    def text(self, *, comma: bool = False) -> str:
+        """The selected rows of the answer, or all, as they are copied; see `RowCopy.text`."""
+        return self._copy.text(comma=comma)
 
     def copy_text(self) -> None:
-        """Copy the selected rows, or all, as text."""
-        copy_text(self.text())
-
-    def copy_csv(self) -> None:
-        """Copy the selected rows, or all, as CSV."""
-        copy_text(self.text(comma=True))
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the keys for copying: with the keyboard here they are not the window's."""
-        if isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy):
-            if event.type() is QEvent.Type.ShortcutOverride:
-                event.accept()
-                return True
-            if event.type() is QEvent.Type.KeyPress:
-                self.copy_text()
-                return True
-        return super().eventFilter(watched, event)
-
-    def _open_menu(self, place: QPoint) -> None:
-        menu = PlainMenu(self)
-        menu.add("Copy as text", self.copy_text)
-        menu.add("Copy as CSV", self.copy_csv)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(self.viewport().mapToGlobal(place))
+        """Copy them as text."""
+        self._copy.copy()

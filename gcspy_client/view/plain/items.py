@@ -10,6 +10,7 @@ Knows Qt's models; does not know what their rows are about.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QAbstractItemModel,
@@ -48,60 +49,44 @@ def _plain(value: object, role: int) -> object:
     return shown(value) if role == Qt.ItemDataRole.DisplayRole else value
 
 
-class PlainTableModel(QAbstractTableModel):
+if TYPE_CHECKING:
+    _ItemModel = QAbstractItemModel
+else:
+    _ItemModel = object  # Qt's classes cannot be mixed: what is mixed in stands before one of them
+
+
+class _PlainCells(_ItemModel):
+    """Cells and headers that are plain text, of a model that follows in the order of bases."""
+
+    def cell_data(self, index: _Index, role: int) -> object:
+        """What a cell holds, as `data` of Qt's models."""
+        raise NotImplementedError
+
+    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
+        """What a header holds, as `headerData` of Qt's models."""
+        return super().headerData(section, orientation, role)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """What a cell shows."""
+        return _plain(self.cell_data(index, role), role)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        """What a header shows."""
+        return _plain(self.header_data(section, orientation, role), role)
+
+
+class PlainTableModel(_PlainCells, QAbstractTableModel):
     """A table whose cells and headers are plain text."""
 
-    def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell holds, as `data` of Qt's models."""
-        raise NotImplementedError
 
-    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
-        """What a header holds, as `headerData` of Qt's models."""
-        return super().headerData(section, orientation, role)
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a cell shows."""
-        return _plain(self.cell_data(index, role), role)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> object:
-        """What a header shows."""
-        return _plain(self.header_data(section, orientation, role), role)
-
-
-class PlainTreeModel(QAbstractItemModel):
+class PlainTreeModel(_PlainCells, QAbstractItemModel):
     """A tree whose cells and headers are plain text."""
 
-    def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell holds, as `data` of Qt's models."""
-        raise NotImplementedError
 
-    def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
-        """What a header holds, as `headerData` of Qt's models."""
-        return super().headerData(section, orientation, role)
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a cell shows."""
-        return _plain(self.cell_data(index, role), role)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> object:
-        """What a header shows."""
-        return _plain(self.header_data(section, orientation, role), role)
-
-
-class PlainListModel(QAbstractListModel):
+class PlainListModel(_PlainCells, QAbstractListModel):
     """A list whose rows are plain text."""
-
-    def cell_data(self, index: _Index, role: int) -> object:
-        """What a row holds, as `data` of Qt's models."""
-        raise NotImplementedError
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a row shows."""
-        return _plain(self.cell_data(index, role), role)
 
 
 class PlainWords(QStringListModel):

@@ -33,6 +33,7 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.theme import Tokens
+from gcspy_client.view.widgets.columns import alignment, heading
 from gcspy_client.view.widgets.table_copy import TableCopy
 from gcspy_client.view.widgets.table_setup import set_up_table
 
@@ -145,11 +146,7 @@ class _Rows(PlainTableModel):
         if orientation is not Qt.Orientation.Horizontal or section >= len(self.columns):
             return None
         column = self.columns[section]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return column.name
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return column.about or None
-        return _alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
+        return heading(column.name, role, about=column.about, right=column.right)
 
     def cell_data(self, index: _Index, role: int) -> object:
         """What a cell says."""
@@ -159,15 +156,10 @@ class _Rows(PlainTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return cell.text
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            return alignment(right=column.right)
         if role == Qt.ItemDataRole.ForegroundRole:
             return QBrush(QColor(getattr(self.colours, cell.tone)))
         return None
-
-
-def _alignment(column: BarColumn) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column.right else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 class _Bars(QStyledItemDelegate):
