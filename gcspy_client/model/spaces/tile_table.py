@@ -8,7 +8,7 @@ Knows tiles and sources; does not know widgets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,17 +81,11 @@ class TileTable:
         )
         return words or self.sources[column - 1].text(self.space, tile)
 
-    def lines(self, tiles: Sequence[int]) -> str:
-        """Some tiles as text: a line for the headings and one for each, values separated by tabs."""
-        clean = str.maketrans("\t\n", "  ")
-        rows = [
-            self.columns,
-            *(
-                [self.text(tile, column) for column in range(len(self.sources) + 1)]
-                for tile in tiles
-            ),
-        ]
-        return "".join("\t".join(cell.translate(clean) for cell in row) + "\n" for row in rows)
+    def rows(self, tiles: Sequence[int]) -> Iterator[list[str]]:
+        """Yield the headings, and the cells of each of some tiles; worded when they are asked for."""
+        yield self.columns
+        for tile in tiles:
+            yield [self.text(tile, column) for column in range(len(self.sources) + 1)]
 
     def sort(self, column: int, *, descending: bool = False) -> None:
         """Sort by a column; rows that are equal in it keep their order."""

@@ -30,6 +30,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.chooser import Chooser
+from gcspy_client.view.widgets.columns import alignment, heading
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_setup import set_up_table
 
@@ -135,11 +136,9 @@ class _Rows(PlainTableModel):
 
     def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         """Titles."""
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self._columns[section].title
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self._alignment(section)
-        return None
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        return heading(self._columns[section].title, role, right=self._columns[section].right)
 
     def cell_data(self, index: _Index, role: int) -> object:
         """What a cell shows."""
@@ -149,19 +148,11 @@ class _Rows(PlainTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return (column.tip or column.text)(row)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self._alignment(index.column())
+            return alignment(right=column.right)
         if role == Qt.ItemDataRole.ForegroundRole:
             colour = self.colour(row, index.column())
             return None if colour is None else QBrush(QColor(colour))
         return None
-
-    def _alignment(self, column: int) -> Qt.AlignmentFlag:
-        side = (
-            Qt.AlignmentFlag.AlignRight
-            if self._columns[column].right
-            else Qt.AlignmentFlag.AlignLeft
-        )
-        return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def _tile(row: object) -> TopChange:

@@ -32,7 +32,6 @@ from PySide6.QtWidgets import (
     QSpinBox,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -45,7 +44,7 @@ from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.time.lanes import kind_colour
 from gcspy_client.view.widgets.flow import FlowLayout
-from gcspy_client.view.widgets.table_setup import set_up_table
+from gcspy_client.view.widgets.tables import RowTable
 
 __all__ = ["EventRow", "FilterPanel"]
 
@@ -332,8 +331,7 @@ class FilterPanel(QFrame):
         self.setProperty("card", "true")
         self.model = _Model(theme, now)
         self.model.requested.connect(lambda one: self.requested.emit((one,)))
-        self.table = QTableView()
-        self.table.setModel(self.model)
+        self.table = RowTable(self.model, most_rows=_MOST_ROWS, row_padding=7)
         self._numbers = _Numbers(self)
         self._checks = _Checks(self)
         for place in (_ON, _PAUSE):
@@ -349,26 +347,19 @@ class FilterPanel(QFrame):
         inside.setSpacing(7)
         inside.addWidget(self.table)
         inside.addWidget(self._chips)
-        self.model.modelReset.connect(self._fit)
-        self._fit()
 
     def _dress_table(self) -> None:
         table = self.table
         table.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         table.setEditTriggers(
             QAbstractItemView.EditTrigger.CurrentChanged
             | QAbstractItemView.EditTrigger.SelectedClicked
             | QAbstractItemView.EditTrigger.DoubleClicked
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
-        table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         table.setIconSize(QSize(8, 8))
         table.setProperty("dense", "true")
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)
-        set_up_table(table, self.fontMetrics().height() + 7)
         header = table.horizontalHeader()
-        header.setSectionsClickable(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
         self._widen()
@@ -391,13 +382,6 @@ class FilterPanel(QFrame):
         super().changeEvent(event)
         if event.type() is QEvent.Type.FontChange:
             self._widen()
-
-    def _fit(self) -> None:
-        rows = min(max(1, self.model.rowCount()), _MOST_ROWS)
-        high = self.table.verticalHeader().defaultSectionSize()
-        self.table.setFixedHeight(
-            self.table.horizontalHeader().sizeHint().height() + rows * high + 2
-        )
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of another theme."""

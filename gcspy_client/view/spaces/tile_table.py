@@ -8,11 +8,10 @@ Knows tables and tiles; does not know sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from PySide6.QtCore import (
-    QEvent,
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
@@ -22,7 +21,7 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QBrush, QColor, QEnterEvent, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QBrush, QColor, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -34,6 +33,7 @@ from PySide6.QtWidgets import (
 from gcspy_client.model.codes import used
 from gcspy_client.model.latest_worker import LatestWorker
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.row_text import rows_as_text
 from gcspy_client.model.spaces.tile_table import SortedRows, TileTable
 from gcspy_client.model.text import UNKNOWN_TEXT
 from gcspy_client.model.tile_source import TileSource
@@ -42,6 +42,8 @@ from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.plain.text import copy_text
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.columns import alignment, heading
+from gcspy_client.view.widgets.row_copy import RowCopy
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["TableModel", "TableView"]
@@ -150,19 +152,16 @@ class TableModel(PlainTableModel):
         """Names of the streams."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.table.columns[section]
-        if role == Qt.ItemDataRole.ToolTipRole and section:
-            schema = self.table.sources[section - 1].schema
-            return schema.description or schema.name
-        return self._alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
+        schema = self.table.sources[section - 1].schema if section else None
+        about = "" if schema is None else schema.description or schema.name
+        return heading(self.table.columns[section], role, about=about, right=section > 0)
 
     def cell_data(self, index: _Index, role: int) -> object:
         """What a cell shows."""
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return self.table.text(index.row(), index.column())
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self._alignment(index.column())
+            return alignment(right=index.column() > 0)
         if role in (Qt.ItemDataRole.ForegroundRole, Qt.ItemDataRole.BackgroundRole):
             return self._brush(
                 index.row(), index.column(), ground=role == Qt.ItemDataRole.BackgroundRole
@@ -185,35 +184,12 @@ class TableModel(PlainTableModel):
             )
         return None
 
-    @staticmethod
-    def _alignment(column: int) -> Qt.AlignmentFlag:
-        side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
-        return side | Qt.AlignmentFlag.AlignVCenter
-
 
 class _Table(QTableView):
-    """A table whose keys for copying are its own, and that says when the mouse leaves."""
+    """A table that says when the mouse comes and leaves."""
 
-    copied = Signal()
     left = Signal()
     came = Signal()
-
-    def event(self, event: QEvent) -> bool:
-        if (
-            event.type() is QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Copy)
-        ):
-            event.accept()  # rows are meant, and not what the window copies otherwise
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.copied.emit()
-            event.accept()
-        else:
-            super().keyPressEvent(event)
 
     def leaveEvent(self, event: object) -> None:
         self.left.emit()
@@ -221,6 +197,31 @@ class _Table(QTableView):
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
         self.came.emit()
+
+
+class _TileRowCopy(RowCopy):
+    """Copies rows of tiles, which are worded in a thread.
+
+    Args:
+        table: The table; its menu is that of all tiles.
+        rows: As of `RowCopy`; words are made when they are asked for.
+        writer: Makes them.
+    """
+
+    def __init__(
+        self,
+        table: QTableView,
+        rows: Callable[[], Iterable[Sequence[str]]],
+        writer: LatestWorker[str],
+    ) -> None:
+        super().__init__(table, rows, menu=False)
+        self._writer = writer
+
+    def copy(self, *, comma: bool = False) -> None:
+        """Begin to word them; `TableView` puts them into the clipboard."""
+        rows = self._rows()
+        if rows != ():
+            self._writer.submit(lambda: rows_as_text(rows, comma=comma))
 
 
 class TableView(SpaceView):
@@ -235,6 +236,7 @@ class TableView(SpaceView):
     Attributes:
         table: Qt's table.
         model: Its rows.
+        rows_as_text: Copies the selected rows, by keys.
     """
 
     _worded = Signal()
@@ -255,6 +257,7 @@ class TableView(SpaceView):
         self.table = _Table()
         self.table.setModel(self.model)
         self._writer: LatestWorker[str] = LatestWorker("gcspy table copy", self._worded.emit)
+        self.rows_as_text = _TileRowCopy(self.table, self._copied, self._writer)
         self._sort_timer = QTimer(self)
         self._sort_timer.setSingleShot(True)
         self._sort_timer.timeout.connect(self.model.sort_again)
@@ -262,7 +265,6 @@ class TableView(SpaceView):
         self.setFocusProxy(self.table)
         self._worded.connect(self._put)
         self.model.sorted_anew.connect(self._keep_selection)
-        self.table.copied.connect(self.copy)
         self.table.left.connect(lambda: self._point(QModelIndex()))
         self.table.came.connect(self.entered)
         self.table.entered.connect(self._point)
@@ -446,19 +448,16 @@ class TableView(SpaceView):
 
     # ------------------------------------------------------------------------- copying
 
-    def copy(self) -> None:
-        """Put the selected rows into the clipboard, with names of columns, separated by tabs."""
+    def _copied(self) -> Iterable[Sequence[str]]:
+        """The selected rows under the headings; nothing where none is selected."""
         selection = self.table.selectionModel().selection()
         parts = [selection.at(i) for i in range(selection.count())]
         tiles: list[int] = []
         for part in sorted(parts, key=lambda part: part.top()):
             last = min(part.bottom(), part.top() + _MOST_COPIED - len(tiles) - 1)
             tiles += [self.model.table.tile(row) for row in range(part.top(), last + 1)]
-        if not tiles:
-            return
         # The words are made of a copy: events go on meanwhile.
-        table = TileTable(self._space.copy(), self._sources())
-        self._writer.submit(lambda: table.lines(tiles))
+        return TileTable(self._space.copy(), self._sources()).rows(tiles) if tiles else ()
 
     def _put(self) -> None:
         outcome = self._writer.take()

@@ -35,7 +35,9 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainLineEdit, PlainPushButton
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.check_box import CheckBox
+from gcspy_client.view.widgets.columns import alignment, heading
 from gcspy_client.view.widgets.elided_label import ElidedLabel
+from gcspy_client.view.widgets.table_copy import TableCopy
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["ProcessList"]
@@ -46,12 +48,18 @@ _RIGHT = (ProcessColumn.PID, ProcessColumn.MEMORY)
 
 
 class _Model(PlainTableModel):
-    """The rows that are shown."""
+    """The rows that are shown.
+
+    Signals:
+        sort_asked: Another order was chosen.
+    """
+
+    sort_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QObject) -> None:
         super().__init__(parent)
         self.theme = theme
-        self.by, self.arrow = int(ProcessColumn.PID), " ↑"
+        self.by, self.descending = ProcessColumn.PID, False
         self.rows: list[ProcessRow] = []
 
     def show(self, rows: list[ProcessRow]) -> bool:
@@ -68,6 +76,11 @@ class _Model(PlainTableModel):
         self.endResetModel()
         return True
 
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self.by = ProcessColumn(column)
+        self.descending = order is Qt.SortOrder.DescendingOrder
+        self.sort_asked.emit()
+
     def rowCount(self, parent: _Index | None = None) -> int:
         return len(self.rows)
 
@@ -75,9 +88,11 @@ class _Model(PlainTableModel):
         return len(_HEADER)
 
     def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return _HEADER[section] + (self.arrow if section == self.by else "")
-        return _alignment(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.InitialSortOrderRole and section == ProcessColumn.MEMORY:
+            return Qt.SortOrder.DescendingOrder  # the greatest first
+        return heading(_HEADER[section], role, right=section in _RIGHT)
 
     def cell_data(self, index: _Index, role: int) -> object:
         row, column = self.rows[index.row()], ProcessColumn(index.column())
@@ -87,12 +102,8 @@ class _Model(PlainTableModel):
             return QBrush(QColor(tokens(self.theme).dim))
         if role == Qt.ItemDataRole.ToolTipRole:
             return row.command if row.watchable else Lines(row.command, row.why_not)
-        return _alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column in _RIGHT else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
+        right = column in _RIGHT
+        return alignment(right=right) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
 
 def _text(row: ProcessRow, column: ProcessColumn) -> str:
@@ -116,6 +127,9 @@ class ProcessList(QFrame):
         attach_asked: The number of a process that can be watched.
         options_asked: The row of one whose driver has options.
         everything_asked: Whether those that nobody knows are to be listed as well.
+
+    Attributes:
+        rows_as_text: Copies the chosen row, by keys and menu.
     """
 
     attach_asked = Signal(int)
@@ -126,7 +140,6 @@ class ProcessList(QFrame):
         super().__init__(parent)
         self.setProperty("card", "true")
         self._all: Sequence[ProcessRow] = ()
-        self._by, self._descending = ProcessColumn.PID, False
         self._problem = ""
         self._listed = False
         self.field = PlainLineEdit()
@@ -161,11 +174,12 @@ class ProcessList(QFrame):
         table.setModel(self.model)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setTabKeyNavigation(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         set_up_table(table, self.fontMetrics().height() + 8)
         header = table.horizontalHeader()
-        header.setSectionsClickable(True)
+        header.setSortIndicator(ProcessColumn.PID, Qt.SortOrder.AscendingOrder)
+        table.setSortingEnabled(True)
+        self.rows_as_text = TableCopy(table)
         header.setMinimumSectionSize(56)
         for column in range(len(_HEADER)):
             stretches = column == ProcessColumn.COMMAND
@@ -189,7 +203,7 @@ class ProcessList(QFrame):
     def _wire(self) -> None:
         self.field.textChanged.connect(self._arrange)
         self.everything.toggled.connect(self.everything_asked)
-        self.table.horizontalHeader().sectionClicked.connect(self._sort)
+        self.model.sort_asked.connect(self._arrange)
         self.table.doubleClicked.connect(self.ask_attach)
         self.attach.clicked.connect(self.ask_attach)
         self.options.clicked.connect(self._ask_options)
@@ -222,21 +236,12 @@ class ProcessList(QFrame):
     def _arrange(self, _text: str = "") -> None:
         before = self.chosen()
         if self.model.show(
-            arranged(self._all, self.field.text(), self._by, descending=self._descending)
+            arranged(self._all, self.field.text(), self.model.by, descending=self.model.descending)
         ):
             pids = [row.pid for row in self.model.rows]
             place = pids.index(before.pid) if before is not None and before.pid in pids else 0
             self.table.setCurrentIndex(self.model.index(place, 0))
         self._say()
-
-    def _sort(self, column: int) -> None:
-        self._descending = (
-            not self._descending if column == self._by else column == ProcessColumn.MEMORY
-        )
-        self._by = ProcessColumn(column)
-        self.model.by, self.model.arrow = column, " ↓" if self._descending else " ↑"
-        self.model.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(_HEADER) - 1)
-        self._arrange()
 
     def _say(self, *_moved: object) -> None:
         """What the chosen one is, or why there is none."""

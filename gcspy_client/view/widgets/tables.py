@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.theme import Tokens
+from gcspy_client.view.widgets.columns import alignment, heading
 from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["Cell", "RowTable", "RowsModel"]
@@ -91,11 +92,9 @@ class RowsModel(PlainTableModel):
 
     def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
         """Titles."""
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self._header[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self._alignment(section)
-        return None
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        return heading(self._header[section], role, right=section in self._right)
 
     def cell_data(self, index: _Index, role: int) -> object:
         """What a cell shows."""
@@ -106,7 +105,7 @@ class RowsModel(PlainTableModel):
         elif role == Qt.ItemDataRole.ToolTipRole:
             answer = cell.tip or cell.text
         elif role == Qt.ItemDataRole.TextAlignmentRole:
-            answer = self._alignment(index.column())
+            answer = alignment(right=index.column() in self._right)
         elif role == Qt.ItemDataRole.ForegroundRole:
             answer = QBrush(QColor(getattr(self._colours, cell.tone)))
         elif role == Qt.ItemDataRole.FontRole and cell.bold:
@@ -115,10 +114,6 @@ class RowsModel(PlainTableModel):
             answer = font
         return answer
 
-    def _alignment(self, column: int) -> Qt.AlignmentFlag:
-        side = Qt.AlignmentFlag.AlignRight if column in self._right else Qt.AlignmentFlag.AlignLeft
-        return side | Qt.AlignmentFlag.AlignVCenter
-
 
 class RowTable(QTableView):
     """A table that is as high as its rows, up to a limit.
@@ -126,10 +121,18 @@ class RowTable(QTableView):
     Args:
         model: Its rows.
         most_rows: Rows before it scrolls.
+        row_padding: Pixels of a row above and below its text, together.
         parent: Its parent.
     """
 
-    def __init__(self, model: RowsModel, *, most_rows: int, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        model: PlainTableModel,
+        *,
+        most_rows: int,
+        row_padding: int = 6,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._most_rows = most_rows
         self.setModel(model)
@@ -138,7 +141,7 @@ class RowTable(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
-        set_up_table(self, self.fontMetrics().height() + 6)
+        set_up_table(self, self.fontMetrics().height() + row_padding)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionsClickable(False)
