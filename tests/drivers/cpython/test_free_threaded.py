@@ -31,8 +31,8 @@ def own(phase, info):
         phase, info["generation"], info["collected"], info["uncollectable"],
         list(gc.get_count()), list(gc.get_threshold()), *([one[name] for one in stats] for name in ("collections", "collected", "uncollectable")),
     ])
-stub = begin()
 gc.disable()
+stub = begin()
 gc.callbacks.append(own)
 gc.set_threshold(701, 11, 12)
 class Node:
@@ -53,8 +53,8 @@ sys.stdin.readline()
 FAST = (
     WITHOUT_LOCK
     + """
-begin()
 gc.disable()
+begin()
 for _ in range(int(sys.argv[3])):
     gc.collect(0)
 say("over")
