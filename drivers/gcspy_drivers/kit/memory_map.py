@@ -119,11 +119,23 @@ class MemoryMapper:
             TargetGone: The process has ended.
             NotPermitted: The system does not show us its maps.
         """
+        resident, kind = self.read_mappings()
+        return share_out(resident, kind, resident_of(self._process, resident, arenas, arena_bytes))
+
+    def read_mappings(self) -> tuple[ResidentMaps, npt.NDArray[np.uint8]]:
+        """Read each mapping.
+
+        Returns:
+            The mappings, and (mappings,) the `MemoryKind` of each.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not show us its maps.
+        """
         resident = read_smaps(self._process)
         if not len(resident.maps):
             self._process.check()  # a process that is about to end has no memory any more
-        kind = classify(resident.maps, self._stacks())
-        return share_out(resident, kind, resident_of(self._process, resident, arenas, arena_bytes))
+        return resident, classify(resident.maps, self._stacks())
 
     def _stacks(self) -> Iterable[int]:
         """Return an address on each stack that is known."""

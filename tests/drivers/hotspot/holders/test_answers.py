@@ -94,9 +94,9 @@ def test_a_jvm_is_not_stopped_without_having_been_asked_for(planted: int) -> Non
 def test_a_jvm_without_room_for_a_dump_is_refused(
     planted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gcspy_drivers.hotspot import heap_answers
+    from gcspy_drivers.hotspot import requested_dump
 
-    monkeypatch.setattr(heap_answers, "_ROOM", 1e9)
+    monkeypatch.setattr(requested_dump, "_ROOM", 1e9)
     with pytest.raises(TargetError, match=r"has no room for .* MB"):
         ask(planted, "Order")
     assert not dumps()
@@ -132,9 +132,9 @@ def test_a_dump_is_its_users_alone_and_gone_before_it_is_read(planted: int) -> N
 def test_a_dump_that_is_damaged_is_an_error_of_ours(
     planted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gcspy_drivers.hotspot import heap_answers
+    from gcspy_drivers.hotspot import requested_dump
 
-    monkeypatch.setattr(heap_answers, "MOST_BYTES", 1000)
+    monkeypatch.setattr(requested_dump, "MOST_BYTES", 1000)
     with pytest.raises(TargetError, match="more than 1,000 bytes does not fit"):
         ask(planted, "Order")
     assert not dumps()
