@@ -43,6 +43,7 @@ class MemoryReport:
             alive. Columns: holder, type, objects, retained bytes; after the first sample also by
             how many bytes these grew.
         unsure: Bytes of `memory` whose owner is not known.
+        unsure_grew: By how many bytes these grew since the first sample; 0 at the first.
         note: Limits of the accuracy.
     """
 
@@ -53,3 +54,4 @@ class MemoryReport:
     holders: DetailTable
     unsure: int
     note: str
+    unsure_grew: int = 0

@@ -68,6 +68,7 @@ def report_as_json(first: MemoryReport, later: MemoryReport | None) -> dict[str,
             "seconds": round(later.secs, 3),
             "resident": later.resident,
             "grew": later.grew,
+            "owner_not_known_grew": later.unsure_grew,
             "sentence": sentence_of(later),
             "memory": rows_as_json(later.memory),
             "holders": rows_as_json(later.holders),
@@ -85,6 +86,7 @@ def sentence_of(report: MemoryReport) -> str:
             grew=report.grew or 0,
             parts=_parts(report.memory),
             holders=_parts(report.holders),
+            unsure=report.unsure_grew,
         )
     )
 
@@ -93,7 +95,11 @@ def _parts(table: DetailTable) -> list[GrownPart]:
     """Return the rows of a table with their growth, and the sum of those left out, which has no name."""
     names = [column.name for column in table.columns]
     at = names.index("Grew")
-    parts = [GrownPart(str(row[0]), _number(row[at])) for row in table.rows]
+    count = names.index("Objects")
+    parts = [
+        GrownPart(str(row[0]), _number(row[at]), of_objects=row[count] is not None)
+        for row in table.rows
+    ]
     if table.rest_cells:
         parts.append(GrownPart("", _number(table.rest_cells[at])))
     return parts

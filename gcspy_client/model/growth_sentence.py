@@ -11,11 +11,14 @@ from typing import Final
 
 from gcspy_client.model.text import duration, size_in_words
 
-__all__ = ["Growth", "GrownPart", "growth_sentence", "least_growth"]
+__all__ = ["Growth", "GrownPart", "growth_of_types", "growth_sentence", "least_growth"]
 
 _LEAST_BYTES: Final = 256 << 10
 _LEAST_SHARE: Final = 0.002
 """Of the resident set: growth by less is noise."""
+
+_MEMORY_HAD_BEFORE: Final = 0.5
+"""If the resident set grew by less than this share of what objects grew by, most of these are in memory that it had before."""
 
 _WORTH_NAMING: Final = 0.08
 _MOST_NAMED: Final = 3
@@ -28,10 +31,12 @@ class GrownPart:
     Attributes:
         name: What it is; empty: it counts, and is not named.
         grew: By how many bytes.
+        of_objects: Whether it is objects, and not memory beside them or of free blocks.
     """
 
     name: str
     grew: int
+    of_objects: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +65,41 @@ def least_growth(resident: int) -> int:
     return max(_LEAST_BYTES, int(_LEAST_SHARE * resident))
 
 
+def growth_of_types(
+    *, secs: float, resident: int, grew: int, types: Sequence[GrownPart], total: int
+) -> Growth:
+    """Return growth of which only is known what types grew by: the owner of the rest is not known.
+
+    Args:
+        secs: Over how long.
+        resident: Bytes of the resident set now.
+        grew: By how many bytes it grew.
+        types: The types that grew most.
+        total: By how many bytes all types together grew.
+    """
+    unsure = max(0, grew - total)
+    others = total - sum(part.grew for part in types)
+    parts = (*types, GrownPart("", others), GrownPart("", unsure))
+    return Growth(secs=secs, resident=resident, grew=grew, parts=parts, unsure=unsure)
+
+
 def growth_sentence(growth: Growth) -> str:
     """Say it in one or two sentences; empty: nothing grew."""
-    net = sum(part.grew for part in growth.parts)
+    parts = growth.parts
+    objects = sum(part.grew for part in parts if part.of_objects)
     least = least_growth(growth.resident)
-    if growth.grew < least and (not growth.parts or net < least):
+    if growth.grew < least and objects < least:
         return ""
-    if growth.grew >= least:
+    if growth.grew >= least and growth.grew >= _MEMORY_HAD_BEFORE * objects:
         amount = growth.grew
         head = f"The resident set grew by {size_in_words(amount)}"
     else:
-        amount = net
+        amount, parts = objects, [part for part in parts if part.of_objects]
         head = f"Objects grew by {size_in_words(amount)}, in memory that the process had before,"
     a_minute = int(amount * 60 / growth.secs)
     head += f" in {duration(int(growth.secs * 1e9))}, {size_in_words(a_minute)} a minute"
-    whole = sum(part.grew for part in growth.parts if part.grew > 0)
-    named = _named(growth.parts, whole)
+    whole = sum(part.grew for part in parts if part.grew > 0)
+    named = _named(parts, whole)
     said = f"{head}: mostly {named}" if named else head
     held = _named(growth.holders, max(whole, sum(each.grew for each in growth.holders)))
     if held:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from gcspy_drivers.hotspot.agent.agent import at_start
 from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
@@ -15,6 +15,8 @@ from gcspy_server.api import (
     AttachOptions,
     DetailTable,
     HeapQuestion,
+    MemoryQuestion,
+    MemoryReport,
     ProgramStart,
     Specificity,
 )
@@ -66,6 +68,19 @@ class HotSpotDriver(PassiveDriver):
         from gcspy_drivers.hotspot.heap_answers import answer
 
         return answer(pid, question, progress)
+
+    @classmethod
+    def explain_memory(
+        cls, pid: int, question: MemoryQuestion, progress: Callable[[str, int, int], None], /
+    ) -> Iterator[MemoryReport]:
+        """Say what all of its memory is for, what holds it, and what grew, if it may be held for heap dumps; see `heap_answers`.
+
+        Raises:
+            TargetError: It may not be held, or there is no dump to be had.
+        """
+        from gcspy_drivers.hotspot.heap_answers import explain
+
+        yield from explain(pid, question, progress)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

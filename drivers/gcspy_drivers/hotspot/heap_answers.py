@@ -7,16 +7,24 @@ Knows dumps and graphs; how a dump is had, `requested_dump` says; what is in it,
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 from gcspy_protocol.errors import TargetError, TraceError
 
+from gcspy_drivers.hotspot.memory_parts import code_ranges, memory_of, metaspace_bytes
 from gcspy_drivers.hotspot.requested_dump import request_dump
-from gcspy_drivers.kit.dump_answers import Progress, answer_of_dump
+from gcspy_drivers.hotspot.vm.jvm import Jvm
+from gcspy_drivers.kit.dump_answers import Progress, answer_of_dump, dump_note, parsed_dump
+from gcspy_drivers.kit.memory_look import MemoryLook, reports_of_looks
+from gcspy_drivers.kit.memory_map import MemoryMapper, missing_bytes
+from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.process import Process
-from gcspy_server.api import DetailTable, HeapQuestion
+from gcspy_server.api import DetailTable, HeapQuestion, MemoryQuestion, MemoryReport
 
-__all__ = ["answer"]
+__all__ = ["answer", "explain"]
 
 
 def answer(pid: int, question: HeapQuestion, progress: Progress) -> DetailTable:
@@ -40,3 +48,52 @@ def answer(pid: int, question: HeapQuestion, progress: Progress) -> DetailTable:
     except TraceError as error:
         raise TargetError(f"the heap dump of process {pid} cannot be read: {error}") from None
     return replace(table, note=f"{table.note}; {dump.cost}")
+
+
+def explain(pid: int, question: MemoryQuestion, progress: Progress) -> Iterator[MemoryReport]:
+    """Say what all memory is for and what holds it; then, if a second look is wanted, what grew until then.
+
+    Args:
+        pid: The process.
+        question: What is asked; a JVM that may not be held is refused.
+        progress: As of `answer`.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The JVM may not be asked.
+        Unsupported: It takes no commands.
+        TargetError: It may not be held, there is no room for a dump, or the JVM did not write one.
+    """
+    with Process(pid) as process:
+        yield from reports_of_looks(
+            lambda: _look(process, question, progress), question, progress, process.check
+        )
+
+
+def _look(process: Process, question: MemoryQuestion, progress: Progress) -> MemoryLook:
+    nanos = time.monotonic_ns()
+    dump = request_dump(process, progress, held=question.held)
+    resident, kind = MemoryMapper(process).read_mappings()
+    with Jvm(process, read_maps(process)) as jvm:
+        code, metaspace = code_ranges(jvm), metaspace_bytes(jvm)
+    try:
+        known = parsed_dump(dump.data, f"process {process.pid}", progress)
+    except TraceError as error:
+        raise TargetError(
+            f"the heap dump of process {process.pid} cannot be read: {error}"
+        ) from None
+    objects = known.dump
+    missing = missing_bytes(process, resident, objects.address, objects.own)
+    kinds = objects.kind.astype(np.int64)
+    return MemoryLook(
+        nanos=nanos,
+        memory=memory_of(known, resident, kind, missing, code, metaspace),
+        heap=objects,
+        address=objects.address,
+        kind=kinds,
+        kind_names={each: objects.kind_name(each) for each in np.unique(kinds).tolist()},
+        tree=known.tree,
+        namer=known.namer,
+        note=f"{dump_note(known)}; {dump.cost}",
+        moves=True,
+    )

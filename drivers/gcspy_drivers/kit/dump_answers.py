@@ -8,10 +8,10 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from gcspy_objects.graph.dominators import dominators
+from gcspy_objects.graph.dominators import DominatorTree, dominators
 from gcspy_objects.graph.kernels import compile_kernels
 from gcspy_objects.hprof import machine_code
 from gcspy_objects.hprof.heap_dump import HeapDump, load, parse
@@ -21,9 +21,32 @@ from numpy.typing import NDArray
 from gcspy_drivers.kit.heap_answers import answer_table
 from gcspy_server.api import DetailTable, HeapQuestion
 
-__all__ = ["MOST_BYTES", "Progress", "answer_of_dump", "answer_of_file"]
+__all__ = [
+    "MOST_BYTES",
+    "ParsedDump",
+    "Progress",
+    "answer_of_dump",
+    "answer_of_file",
+    "dump_note",
+    "parsed_dump",
+]
 
 Progress = Callable[[str, int, int], None]
+
+
+class ParsedDump(NamedTuple):
+    """What answers are made of.
+
+    Attributes:
+        dump: Objects and references.
+        tree: Their dominators.
+        namer: Their names.
+    """
+
+    dump: HeapDump
+    tree: DominatorTree
+    namer: DumpNamer
+
 
 MOST_BYTES: Final = 64 << 30
 """A larger dump is refused; one that is larger than the memory there is, by the memory."""
@@ -53,6 +76,22 @@ def answer_of_dump(
     data: NDArray[np.uint8], name: str, question: HeapQuestion, progress: Progress
 ) -> DetailTable:
     """Answer one question from the bytes of a heap dump; arguments and errors as of `answer_of_file`."""
+    known = parsed_dump(data, name, progress)
+    table = answer_table(known.dump, known.tree, known.namer, question)
+    return replace(table, note=dump_note(known, table.note))
+
+
+def parsed_dump(data: NDArray[np.uint8], name: str, progress: Progress) -> ParsedDump:
+    """Find objects, references, dominators and names in the bytes of a heap dump.
+
+    Args:
+        data: (b,) the dump.
+        name: Of it, for messages.
+        progress: As of `answer_of_file`.
+
+    Raises:
+        TraceError: It is no heap dump, or is damaged.
+    """
     progress("preparing", 0, 0)
     loops = machine_code.load()
     compile_kernels()
@@ -61,12 +100,12 @@ def answer_of_dump(
     )
     progress("finding dominators", 0, 0)
     tree = dominators(dump.graph)
-    namer = DumpNamer(dump, tree.reached)
-    table = answer_table(dump, tree, namer, question)
-    return replace(table, note=_note(dump, len(tree.order), table.note))
+    return ParsedDump(dump, tree, DumpNamer(dump, tree.reached))
 
 
-def _note(dump: HeapDump, reached: int, note: str) -> str:
+def dump_note(known: ParsedDump, note: str = "") -> str:
+    """Say what a dump has, behind a note."""
+    dump, reached = known.dump, len(known.tree.order)
     size = f"{dump.objects:,} objects, {len(dump.graph.targets):,} references"
     said = [part for part in (note, size) if part]
     if reached < dump.objects:

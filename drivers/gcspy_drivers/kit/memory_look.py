@@ -1,14 +1,15 @@
 """`MemoryLook`: what a driver found of all memory of its target at one moment; `first_report` and `later_report` say what one look, or two, show.
 
-Two looks are compared object by object, by address and type: what is at an address where there was no object of that type is new. Of what
-holds others, the bytes that it retains are compared; what has taken the place of something of the same name is compared with that.
+Two looks are compared object by object, by address and type: what is at an address where there was no object of that type is new. Where
+objects move, that cannot be said, and only names and numbers are compared. Of what holds others, the bytes that it retains are compared; what has taken the place of something of the same name is compared with that.
 
 Knows graphs, sizes and names; knows no runtime.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -26,7 +27,14 @@ from gcspy_drivers.kit.heap_answers import (
     Namer,
     uppermost,
 )
-from gcspy_server.api import Cell, ColumnKind, DetailColumn, DetailTable, MemoryReport
+from gcspy_server.api import (
+    Cell,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    MemoryQuestion,
+    MemoryReport,
+)
 
 __all__ = [
     "KnownMemory",
@@ -37,6 +45,7 @@ __all__ = [
     "first_report",
     "later_report",
     "remember",
+    "reports_of_looks",
 ]
 
 _COMES_TOGETHER: Final = 0.8
@@ -117,6 +126,7 @@ class MemoryLook:
         tree: Dominators.
         namer: Names.
         note: How far it can be believed.
+        moves: Whether objects move between two looks: then these are compared by names and numbers alone.
     """
 
     nanos: int
@@ -128,6 +138,7 @@ class MemoryLook:
     tree: DominatorTree
     namer: Namer
     note: str
+    moves: bool = False
 
     @cached_property
     def retained(self) -> NDArray[np.int64]:
@@ -166,6 +177,38 @@ class RememberedLook:
     kind_names: Mapping[int, str]
     retained: NDArray[np.int64]
     by_name: Mapping[str, tuple[int, int]]
+
+
+def reports_of_looks(
+    take: Callable[[], MemoryLook],
+    question: MemoryQuestion,
+    progress: Callable[[str, int, int], None],
+    check: Callable[[], None],
+) -> Iterator[MemoryReport]:
+    """Take a look, and a second one after a while if that is wanted.
+
+    Args:
+        take: Takes a look.
+        question: What is asked.
+        progress: Called with what is done, how much of it, and of how much.
+        check: Raises an error if the target has ended.
+
+    Yields:
+        What one look found; then what grew until the second one.
+    """
+    look = take()
+    yield first_report(look, question.most)
+    if not question.over_secs:
+        return
+    before = remember(look)
+    del look  # a copy of all memory is in it
+    due = before.nanos + int(question.over_secs * 1e9)
+    while (left := due - time.monotonic_ns()) > 0:
+        passed = question.over_secs - left / 1e9
+        progress("waiting for the second look", int(passed), int(question.over_secs))
+        time.sleep(min(1.0, left / 1e9))
+        check()
+    yield later_report(before, take(), question.most)
 
 
 def remember(look: MemoryLook) -> RememberedLook:
@@ -226,18 +269,21 @@ def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryR
     place = np.searchsorted(before.address, look.address)
     place[place == len(before.address)] = 0
     stayed = np.zeros(len(look.address), dtype=np.bool_)
-    if len(before.address):
+    if len(before.address) and not look.moves:
         stayed = (before.address[place] == look.address) & (before.kind[place] == look.kind)
     gone = np.ones(len(before.address), dtype=np.bool_)
     gone[place[stayed]] = False
-    came = _by_name(look.kind[~stayed], look.kind_names)
-    went = _by_name(before.kind[gone], before.kind_names)
+    came = went = None
+    if not look.moves:
+        came = _by_name(look.kind[~stayed], look.kind_names)
+        went = _by_name(before.kind[gone], before.kind_names)
     return MemoryReport(
         secs=(look.nanos - before.nanos) / 1e9,
         resident=look.memory.resident,
         grew=look.memory.resident - before.memory.resident,
+        unsure_grew=_unsure(look.memory) - _unsure(before.memory),
         memory=_table(
-            (_WHAT, _OBJECTS, _BYTES, _GREW, _CAME, _WENT),
+            (_WHAT, _OBJECTS, _BYTES, _GREW, *(() if look.moves else (_CAME, _WENT))),
             _grown_memory(before.memory, look.memory, came, went),
             most,
         ),
@@ -252,20 +298,23 @@ def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryR
 
 
 def _grown_memory(
-    before: KnownMemory, now: KnownMemory, came: Mapping[str, int], went: Mapping[str, int]
+    before: KnownMemory,
+    now: KnownMemory,
+    came: Mapping[str, int] | None,
+    went: Mapping[str, int] | None,
 ) -> list[tuple[Cell, ...]]:
     rows: list[tuple[Cell, ...]] = []
     none = TypeBytes(0, 0)
     for name in dict.fromkeys([*now.types, *before.types]):
         old, new = before.types.get(name, none), now.types.get(name, none)
-        rows.append(
-            (name, new.objects, new.size, new.size - old.size, came.get(name, 0), went.get(name, 0))
-        )
+        moved = [each.get(name, 0) for each in (came, went) if each is not None]
+        rows.append((name, new.objects, new.size, new.size - old.size, *moved))
     parts = {part.name: part.size for part in before.parts}
     present = {part.name: part.size for part in now.parts}
     for name in dict.fromkeys([*present, *parts]):
         size = present.get(name, 0)
-        rows.append((name, None, size, size - parts.get(name, 0), None, None))
+        nothing = [None for each in (came, went) if each is not None]
+        rows.append((name, None, size, size - parts.get(name, 0), *nothing))
     rows.sort(key=lambda row: (-_number(row[3]), -_number(row[2])))
     return rows
 
@@ -284,9 +333,9 @@ def _grown_holders(
     rows: list[tuple[Cell, ...]] = []
     for top in _largest(look.uppermost, grew, 2 * most):
         where = _where_it_comes_together(top, grew, heaviest)
-        by = int(grew[where])
         address, retained_before = before.by_name.get(look.namer.way_to(top), (0, 0))
-        if address != look.address[top]:
+        by = int(grew[top] if look.moves else grew[where])
+        if look.moves or address != look.address[top]:
             # What had this name before was another object, and may have made room for this one; and what was at this address, if there
             # was anything, had nothing to do with it.
             by -= max(0, retained_before - int(retained[top] - grew[top]))

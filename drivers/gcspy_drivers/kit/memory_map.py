@@ -32,6 +32,7 @@ __all__ = [
     "MemoryMapper",
     "Resident",
     "classify",
+    "missing_bytes",
     "resident_of",
     "share_out",
 ]
@@ -42,6 +43,7 @@ _MOST_NEW_THREADS: Final = (
     256  # whose stacks are looked up at one reading; the others' turn is the next
 )
 _PRESENT, _SWAPPED = np.uint64(1 << 63), np.uint64(1 << 62)
+_OF_FILE, _ALONE = np.uint64(1 << 61), np.uint64(1 << 56)
 
 U64 = npt.NDArray[np.uint64]
 
@@ -259,6 +261,66 @@ def resident_of(
         virtual_bytes=count * PAGE_BYTES,
         exact=flags is not None,
     )
+
+
+def missing_bytes(
+    process: Process,
+    resident: ResidentMaps,
+    first: npt.NDArray[np.int64],
+    size: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Count of each range the bytes on pages that are not in memory.
+
+    Args:
+        process: The process.
+        resident: Its mappings and what of them is in memory.
+        first: (n,) where each range begins.
+        size: (n,) bytes of each; none reaches from one mapping into another.
+
+    Returns:
+        (n,) bytes; zeros where the system does not show which pages are in memory, or for what is in no mapping.
+
+    Raises:
+        TargetGone: The process has ended.
+    """
+    found = np.zeros(len(first), dtype=np.int64)
+    maps = resident.maps
+    start = maps.start.astype(np.int64)
+    row = np.searchsorted(start, first, side="right") - 1
+    for each in np.unique(row[row >= 0]).tolist():
+        extent = int(maps.end[each]) - int(start[each])
+        flags = _page_flags(process, maps.start[each : each + 1], extent)
+        if flags is None:
+            continue
+        absent = ~_in_memory(flags, int(resident.rss_bytes[each]))
+        before = np.append(0, np.cumsum(absent)) * PAGE_BYTES
+        inside = (row == each) & (first - start[each] < extent)
+        begin = first[inside] - start[each]
+        end = np.minimum(begin + size[inside], extent)
+        found[inside] = _absent_up_to(end, absent, before) - _absent_up_to(begin, absent, before)
+    return found
+
+
+def _in_memory(flags: U64, rss_bytes: int) -> npt.NDArray[np.bool_]:
+    """Return which pages of a mapping are in memory.
+
+    A page that was read and never written is the kernel's page of zeros: present, and not counted as resident. Nobody has it alone, and it is of no
+    file; the same holds of a page that a fork shares, so the resident bytes of the mapping decide.
+    """
+    present = (flags & _PRESENT) != 0
+    zeros = present & ((flags & (_ALONE | _OF_FILE)) == 0)
+    without = present & ~zeros
+    whole, some = (abs(int(each.sum()) * PAGE_BYTES - rss_bytes) for each in (present, without))
+    return np.asarray(without if some < whole else present)
+
+
+def _absent_up_to(
+    at: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_], before: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return how many bytes before each offset of a mapping are on absent pages; ``before`` has it of each page."""
+    page = at // PAGE_BYTES
+    partly = np.append(absent, False)[page]
+    return np.asarray(before[page] + np.where(partly, at % PAGE_BYTES, 0))
 
 
 def share_out(resident: ResidentMaps, kind: npt.NDArray[np.uint8], arenas: Resident) -> MemoryMap:

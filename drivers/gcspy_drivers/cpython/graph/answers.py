@@ -21,7 +21,7 @@ from gcspy_drivers.cpython.graph.names import Namer
 from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.kit.heap_answers import answer_table
-from gcspy_drivers.kit.memory_look import MemoryLook, first_report, later_report, remember
+from gcspy_drivers.kit.memory_look import MemoryLook, reports_of_looks
 from gcspy_server.api import DetailTable, HeapQuestion, MemoryQuestion, MemoryReport
 
 __all__ = ["answer", "explain"]
@@ -83,19 +83,9 @@ def explain(
         TargetError: It cannot be looked at.
     """
     loops = _loops(progress)
-    look = _look(target, loops, question, progress)
-    yield first_report(look, question.most)
-    if not question.over_secs:
-        return
-    before = remember(look)
-    del look  # a copy of all memory is in it
-    due = before.nanos + int(question.over_secs * 1e9)
-    while (left := due - time.monotonic_ns()) > 0:
-        passed = question.over_secs - left / 1e9
-        progress("waiting for the second look", int(passed), int(question.over_secs))
-        time.sleep(min(1.0, left / 1e9))
-        target.check()
-    yield later_report(before, _look(target, loops, question, progress), question.most)
+    yield from reports_of_looks(
+        lambda: _look(target, loops, question, progress), question, progress, target.check
+    )
 
 
 def _look(

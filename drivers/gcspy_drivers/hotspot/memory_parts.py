@@ -1,0 +1,128 @@
+"""`memory_of`: what all resident memory of a JVM is for, each byte once: live objects by class, garbage, the rest of the heap, and what is no heap.
+
+Objects are those of a heap dump; which mappings are the heap is known from their addresses. Metaspace has no mappings that could be told from
+others: it is what the VM's own counters say, as of the latest collection.
+
+Knows dumps and mappings; knows no wire.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_drivers.hotspot.vm.code_cache import find_code_cache
+from gcspy_drivers.hotspot.vm.jvm import Jvm
+from gcspy_drivers.kit.dump_answers import ParsedDump
+from gcspy_drivers.kit.memory_look import KnownMemory, MemoryPart, TypeBytes
+from gcspy_drivers.kit.memory_map import MemoryKind
+from gcspy_drivers.remote.maps import ResidentMaps
+
+__all__ = ["code_ranges", "memory_of", "metaspace_bytes"]
+
+_NAMES: Final = (
+    (MemoryKind.MALLOC, "malloc: the VM's own memory and that of native code, owner not known"),
+    (
+        MemoryKind.ANONYMOUS,
+        "mappings: the VM's own memory and that of native code, owner not known",
+    ),
+    (MemoryKind.FILES, "Programs and libraries"),
+    (MemoryKind.STACKS, "Stacks"),
+    (MemoryKind.SHARED, "Shared memory"),
+    (MemoryKind.KERNEL, "Kernel"),
+)
+_UNSURE: Final = (MemoryKind.MALLOC, MemoryKind.ANONYMOUS)
+
+
+def memory_of(
+    known: ParsedDump,
+    resident: ResidentMaps,
+    kind: NDArray[np.uint8],
+    missing: NDArray[np.int64],
+    code: NDArray[np.int64],
+    metaspace: int,
+) -> KnownMemory:
+    """Say what the memory is for.
+
+    Args:
+        known: All objects.
+        resident: The mappings, with what of them is in memory.
+        kind: (mappings,) the `MemoryKind` of each.
+        missing: (n,) bytes of each object on pages that are not in memory.
+        code: (k, 2) begin and end of each code heap.
+        metaspace: Bytes of metaspace that are committed.
+    """
+    maps, rss = resident.maps, resident.rss_bytes.astype(np.int64)
+    start, end = maps.start.astype(np.int64), maps.end.astype(np.int64)
+    in_heap = np.zeros(len(rss), dtype=np.bool_)
+    in_heap[_rows_of(known.dump.address, start, end)] = True
+    in_code = np.zeros(len(rss), dtype=np.bool_)
+    for first, last in code.tolist():
+        in_code |= (start < last) & (end > first)
+    in_code &= ~in_heap
+
+    reached = np.zeros(known.dump.objects, dtype=np.bool_)
+    reached[known.tree.order] = True
+    held = known.dump.own - missing
+    live = int(held[reached].sum())
+    garbage = int(held.sum()) - live
+    parts = [
+        MemoryPart("Java heap: garbage that was not collected yet", garbage),
+        MemoryPart("Java heap: free", int(rss[in_heap].sum()) - live - garbage),
+        MemoryPart("Code cache", int(rss[in_code].sum())),
+    ]
+    rest = ~in_heap & ~in_code
+    for each, name in _NAMES:
+        size = int(rss[rest & (kind == each)].sum())
+        if each is MemoryKind.ANONYMOUS:
+            of_classes = min(metaspace, size)
+            parts.append(MemoryPart("Metaspace, as the VM counts it", of_classes))
+            size -= of_classes
+        parts.append(MemoryPart(name, size, unsure=each in _UNSURE))
+    parts.sort(key=lambda part: -part.size)
+    return KnownMemory(
+        int(rss.sum()), _by_class(known, reached, held), tuple(part for part in parts if part.size)
+    )
+
+
+def code_ranges(jvm: Jvm) -> NDArray[np.int64]:
+    """Return (k, 2) begin and end of each code heap; none where the VM does not export them.
+
+    Raises:
+        TargetGone: It has ended.
+    """
+    cache = find_code_cache(jvm.memory, jvm.tables)
+    heaps = cache.read() if cache is not None else None
+    return np.array([(heap.low, heap.high) for heap in heaps or []], dtype=np.int64).reshape(-1, 2)
+
+
+def metaspace_bytes(jvm: Jvm) -> int:
+    """Return what the VM has committed for metaspace at its latest collection; 0 where it does not say it."""
+    (committed,) = jvm.counters.numbers("sun.gc.metaspace.capacity")
+    return committed or 0
+
+
+def _rows_of(
+    address: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the mappings in which any of the addresses is."""
+    if not len(start):
+        return np.zeros(0, dtype=np.int64)
+    row = np.searchsorted(start, address, side="right") - 1
+    return np.unique(row[(row >= 0) & (address < end[row])])
+
+
+def _by_class(
+    known: ParsedDump, reached: NDArray[np.bool_], held: NDArray[np.int64]
+) -> dict[str, TypeBytes]:
+    kind = known.dump.kind[reached]
+    count = np.bincount(kind)
+    size = np.bincount(kind, weights=held[reached]).astype(np.int64)
+    found: dict[str, TypeBytes] = {}
+    for row in np.flatnonzero(count).tolist():
+        name = known.dump.kind_name(row)
+        before = found.get(name, TypeBytes(0, 0))
+        found[name] = TypeBytes(before.objects + int(count[row]), before.size + int(size[row]))
+    return found

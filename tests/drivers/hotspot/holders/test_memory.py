@@ -1,0 +1,130 @@
+"""What all memory of a JVM is for adds up to its resident set, and what grew is named with who holds it, wherever objects have moved."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from gcspy_drivers.hotspot.driver import HotSpotDriver
+from gcspy_protocol.details import DetailTable
+from gcspy_protocol.errors import TargetError
+
+from gcspy.output.memory_text import sentence_of
+from gcspy_compiled.machine_code import VARIABLE
+from gcspy_server.api import MemoryQuestion, MemoryReport
+from tests.drivers.hotspot.jvms import HOMES, find_javac
+
+PROGRAM = """
+import java.util.*;
+
+public class Growing {
+    static class Order { final byte[] body = new byte[1000]; }
+    static class Old { long a; }
+    static final List<Order> AUDIT = new ArrayList<>();
+    static final List<Old> STEADY = new ArrayList<>();
+    static Object garbage;
+
+    static void step(int orders) throws Exception {
+        for (int i = 0; i < orders; i++) { AUDIT.add(new Order()); garbage = new byte[500]; }
+        if (orders > 1000) System.gc();
+        System.out.println("ready");
+        if (System.in.read() < 0) System.exit(0);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        for (int i = 0; i < 40000; i++) STEADY.add(new Old());
+        step(1000);
+        step(20000);
+        step(0);
+    }
+}
+"""
+
+
+def column(table: DetailTable, name: str) -> dict[str, int | None]:
+    at = [each.name for each in table.columns].index(name)
+    found = {}
+    for row in table.rows:
+        cell = row[at]
+        assert cell is None or isinstance(cell, int)
+        found[str(row[0])] = cell
+    return found
+
+
+def total(table: DetailTable, name: str) -> int:
+    assert not table.rest
+    return sum(size or 0 for size in column(table, name).values())
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("collector", ["-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC"])
+def test_what_memory_is_for_and_what_grew(java: str, collector: str, tmp_path: Path) -> None:
+    first, later = looks(java, collector, tmp_path)
+    for report, orders in ((first, 1000), (later, 21_000)):
+        objects, sizes = column(report.memory, "Objects"), column(report.memory, "Bytes")
+        assert (objects["Growing$Order"], objects["Growing$Old"]) == (orders, 40_000)
+        assert total(report.memory, "Bytes") == report.resident
+        assert 1000 * orders < (sizes["byte[]"] or 0) < 1030 * orders + 3_000_000
+        assert 20_000_000 < report.resident < 500_000_000
+        assert min(size or 0 for size in sizes.values()) > -65536
+        assert (sizes["Stacks"] or 0) > 0
+        assert (sizes["Code cache"] or 0) > 0
+    assert (column(first.memory, "Bytes")["Java heap: garbage that was not collected yet"] or 0) > 0
+    assert later.grew == later.resident - first.resident == total(later.memory, "Grew")
+    grew = column(later.memory, "Grew")
+    assert 20_300_000 < (grew["byte[]"] or 0) < 21_000_000
+    assert grew["Growing$Old"] == 0, "they have moved, and are the same"
+    (holder, by), *others = column(later.holders, "Grew").items()
+    assert holder == "Growing.AUDIT"
+    assert abs((by or 0) - (grew["byte[]"] or 0) - (grew["Growing$Order"] or 0)) < 200_000
+    assert all((each or 0) < 100_000 for _, each in others)
+    assert "Held by Growing.AUDIT" in sentence_of(later)
+    assert "byte[]" in sentence_of(later)
+
+
+def looks(java: str, collector: str, folder: Path) -> tuple[MemoryReport, MemoryReport]:
+    """Look before and after the program has grown."""
+    javac = find_javac()
+    if javac is None:
+        pytest.skip(f"no javac on PATH or in {HOMES}: JVMs are not tested here")
+    (folder / "Growing.java").write_text(PROGRAM)
+    subprocess.run(
+        [
+            find_javac(),
+            "--release",
+            "8",
+            "-nowarn",
+            "-d",
+            str(folder),
+            str(folder / "Growing.java"),
+        ],
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
+    command = [java, "-Xmx128m", collector, "-cp", str(folder), "Growing"]
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        patched.delenv(VARIABLE, raising=False)
+        assert process.stdout.readline() == "ready\n"
+        question = MemoryQuestion(over_secs=0.01, most=100_000, held=True)
+        reports = HotSpotDriver.explain_memory(process.pid, question, lambda *_: None)
+        first = next(reports)
+        process.stdin.write("x")
+        process.stdin.flush()
+        assert process.stdout.readline() == "ready\n"
+        later = next(reports)
+        assert next(reports, None) is None
+        process.stdin.close()
+    return first, later
+
+
+def test_a_jvm_that_may_not_be_held_is_refused(planted: int) -> None:
+    with pytest.raises(TargetError, match="add --hold if it may stop"):
+        next(HotSpotDriver.explain_memory(planted, MemoryQuestion(over_secs=0), lambda *_: None))
