@@ -91,7 +91,7 @@ def looks(java: str, collector: str, folder: Path) -> tuple[MemoryReport, Memory
     (folder / "Growing.java").write_text(PROGRAM)
     subprocess.run(
         [
-            find_javac(),
+            javac,
             "--release",
             "8",
             "-nowarn",
