@@ -335,7 +335,7 @@ class Driver(ABC):
         raise Unsupported(
             f"process {pid}: its driver does not say what all of the memory is for",
             found=cls.__name__,
-            known="the driver cpython",
+            known="the drivers cpython and hotspot",
         )
 
     @abstractmethod

@@ -42,7 +42,8 @@ def command(
     After the second one, a sentence says by how much memory grew, with what, and who holds that.
 
     The process keeps running, and nothing is left in it. With --hold all threads are stopped while
-    its memory is copied, so that a sample is of one moment. Of a recording, the growth of the
+    its memory is copied, so that a sample is of one moment. A JVM always needs --hold: a sample of
+    it is a heap dump. Of a recording, the growth of the
     resident set and of types is shown; a recording does not know who holds what.
     """
     if all(map(names_recording, sources)):
