@@ -36,7 +36,7 @@ def gcspy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             [sys.executable, "-m", "gcspy", *arguments],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=170,
             check=False,
             stdin=subprocess.DEVNULL,
         )
