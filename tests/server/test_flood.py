@@ -310,7 +310,7 @@ def test_over_tls_a_flooder_that_sends_a_record_for_each_request_is_ended_too(
     serve: Serve, join: Join, ended: EndLog
 ) -> None:
     target = Target()
-    limits = RequestLimits(patience_secs=0.5)
+    limits = RequestLimits(patience_secs=2)  # it reads little: the warning must have come by then
     options = SessionOptions(requests=limits, queued_messages=100_000)
     address = serve(target, "tls:127.0.0.1:0", token=TOKEN, options=options).addresses[0]
     witness = join(address, token=TOKEN)
