@@ -191,6 +191,44 @@ def test_what_nobody_tracks_is_found_where_references_lead_to(python: str, start
     assert blocks.torn == without.torn == 0
 
 
+ARRAYS = """
+import numpy as np
+class Image(np.ndarray): pass
+whole = np.arange(120_000.0).reshape(300, 400)
+made = [
+    whole, whole[10:, ::2], np.ones(5000, "f4"), np.ones((7, 11, 13), order="F"), np.array(3.0), np.zeros((0, 9)),
+    np.zeros(70, [("key", "i4"), ("text", "S60")]), np.array([{}] * 300, object), np.array(["word"] * 99), np.ones(3),
+    np.ones(400).view(Image), np.full((20, 30), 2.0).copy().view(np.matrix), np.arange(999, dtype="u1").astype("M8[s]"),
+    Image((50, 60)), np.ndarray((4, 5, 6, 7, 8), "c8"), np.frombuffer(bytearray(9000), "u1"),
+]
+gc.collect()
+gc.disable()
+text = ""
+for one in made:
+    text += "%d %d %d %s\\n" % (id(one), one.nbytes if one.flags.owndata else 0, 0, type(one).__name__)
+_write(1, text.encode())
+_kill(_pid, _stop)
+"""
+
+
+def test_the_data_of_arrays_is_found_with_the_array_that_owns_it(
+    own_python: str, start: Start
+) -> None:
+    child = start(own_python, ARRAYS)
+    child._wait_stopped()
+    told = told_sizes(child)
+    with Target(child.pid) as target:
+        found = read_large(target)
+    blocks = found.large
+    assert blocks is not None
+    large = 0
+    for address, size, _, name in told:
+        rows = [row for row in rows_of(blocks, address) if row[0] is BlockRole.BUFFER]
+        assert rows == ([(BlockRole.BUFFER, size)] if size > 512 else []), name
+        large += size > 512
+    assert large == 8
+
+
 class Watched:
     """An opened driver of level 3."""
 

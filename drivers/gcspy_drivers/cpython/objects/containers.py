@@ -1,12 +1,12 @@
 """Which types keep something outside of their objects, and where in an object the address of it is.
 
 A list's items, a dictionary's table, a buffer are not in the object; when they have more than 512 bytes they are not in a pool either. The
-kinds here are those of which CPython's own headers say where pointer and size are. A type is of the kind of the built-in type that it
+kinds here are those of which CPython's own headers, or numpy's, say where pointer and size are. A type is of the kind of the built-in type that it
 comes from, which its flags say, or else the chain of its bases.
 
 Knows types' flags and names, and no memory. Source: CPython 3.9 to 3.15 Include/object.h (Py_TPFLAGS_*_SUBCLASS), cpython/listobject.h,
 cpython/dictobject.h, setobject.h, bytearrayobject.h, unicodeobject.h, Objects/odictobject.c, Modules/_collectionsmodule.c,
-Modules/arraymodule.c.
+Modules/arraymodule.c; numpy 1.20 to 2.4 numpy/core/include/numpy/ndarraytypes.h (PyArrayObject_fields, _PyArray_Descr).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class ContainerKind(IntEnum):
     TEXT = 8
     """An instance of a class that is derived from ``str``: its text is not in it."""
     TYPE = 9
+    NDARRAY = 10
 
 
 _OF_FLAGS: Final = (
@@ -56,6 +57,7 @@ _OF_NAMES: Final = {
     "collections.OrderedDict": ContainerKind.ORDERED_DICT,
     "collections.deque": ContainerKind.DEQUE,
     "array.array": ContainerKind.ARRAY,
+    "numpy.ndarray": ContainerKind.NDARRAY,
 }
 
 _POINTERS: Final = {
@@ -66,6 +68,7 @@ _POINTERS: Final = {
     ContainerKind.BYTEARRAY: (32, 0),
     ContainerKind.DEQUE: (24, 0),
     ContainerKind.ARRAY: (24, 0),
+    ContainerKind.NDARRAY: (16, 0),
 }
 
 

@@ -51,6 +51,10 @@ _DEQUE_ITEMS: Final = 64
 _MOST_LINKS: Final = 256
 """Blocks of one deque that are gone through, each known only from the one before, for some 0.1 ms each."""
 
+_OWNS_DATA: Final = 4
+_MOST_DIMENSIONS: Final = 64
+_U32: Final = (1 << 32) - 1
+
 _SMALL_SET: Final = 7
 _UNSIZED: Final = ("frame", "generator", "coroutine", "async_generator")
 """They have items, and another field where others have their number."""
@@ -372,6 +376,7 @@ class LargeReader:
             (ContainerKind.BYTEARRAY, self._bytearrays),
             (ContainerKind.DEQUE, self._deques),
             (ContainerKind.ARRAY, self._arrays),
+            (ContainerKind.NDARRAY, self._ndarrays),
             (ContainerKind.TEXT, self._texts),
         )
         for which, way in ways:
@@ -417,6 +422,30 @@ class LargeReader:
             np.clip(words[:, 2], 0, _MOST_BYTES) * np.clip(width, 0, 16),
             BlockRole.BUFFER,
         )
+
+    def _ndarrays(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
+        """Add the data of arrays of numpy; a view has another one's."""
+        words = holders.words[rows]
+        dimensions = words[:, 1] & _U32
+        own = (words[:, 6] & _OWNS_DATA != 0) & (dimensions <= _MOST_DIMENSIONS)
+        rows, words, dimensions = rows[own], words[own], dimensions[own]
+        # What an item takes is in a description that arrays of one type share.
+        where, inverse = np.unique(words[:, 5], return_inverse=True)
+        data, ok = self._memory.read_many(where.astype(np.uint64), 48)
+        described = data.view(np.int64).reshape(len(where), -1)
+        # numpy 1 has the size as 32 bits, beside its alignment; numpy 2 as 64, behind flags.
+        beside = described[:, 4] >> 32 != 0
+        width = np.where(beside, described[:, 4] & _U32, described[:, 5])
+        total = np.where(ok, np.clip(width, 0, _MOST_BYTES), 0)[inverse].astype(np.float64)
+        for count in np.unique(dimensions[dimensions > 0]).tolist():
+            chosen = np.flatnonzero(dimensions == count)
+            data, ok = self._memory.read_many(words[chosen, 2].astype(np.uint64), 8 * count)
+            extents = data.view(np.int64).reshape(len(chosen), count)
+            ok &= (extents >= 0).all(axis=1)
+            # As floats: a product of wrong numbers may be too large for 64 bits. What it is exact for, is all that is kept.
+            total[chosen] *= np.where(ok, extents.astype(np.float64).prod(axis=1), 0)
+        size = np.minimum(total, _MOST_BYTES).astype(np.int64)
+        found.add(rows, words[:, 0], size, BlockRole.BUFFER)
 
     def _names_of_classes(
         self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found
