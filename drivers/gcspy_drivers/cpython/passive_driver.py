@@ -279,12 +279,11 @@ class PassiveDriver(SampledDriver):
         if objects:
             # Who sees none of its spaces does not pay for references.
             wanted = any(request.wants(space) for space in self._objects.reference_spaces)
-            large = self._objects.large_space
             tables = self._objects.fill(
                 heaps,
                 self._interpreters,
                 references=wanted and level >= REFERENCES,
-                large=large is not None and request.wants(large),
+                large=self._objects.wants_large(request),
                 copies=copies,
             )
             for ident, table in tables.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -204,17 +205,21 @@ made = [
 gc.collect()
 gc.disable()
 text = ""
-for one in made:
+there = {id(each): each for one in made for each in (one, one.base) if isinstance(each, np.ndarray)}
+for one in there.values():
     text += "%d %d %d %s\\n" % (id(one), one.nbytes if one.flags.owndata else 0, 0, type(one).__name__)
 _write(1, text.encode())
 _kill(_pid, _stop)
 """
 
 
+OUR_NUMPY = {"PYTHONPATH": str(Path(np.__file__).parents[1])}
+
+
 def test_the_data_of_arrays_is_found_with_the_array_that_owns_it(
     own_python: str, start: Start
 ) -> None:
-    child = start(own_python, ARRAYS)
+    child = start(own_python, ARRAYS, OUR_NUMPY)
     child._wait_stopped()
     told = told_sizes(child)
     with Target(child.pid) as target:
@@ -226,7 +231,27 @@ def test_the_data_of_arrays_is_found_with_the_array_that_owns_it(
         rows = [row for row in rows_of(blocks, address) if row[0] is BlockRole.BUFFER]
         assert rows == ([(BlockRole.BUFFER, size)] if size > 512 else []), name
         large += size > 512
-    assert large == 8
+    assert large == 11
+
+
+def test_types_have_the_bytes_of_the_data_that_their_objects_keep(
+    own_python: str, start: Start, watched: list[Watched]
+) -> None:
+    child = start(own_python, ARRAYS, OUR_NUMPY)
+    child._wait_stopped()
+    told = told_sizes(child)
+    watched.append(one := Watched(child, tiles=4096))
+    names = one.types.names
+    assert isinstance(names, StringNames)
+    sizes, whole = (
+        dict(zip(names.names, stream.data.tolist(), strict=True))
+        for stream in (one.types.streams[0], one.types.streams[2])
+    )
+    for name, types in (("numpy.ndarray", {"ndarray"}), ("Image", {"Image"})):
+        data = sum(size for _, size, _, type_name in told if type_name in types and size > 512)
+        assert data > 2000
+        assert whole[name] - sizes[name] == data
+    assert one.types.streams[2].known is None
 
 
 class Watched:

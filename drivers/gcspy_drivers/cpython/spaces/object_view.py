@@ -21,7 +21,7 @@ from gcspy_drivers.cpython.spaces.type_space import TypeSpace
 from gcspy_drivers.cpython.spaces.type_tables import TypeTables
 from gcspy_drivers.cpython.target import ObjectCopies, PymallocHeap, Target
 from gcspy_drivers.kit.loop_notice import tell_coming
-from gcspy_server.api import Server, ServerSpace
+from gcspy_server.api import GatherRequest, Server, ServerSpace
 
 __all__ = ["ObjectView", "title_of"]
 
@@ -59,10 +59,13 @@ class ObjectView:
             *(one.space for one in self._references.values()),
         ]
 
-    @property
-    def large_space(self) -> ServerSpace | None:
-        """That of large blocks, once there is one."""
-        return None if self._large is None else self._large.space
+    def wants_large(self, request: GatherRequest) -> bool:
+        """Return whether anybody wants what large blocks are needed for."""
+        if self._large is None or self._types is None:
+            return False
+        return request.wants(self._large.space) or request.wants(
+            self._types.space, self._types.total
+        )
 
     @property
     def reference_spaces(self) -> list[ServerSpace]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.spaces.type_tables import TYPES, TypeTables, whole_table
 from gcspy_drivers.cpython.target import ObjectReading
-from gcspy_drivers.kit.streams import add_amount
+from gcspy_drivers.kit.streams import add_amount, hide_all
 from gcspy_server.api import DetailTable, Server, StringNames
 
 __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
@@ -33,6 +33,9 @@ class TypeSpace:
 
     Args:
         server: Where the space is added.
+
+    Attributes:
+        total: Its stream that needs large blocks.
     """
 
     def __init__(self, server: Server) -> None:
@@ -43,24 +46,29 @@ class TypeSpace:
             names=StringNames(self._names),
             driver="cpython",
             tile_title="Type ",
-            description="Objects in pymalloc's pools by type; objects larger than 512 bytes are not included",
+            description="Objects by type: those in pymalloc's pools, and in the total also larger ones and the data that objects keep",
             details=(TYPES,),
         )
-        for order, (name, suffix, description) in enumerate(
-            (
-                (
-                    "Bytes",
-                    " bytes",
-                    "Bytes of the blocks of its objects, without data that they keep elsewhere",
-                ),
-                (
-                    "Objects",
-                    "",
-                    "Objects of the type; in the row of items, keys, text: blocks that objects keep",
-                ),
-            )
-        ):
-            add_amount(self.space, name, description, order=order, suffix=suffix)
+        self._bytes = add_amount(
+            self.space,
+            "Bytes",
+            "Bytes of the blocks of its objects in pools, without data that they keep elsewhere",
+            order=2,
+            suffix=" bytes",
+        )
+        self._objects = add_amount(
+            self.space,
+            "Objects",
+            "Objects of the type in pools; in the row of items, keys, text: blocks that objects keep",
+            order=1,
+        )
+        self.total = add_amount(
+            self.space,
+            "Total bytes",
+            "Bytes of all its objects, and of tables, items, text and buffers of more than 512 bytes that they keep",
+            order=0,
+            suffix=" bytes",
+        )
 
     def tile_of(self, numbers: npt.NDArray[np.int32]) -> I64:
         """Return the tile of each type, by its number in the `TypeTable`; -1 is `NO_OBJECT`. New."""
@@ -80,16 +88,22 @@ class TypeSpace:
             number = objects.count.astype(np.int64)
             np.add.at(counts, objects.type, number)  # the last row is what is no object
             np.add.at(size, objects.type, number * objects.block_bytes)
-        outside = np.zeros(kinds, dtype=np.int64)
+        outside = np.zeros(kinds + 1, dtype=np.int64)
         if found.large is not None:  # what has large blocks is named too
             np.add.at(outside, found.large.type, np.maximum(found.large.size, 1))
-        self._give_tiles(size[:kinds] + outside, found.types.names)
+        self._give_tiles((size + outside)[:kinds], found.types.names)
         tile = self.tile_of(np.append(np.arange(kinds, dtype=np.int32), np.int32(-1)))
         self.space.reset()
-        for stream, figures in zip(self.space.streams, (size, counts), strict=True):
+        for stream, figures in (
+            (self._bytes, size),
+            (self._objects, counts),
+            (self.total, size + outside),
+        ):
             sums = np.zeros(self.space.count, dtype=np.int64)
             np.add.at(sums, tile, figures)
             stream.data[:] = sums
+        if found.large is None:
+            hide_all((self.total,))
         unknown = sum(int(np.count_nonzero(~one.objects.known)) for one in found.heaps)
         self.space.info = f"{int(np.count_nonzero(counts[:kinds]))} types have objects"
         if unknown:
