@@ -1,4 +1,4 @@
-"""Loops over arrays as machine code: when they are compiled, by whom, and where that is kept.
+"""Loops over arrays as machine code: when and by which thread they are compiled, and where the code is cached.
 
-For drivers and object traces alike. Knows numba; does not know what is compiled.
+For drivers and object traces alike. Knows numba; does not know the loops.
 """

@@ -1,12 +1,14 @@
-"""`Loop` and `Compiled`: loops over arrays as machine code, made by numba where it is installed, and kept for the next time.
+"""`Loop` and `Compiled`: loops over arrays as machine code, compiled by numba if it is installed, and cached.
 
-numba takes half a second to load and seconds to compile, so nothing of it is loaded before somebody wants it, and nobody has to wait: until the
-code is there, and where there is no numba, plain numpy does the same work (each loop here has such a twin, and a test that both agree).
+numba takes half a second to load and seconds to compile, so it is not loaded before it is needed,
+and nothing waits for it: until the code is ready, and without numba, plain numpy does the same work
+(each loop here has such a twin, and a test that both agree).
 
-What was compiled is kept in ``$XDG_CACHE_HOME/gcspy/numba`` (``~/.cache`` without it). numba believes what it finds there, so it is kept only in
-a directory that belongs to us and that nobody else may write. ``GCSPY_MACHINE_CODE=no`` does without.
+Compiled code is cached in ``$XDG_CACHE_HOME/gcspy/numba`` (``~/.cache`` without it). numba trusts
+its cache, so the cache is used only in a directory that belongs to us and that nobody else may
+write. ``GCSPY_MACHINE_CODE=no`` disables machine code.
 
-Knows nothing of what is compiled.
+Does not know the loops.
 """
 
 from __future__ import annotations
@@ -37,19 +39,19 @@ __all__ = [
 ]
 
 VARIABLE: Final = "GCSPY_MACHINE_CODE"
-"""Says ``no`` where machine code is not wanted."""
+"""Set to ``no`` to disable machine code."""
 
 K = TypeVar("K", bound=tuple[Any, ...])
 
 
 def cache_folder() -> Path | None:
-    """Return the folder for what was compiled, made if need be; None where it would not be safe."""
+    """Return the folder for compiled code, made if needed; None if it would not be safe."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(given) if given.startswith("/") else Path("~/.cache").expanduser()
     folder = base / "gcspy" / "numba"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Who may write one of the folders on the way may put another one in its place.
+        # A user who may write one of the parent folders could replace it.
         for each in (folder, folder.parent):
             found = each.lstat()
             if (
@@ -59,7 +61,7 @@ def cache_folder() -> Path | None:
             ):
                 return None
         return folder if os.access(folder, os.W_OK | os.X_OK) else None
-    except (OSError, RuntimeError):  # no home, or one that cannot be written
+    except (OSError, RuntimeError):  # no home, or it is not writable
         return None
 
 
@@ -68,7 +70,7 @@ class Compiler(NamedTuple):
 
     Attributes:
         njit: Its decorator.
-        keep: Whether it may write down what it compiled.
+        keep: Whether it may cache its code.
     """
 
     njit: Callable[..., Any]
@@ -76,12 +78,12 @@ class Compiler(NamedTuple):
 
 
 def wanted() -> bool:
-    """Return whether machine code is wanted (``GCSPY_MACHINE_CODE``)."""
+    """Return whether machine code is enabled (``GCSPY_MACHINE_CODE``)."""
     return os.environ.get(VARIABLE) != "no"
 
 
 def find_compiler() -> Compiler | None:
-    """Load numba and tell it where to keep what it compiles; None: not wanted, or not installed. Takes half a second."""
+    """Load numba and set its cache folder; None: disabled, or not installed. Takes half a second."""
     if not wanted():
         return None
     try:
@@ -99,7 +101,7 @@ _patience = SimpleNamespace(secs=0.0)
 
 @contextmanager
 def compile_after(secs: float) -> Iterator[None]:
-    """Have threads that are started within compile only after so long: so that a one-shot run ends before anything is compiled."""
+    """Delay the compilation in threads that are started within, so that a one-shot run ends before anything is compiled."""
     before, _patience.secs = _patience.secs, secs
     try:
         yield
@@ -108,10 +110,10 @@ def compile_after(secs: float) -> Iterator[None]:
 
 
 class CompilingThread:
-    """A thread that compiles, started at most once; whoever leaves meanwhile does not wait for it.
+    """A thread that compiles, started at most once; the process can exit without waiting for it.
 
     Args:
-        target: What it does.
+        target: Its function.
         name: Its name.
     """
 
@@ -122,7 +124,7 @@ class CompilingThread:
         self._thread: threading.Thread | None = None
 
     def start(self) -> threading.Thread | None:
-        """Start it if it was not, and machine code is wanted; return it, None if there is none."""
+        """Start it if it was not, and machine code is enabled; return it, None if there is none."""
         with self._lock:
             if self._thread is None and wanted():
                 self._patience_secs = _patience.secs
@@ -136,7 +138,7 @@ class CompilingThread:
         return self._thread is not None and self._thread.is_alive() and not self._patience_secs
 
     def join(self, secs: float) -> None:
-        """Wait so long for its end, if it was started."""
+        """Wait for its end, up to a limit, if it was started."""
         if self._thread is not None:
             self._thread.join(secs)
 
@@ -152,13 +154,14 @@ _loops: list[Loop] = []
 
 
 class Loop:
-    """A function over arrays that numba can compile: `machine` is what it made of it, or None.
+    """A function over arrays that numba can compile: `machine` is the compiled one, or None.
 
-    It calls no other function of ours: numba would not notice when that one changes, and take what it kept.
+    It calls no other function of ours: numba would not notice when that one changes, and use its
+    stale cache.
 
     Args:
-        written: The function.
-        signature: What numba is told, such as ``int64(int64[::1], int64)``.
+        written: The Python function.
+        signature: Signature for numba, such as ``int64(int64[::1], int64)``.
     """
 
     def __init__(self, written: Callable[..., Any], signature: str) -> None:
@@ -168,7 +171,7 @@ class Loop:
         _loops.append(self)
 
     def compile(self, njit: Callable[..., Any], *, keep: bool) -> None:
-        """Have numba's decorator compile it, unless it is; `keep` says whether numba may write down what it compiled."""
+        """Compile it with numba's decorator, unless it is; `keep` says whether numba may cache it."""
         if self.machine is None:
             self.machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(
                 self.written
@@ -176,10 +179,10 @@ class Loop:
 
 
 def compile_all(loops: Iterable[Loop] | None = None) -> bool:
-    """Compile loops, or load what was compiled before; False where it cannot be. Takes seconds.
+    """Compile loops, or load them from the cache; False if that is impossible. Takes seconds.
 
     Args:
-        loops: Which ones; None: every one of every module that was imported.
+        loops: The loops; None: all loops of all imported modules.
     """
     compiler = find_compiler()
     if compiler is None:
@@ -190,7 +193,7 @@ def compile_all(loops: Iterable[Loop] | None = None) -> bool:
 
 
 def want() -> threading.Thread | None:
-    """Have the loops of modules that were imported compiled in a thread; returns it at once, None where machine code is not wanted."""
+    """Compile the loops of imported modules in a thread; returns it at once, None if machine code is disabled."""
     with _lock:
         compiling: CompilingThread | None = _state.thread
         if compiling is None or (not compiling.running and _state.asked < len(_loops)):
@@ -203,7 +206,7 @@ def want() -> threading.Thread | None:
 
 
 def forget() -> None:
-    """Have no compiled loops, until somebody wants some again."""
+    """Drop all compiled loops, until they are requested again."""
     with _lock:
         _state.thread = None
         for each in _loops:
@@ -211,12 +214,12 @@ def forget() -> None:
 
 
 class Compiled(Generic[K]):
-    """Functions of a module as machine code, compiled in a thread of their own, and kept for the next time.
+    """Functions of a module as machine code, compiled in a thread of their own, and cached.
 
     Args:
-        module: Where they are written, as loops over arrays.
-        kind: The named tuple that they are handed out in.
-        helpers: Signatures of functions that others call, by name, in the order in which they need each other.
+        module: The module with their Python source.
+        kind: The named tuple that holds them.
+        helpers: Signatures of functions that others call, by name, in order of dependency.
         kernels: Signatures of the others.
     """
 
@@ -233,14 +236,14 @@ class Compiled(Generic[K]):
         self._found: K | None = None
 
     def want(self) -> None:
-        """Have them compiled, or loaded, in a thread; returns at once. Only the first call does anything."""
+        """Compile them, or load them from the cache, in a thread; returns at once. Only the first call has an effect."""
         self._thread.start()
 
     def get(self, *, wait_secs: float = 0.0) -> K | None:
-        """Return the compiled functions; None while they are not there, or when they never will be.
+        """Return the compiled functions; None while they are not ready, or if they never will be.
 
         Args:
-            wait_secs: How long to wait for them, if they were wanted.
+            wait_secs: How long to wait for them, if they were requested.
         """
         if not wanted():
             return None
@@ -250,16 +253,16 @@ class Compiled(Generic[K]):
 
     @property
     def coming(self) -> bool:
-        """Whether they were wanted, and are still being made."""
+        """Whether they were requested, and are still being compiled."""
         return self._thread.running
 
     def load(self) -> K | None:
-        """Compile them, or load what was compiled before; None without numba. Takes seconds."""
+        """Compile them, or load them from the cache; None without numba. Takes seconds."""
         compiler = find_compiler()
         return None if compiler is None else self.build(compiler.njit, keep=compiler.keep)
 
     def build(self, njit: Callable[..., Callable[[Any], Any]], *, keep: bool) -> K:
-        """Compile them with numba's decorator; `keep` says whether numba may write down what it compiled."""
+        """Compile them with numba's decorator; `keep` says whether numba may cache them."""
         # They are compiled as functions of a module of their own, in which the helpers are compiled ones.
         space = dict(vars(self._module))
         options: Mapping[str, Any] = {"nogil": True, "cache": keep, "error_model": "numpy"}

@@ -1,1 +1,1 @@
-"""Clients of a session, whoever hosts it: listeners, connections, admission, roles, queues, allowances."""
+"""Clients of a session, for any host: listeners, connections, admission, roles, queues, allowances."""

@@ -1,6 +1,6 @@
-"""Who may come in: the judgement of a greeting.
+"""Admission: decides whether a greeting is accepted.
 
-Knows tokens and who is at the other end; knows no session.
+Knows tokens and the identity of the peer; does not know the session.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _REMEDY = "give the server's token in a token file, in GCSPY_TOKEN or at the pro
 
 
 def has_to_prove(transport: Transport, hello: Hello, token: str) -> bool:
-    """Whether a client that offers to prove that it knows the token has to.
+    """Whether a client that offers a proof of the token has to give it.
 
     Args:
-        transport: The way it came.
-        hello: How it greeted.
-        token: The session's; empty: there is none.
+        transport: Its transport.
+        hello: Its greeting.
+        token: The session's token; empty: there is none.
     """
     offers = bool(hello.nonce) and not hello.token
     return offers and bool(token) and not (transport.refusal or transport.trusted)
@@ -39,16 +39,17 @@ def refusal_of(
     clients: int,
     most_clients: int,
 ) -> Error | None:
-    """Why a client may not come in; None: it may.
+    """Why a client is refused; None: it is accepted.
 
     Args:
-        transport: The way it came.
-        hello: How it greeted.
-        token: What those must know whose way here does not prove who they are; None: nobody may come that way.
+        transport: Its transport.
+        hello: Its greeting.
+        token: The token for clients whose transport does not identify them; None: such clients are
+            refused.
         proven: Whether it has proved that it knows the token.
         closing: Whether the session is ending.
-        clients: How many are there already.
-        most_clients: How many there may be.
+        clients: Number of current clients.
+        most_clients: Maximum number of clients.
     """
     if transport.refusal:
         return Error(
@@ -75,7 +76,7 @@ def refusal_of(
 
 
 def _refusal_of_token(transport: Transport, hello: Hello, token: str | None) -> Error | None:
-    """Why the token in a greeting does not let it in; None: it does."""
+    """Why the token in a greeting is not accepted; None: it is."""
     if transport.channel is Channel.PLAIN_TCP and hello.token:
         message = "the token was sent over plain TCP, where others can read it"
         remedy = "install the same release of GCspy at both ends, which never sends the token, and start the session with a new token"

@@ -1,10 +1,12 @@
-"""How much a client may ask for: token buckets of its own, and one that all clients share (SPEC.md section 8.13).
+"""Request limits of a client: token buckets of its own, and one that all clients share (SPEC.md section 8.13).
 
-A request is served first and paid for afterwards. Whoever has nothing left waits before its next request is read: so
-a client that waits for its answers is only slowed down, and one that floods fills its own socket. All wait for the shared
-bucket in turn, and none has more than one request in it.
+A request is served first and paid for afterwards. A client with an overdrawn bucket waits before
+its next request is read: so a client that waits for its answers is only slowed down, and one that
+floods fills its own socket. All wait for the shared bucket in turn, and none has more than one
+request in it.
 
-Knows limits, kinds of requests and a clock that it is given; knows no sockets, and sends nothing.
+Knows limits, kinds of requests and a clock that is passed in; does not know sockets, and sends
+nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _CHANGES = (
     m.TakeControl,
     m.Trigger,
 )
-"""Requests of which one costs more than its answer."""
+"""Requests that cost more than an answer."""
 
 _CHANGE_WEIGHT = 10
 _PAGE_WEIGHT = 20
@@ -36,11 +38,11 @@ _PAGE_WEIGHT = 20
 
 
 class Bucket:
-    """Tokens that come back at a steady rate; it may be overdrawn, and whoever did so waits until that is paid.
+    """Tokens that are refilled at a steady rate. The bucket may be overdrawn; then its user waits until it is refilled.
 
     Args:
-        per_sec: Tokens that come back in a second.
-        burst: The most that there are; it begins with them.
+        per_sec: Tokens refilled per second.
+        burst: Maximum number of tokens, and the initial one.
     """
 
     def __init__(self, per_sec: float, burst: float) -> None:
@@ -48,7 +50,7 @@ class Bucket:
         self._tokens, self._at = burst, float("-inf")
 
     def take(self, tokens: float, now: float) -> float:
-        """Take tokens at a time in seconds; returns the seconds to wait until nothing is owed."""
+        """Take tokens at a time in seconds; returns the seconds to wait until the bucket is no longer overdrawn."""
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_sec) - tokens
         self._at = now
         return max(0.0, -self._tokens / self._per_sec)
@@ -60,14 +62,14 @@ def shared_bucket(limits: RequestLimits) -> Bucket:
 
 
 class Allowance:
-    """What one client may ask for.
+    """Allowance of one client.
 
     Args:
-        limits: How much that is.
-        shared: What all clients together may ask for.
+        limits: The limits.
+        shared: The bucket of all clients together.
 
     Attributes:
-        exceeded: Which limit it went beyond, while it does: the number, the unit and the period; empty: none.
+        exceeded: The limit that it exceeds now: the number, the unit and the period; empty: none.
     """
 
     def __init__(self, limits: RequestLimits, shared: Bucket) -> None:
@@ -82,16 +84,17 @@ class Allowance:
         self._served = 0
 
     def charge(self, message: Message | None, frames: int, size: int, now: float) -> float:
-        """A request was served.
+        """Charge a request that was served.
 
         Args:
-            message: The request; None: frames that nobody knows.
-            frames: Frames of which it consisted.
+            message: The request; None: unknown frames.
+            frames: Number of its frames.
             size: Their bytes after decompression.
             now: Time in seconds.
 
         Returns:
-            Seconds to wait before the next one is served; negative: the others need not get a turn yet.
+            Seconds to wait before the next one is served; negative: other clients need not get a
+            turn yet.
         """
         limits, weight = self._limits, frames
         owed = {
@@ -115,31 +118,31 @@ class Allowance:
             return wait
         return -1.0
 
-    # ------------------------------------------------------------------------- who floods
+    # ------------------------------------------------------------------------- floods
 
     def received(self, backlog: int) -> None:
-        """Something came, after what came before was served.
+        """Note that data arrived, after earlier data was served.
 
         Args:
-            backlog: Its bytes. Whoever waits for answers has not sent much meanwhile.
+            backlog: Its bytes. A client that waits for answers has not sent much meanwhile.
         """
         if backlog <= self._limits.backlog_bytes:
             self.exceeded = ""
             self._excess_since = None
 
     def excess_secs(self, backlog: int, now: float) -> float | None:
-        """For how long this client has sent more than it may, without waiting for answers; None: it does not.
+        """How long this client has exceeded its limits, without waiting for answers; None: it does not.
 
         Args:
-            backlog: Bytes that were received and not looked at yet.
-            now: When.
+            backlog: Bytes that were received and not examined yet.
+            now: The time.
         """
         if self._excess_since is None and self.exceeded and backlog > self._limits.backlog_bytes:
             self._excess_since = now
         return None if self._excess_since is None else now - self._excess_since
 
     def may_tell(self, now: float) -> bool:
-        """Whether a client that floods is to be told so now: once, and again when it begins again much later."""
+        """Whether a flooding client is to be warned now: once, and again if it begins again much later."""
         if now - self._told_at < self._limits.patience_secs:
             return False
         self._told_at = now

@@ -1,10 +1,10 @@
-"""Who is present and how far they have read, and where the one who leads looks: what a class shares (SPEC.md section 8.12).
+"""The participants and how far they have read, and what the leader is viewing: the state that a class shares (SPEC.md section 8.12).
 
-Nothing here asks anything of the target. Places and lists of who is present are reported at a bounded rate, the latest wins:
-one list for however many changes there were. Both are left out for a client that has much to read already, until
-it has room.
+Nothing here accesses the target. Places and lists of participants are sent at a bounded rate,
+always the latest: one list for any number of changes. Clients with long queues get neither, until
+they have room.
 
-Knows clients and what they say of themselves; does not know who leads: its host does, a session or a player.
+Knows clients and their own data. The host, a session or a player, knows the leader.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from gcspy_session.client import ClientConnection
 __all__ = ["Attendance", "Room", "client_message"]
 
 _LOOK_SECS = 0.05
-"""The shortest time between two places that are told: twenty a second look like one movement."""
+"""The shortest time between two places: twenty per second look like one movement."""
 
 _ROSTER_SECS = 0.25
-"""The shortest time between two lists of who is present: a hundred clients that come in a second are four lists, not a hundred."""
+"""The shortest time between two lists of participants: a hundred clients that join in a second cause four lists, not a hundred."""
 
 _CHECK_SECS = 1.0
 
 _STALLED_SECS = 3.0
-"""Who has not answered for so long has stalled: a window that opens a heap of ten million tiles takes one."""
+"""A client that has not answered for this long has stalled: a window that opens a heap of ten million tiles takes one second."""
 
 _FIRST_PING = 1 << 40
-"""Numbers of our pings; those by which a session looks whether its controller lives are smaller."""
+"""Numbers of our pings; those of the controller watchdog are smaller."""
 
 
 class Room(Protocol):
-    """Whose attendance it is."""
+    """The host of an attendance."""
 
     def present(self) -> Collection[ClientConnection]:
-        """Everybody who is connected."""
+        """All connected clients."""
 
     def followers_of(self, leader: ClientConnection) -> Collection[ClientConnection]:
-        """Who is told where this client looks; nobody, where it does not lead."""
+        """The followers that receive this client's place; none if it does not lead."""
 
     def shared_until(self, client: ClientConnection) -> int:
-        """Number of the latest event that this client's queue was offered."""
+        """Number of the latest event that was offered to this client's queue."""
 
     def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
-        """Tell these clients who is present; returns those that have no room for it now."""
+        """Send these clients the list of participants; return those without room for it now."""
 
 
 @dataclass(slots=True)
 class _Question:
-    """A ping that was not answered yet: its number, what was shared before it, and when it was sent."""
+    """A ping without an answer yet: its number, the event before it, and its time."""
 
     number: int
     sequence: int
@@ -63,10 +63,10 @@ class _Question:
 
 
 class Attendance:
-    """What is known of those who are present.
+    """State of the participants.
 
     Args:
-        room: Whose it is.
+        room: Its host.
     """
 
     def __init__(self, room: Room) -> None:
@@ -85,7 +85,7 @@ class Attendance:
         self._wakeup = trio.Event()
 
     async def run(self) -> None:
-        """Tell what has changed, until cancelled."""
+        """Send changes, until cancelled."""
         check_at = trio.current_time() + _CHECK_SECS
         while True:
             with trio.move_on_at(
@@ -103,31 +103,31 @@ class Attendance:
             if told:
                 await trio.sleep(_LOOK_SECS)
 
-    # ------------------------------------------------------------------ who is present
+    # ------------------------------------------------------------------ participants
 
     def greeted(self, client: ClientConnection, hello: m.Hello) -> None:
-        """A client has said who it is."""
+        """Note that a client has greeted."""
         client.presence.person = person_name(hello.person)
         client.presence.following = hello.following
         client.presence.attends = bool(hello.person) or hello.following
 
     def attend(self, client: ClientConnection, message: m.Attend) -> None:
-        """A client says anew who it is, and whether it follows."""
+        """Note a client's new name, and whether it follows."""
         client.presence.person = person_name(message.person)
         client.presence.following = message.following
         client.presence.attends = True
         self.changed()
 
     def changed(self) -> None:
-        """What somebody says of himself is different: tell those who attend, in a moment."""
+        """Note that a client's own data changed: inform attending clients, soon."""
         self._changed = True
         self._wakeup.set()
 
     def changed_for_all(self, *, but: ClientConnection | None = None) -> None:
-        """Who is connected, or who controls, is different: tell everybody, in a moment.
+        """Note that the clients or the controller changed: inform all clients, soon.
 
         Args:
-            but: A client that was told already.
+            but: A client that was informed already.
         """
         self._changed_for_all = True
         self._informed = but
@@ -138,7 +138,7 @@ class Attendance:
         return self._changed or self._changed_for_all or bool(self._crowded)
 
     def _tell_roster(self, now: float) -> None:
-        """Tell everybody who is to know it who is present."""
+        """Send the list of participants to all clients that need it."""
         told = [
             client
             for client in self._room.present()
@@ -157,21 +157,21 @@ class Attendance:
         self._crowded = refused & must
 
     def ponged(self, client: ClientConnection, number: int) -> None:
-        """A client has read so far."""
+        """Note how far a client has read."""
         question = self._questions.get(client.number)
         if question is not None and question.number == number:
             self._read[client.number] = question.sequence
             del self._questions[client.number]
 
     def forget(self, client: ClientConnection) -> None:
-        """A client has gone."""
+        """Note that a client has gone."""
         for known in (self._looks, self._untold, self._late, self._questions, self._read):
             known.pop(client.number, None)
         self._crowded.discard(client.number)
         self._late = {number: pair for number, pair in self._late.items() if pair[1] is not client}
 
     def _check(self, now: float) -> None:
-        """Look how far everybody has read, and ask again; a class of one needs none of it."""
+        """Check how far all clients have read, and ping again; not needed for a class of one."""
         for follower, leader in list(self._late.values()):
             self.bring(follower, leader)
         present = [client for client in self._room.present() if client.presence.attends]
@@ -200,16 +200,16 @@ class Attendance:
         )
         client.push_if_room(encode(m.Ping(number=self._pings)).data)
 
-    # ------------------------------------------------------------------ where they look
+    # ------------------------------------------------------------------ places
 
     def look(self, leader: ClientConnection, at: Focus) -> None:
-        """The one who leads looks somewhere else: tell those who follow, the latest only."""
+        """Note the leader's new place: send the latest one to the followers."""
         self._looks[leader.number] = at
         self._untold[leader.number] = leader
         self._wakeup.set()
 
     def bring(self, follower: ClientConnection, leader: ClientConnection | None) -> None:
-        """Tell one who begins to follow where the one who leads looks, if that is known."""
+        """Send the leader's place to a client that begins to follow, if it is known."""
         self._late.pop(follower.number, None)
         if leader is None or leader is follower or follower not in self._room.followers_of(leader):
             return
@@ -220,7 +220,7 @@ class Attendance:
             self._late[follower.number] = (follower, leader)
 
     def _tell_places(self) -> bool:
-        """Tell the places that were not told yet; whether there were any."""
+        """Send places that were not sent yet; return whether there were any."""
         told = bool(self._untold)
         for number, leader in list(self._untold.items()):
             followers = self._room.followers_of(leader)
@@ -237,7 +237,7 @@ class Attendance:
 
 
 def client_message(client: ClientConnection) -> m.Client:
-    """What the others are told about a client."""
+    """The data about a client for the others."""
     presence = client.presence
     return m.Client(
         id=client.number,

@@ -1,4 +1,4 @@
-"""How much more a lossless client can take (SPEC.md 8.6)."""
+"""Free capacity of a lossless client (SPEC.md 8.6)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ __all__ = ["Capacity"]
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What one lossless client can take.
+    """Free capacity of one lossless client.
 
     Attributes:
-        events: So many more; 0: its queue is full.
-        size_bytes: So many more, but for the last event, which may be larger; 0: its queue is full.
-        deadline_nanos: How long it is waited for at one event.
+        events: Number of further events; 0: its queue is full.
+        size_bytes: Number of further bytes, except for the last event, which may be larger; 0: its
+            queue is full.
+        deadline_nanos: Maximum wait for it at one event.
     """
 
     events: int

@@ -1,11 +1,11 @@
-"""One connected client: its greeting, its two loops, and the one line that its end leaves in the log.
+"""One connected client: its greeting, its two loops, and the one log line about its end.
 
     run ─▶ greet ─▶ ┌ receive loop ─▶ session.handle
                     └ send loop   ◀─ queue ◀─ push_message / push_event
         ◀─ end(reason): by either loop, or by the session; the first reason counts
 
-Nothing that a client does, or leaves undone, raises out of `run`. Knows one
-connection; knows of the others only through its session.
+Nothing that a client does, or fails to do, makes `run` raise. Knows one connection; knows the
+others only through its session.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ __all__ = ["Behind", "ClientConnection", "Presence", "SharedEvent", "log"]
 log = logging.getLogger("gcspy.server")
 
 _CHUNK = 256 << 10
-"""Bytes given to the transport at once: a client that takes so much in `stall_secs` is alive."""
+"""Bytes passed to the transport at once: a client that takes this much in `stall_secs` is alive."""
 
 _LAST_WORDS_SECS = 1.0
 
 _FAREWELL_READS = 64
-"""Reads of up to 64 KiB, whose bytes are dropped, after the last words."""
+"""Number of reads of up to 64 KiB, whose bytes are dropped, after the last message."""
 
 
 class SharedEvent(Protocol):
-    """An event as it is shared among clients: encoded once for all that want the same of it."""
+    """An event as shared among clients: encoded once for all with the same subscription."""
 
     @property
     def sequence(self) -> int:
-        """Its number among those that are shared, increasing."""
+        """Its number among the shared events, increasing."""
 
     @property
     def moment_nanos(self) -> int:
-        """When it is shown, by one clock: between two of them lies what a client's rate is about."""
+        """When it is shown, on one clock; a client's rate is about the time between two of them."""
 
     def bytes_for(self, wants: Interest, *, zstd: bool = True) -> bytes:
-        """All its bytes, for clients with that subscription, who take zstd or do not."""
+        """All its bytes, for clients with that subscription, with or without zstd."""
 
 
 class Behind(Enum):
@@ -84,13 +84,13 @@ class _Ending:
 
 @dataclass(slots=True)
 class Presence:
-    """What a client says of who sits there, and how far that one has read.
+    """A client's own data about its user, and how far it has read.
 
     Attributes:
-        person: Name for the others; empty: not told.
-        following: Whether it follows the one who leads.
-        attends: Whether it ever said so: then it is asked how far it has read.
-        behind: Events that it had not read when it was looked at last; None: unknown.
+        person: Name for the others; empty: not given.
+        following: Whether it follows the leader.
+        attends: Whether it ever sent such data: then it is pinged.
+        behind: Events that it had not read at the last check; None: unknown.
         stalled: Whether it has read nothing for seconds.
     """
 
@@ -108,24 +108,24 @@ class ClientConnection:
         number: Its number in `Clients`.
         transport: Its byte stream.
         options: Limits and deadlines.
-        shared: How much all clients together may ask for.
-        memory: What waits for all clients together.
-        token: The session's; None: there is none.
+        shared: The bucket of all clients together.
+        memory: The data queued for all clients together.
+        token: The session's token; None: there is none.
 
     Attributes:
         transport: Its byte stream.
         name: Name of the program, from its greeting.
         proven: Whether it has proved that it knows the token.
-        wants: What it subscribed to.
+        wants: Its subscription.
         takes_zstd: Whether compressed frames may be sent to it.
-        interval_nanos: The shortest time between events that it wants.
+        interval_nanos: The shortest interval between events that it requests.
         behind: Whether and why it lacks the latest snapshot.
         waiting: Whether it waits for a keyframe that is being copied.
         last_heard: When it last sent anything, by the loop's clock.
-        last_taken: When it last took anything.
-        grant: What it was promised, if it is a lossless one.
+        last_taken: When it last read anything.
+        grant: Its grant, if it is a lossless client.
         refused_event: Whether it had no room for the latest event.
-        presence: Who sits there.
+        presence: Its user.
     """
 
     def __init__(
@@ -195,10 +195,10 @@ class ClientConnection:
         handle: Callable[[ClientConnection, Message], None],
         on_drained: Callable[[ClientConnection], None],
     ) -> None:
-        """Serve the client until it ends; never raises for anything that the client did. `close` follows.
+        """Serve the client until it ends; never raises because of the client. `close` follows.
 
         Args:
-            admit: Called with the greeting; returns why not, or has sent Welcome and bootstrap.
+            admit: Called with the greeting; returns why not, or has queued Welcome and bootstrap.
             handle: Called with every message after that.
             on_drained: Called when everything is sent.
         """
@@ -211,7 +211,7 @@ class ClientConnection:
                     await self._read(lambda: self._receive_loop(handle))
 
     async def close(self) -> None:
-        """Tell the client why it was ended, and close its transport, also when cancelled."""
+        """Tell the client why it was disconnected, and close its transport, also when cancelled."""
         self._queue.clear()
         self._memory.leave(self)
         with trio.CancelScope(shield=True):
@@ -219,7 +219,7 @@ class ClientConnection:
             await self.transport.close()
 
     async def _read(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Run a part that reads; it stops at once when the client is ended. Returns whether it ended well."""
+        """Run a part that reads; it stops at once when the client is ended. Returns whether it ended normally."""
         with trio.CancelScope() as self._reading:
             return self._ending is None and await self._guard(work)
         return False
@@ -229,9 +229,9 @@ class ClientConnection:
 
         Args:
             reason: For the log.
-            normal: Whether this is nobody's fault.
-            last_words: What the client is told. The frame that is being sent is finished first,
-                because inside of it nothing can be told: for a second at most.
+            normal: Whether this is not an error.
+            last_words: The message for the client. The frame that is being sent is finished first,
+                because nothing can be sent within it: for a second at most.
         """
         if self._ending is not None:
             return
@@ -251,12 +251,12 @@ class ClientConnection:
         )
 
     def end_for_memory(self, waiting: int, most: int) -> None:
-        """End it, as more waits for all clients together than may."""
+        """End it, because too much data is queued for all clients together."""
         waits = f"{waiting:,} bytes wait for all clients, of at most {most:,}"
         self._end_too_slow(TooSlow(f"{waits}, and this one has read nothing for the longest time"))
 
     def lose_events(self) -> None:
-        """Drop the events that wait, where they may be dropped: they are missed."""
+        """Drop the queued events that may be dropped: they count as missed."""
         if self.grant is None:
             sequence = self._queue.last_event
             dropped = self._queue.drop_events()
@@ -264,12 +264,12 @@ class ClientConnection:
                 self.miss(sequence, dropped, Behind.SLOW)
 
     def close_when_sent(self) -> None:
-        """End the connection after what is queued."""
+        """End the connection after its queue."""
         self._closing = True
         self._more.set()
 
     async def _guard(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Run one part of the client's life; whether it ended well. What went wrong ends the client."""
+        """Run one part of the client's life; return whether it ended normally. An error ends the client."""
         try:
             await work()
         except VersionMismatch as error:
@@ -306,7 +306,7 @@ class ClientConnection:
         return self._ending is None
 
     def _lost(self, error: trio.BrokenResourceError) -> None:
-        """The transport broke: a viewer that was killed, as a rule, unless it was in the middle of something."""
+        """Handle a broken transport: usually a viewer that was killed, unless it was in the middle of a message."""
         cause = error.__cause__ or error
         normal = not isinstance(cause, ssl.SSLError)
         try:
@@ -317,9 +317,9 @@ class ClientConnection:
         self.end(f"connection lost: {cause}", normal=normal)
 
     async def _last_words(self) -> None:
-        """Tell the client why it is ended, and wait a little until it has closed its end.
+        """Tell the client why it is disconnected, and wait a little until it has closed its end.
 
-        Whoever closes a TCP connection with bytes unread resets it, and a reset destroys what the
+        Closing a TCP connection with unread bytes resets it, and a reset destroys data that the
         peer has not read yet: the reason.
         """
         ending = self._ending
@@ -333,15 +333,15 @@ class ClientConnection:
                     if not await self.transport.receive_some():
                         return
             except (trio.BrokenResourceError, trio.ClosedResourceError):
-                return  # it does not listen any more
+                return  # it does not read any more
 
     @property
     def _may_send(self) -> bool:
-        """Whether anything may follow what was sent or queued: nothing follows a goodbye."""
+        """Whether anything may follow the data sent or queued: nothing follows a goodbye."""
         return self._connection.our_state is not ConnectionState.CLOSED
 
     def log_end(self) -> None:
-        """Say in one line how it ended; called when nothing counts it among the clients any more."""
+        """Log in one line how it ended; called when nothing counts it among the clients any more."""
         ending = self._ending or _Ending("the session ended", True, None)
         level = logging.INFO if ending.normal else logging.WARNING
         log.log(level, "%s ended: %s", self, ending.reason)
@@ -372,14 +372,14 @@ class ClientConnection:
                 remedy="connect again; if it happens again, look whether the network is slow",
                 fatal=True,
             )
-            # Before TLS stands nothing can be told.
+            # Nothing can be sent before the TLS handshake.
             self.end(what, last_words=None if awaited == "begin with TLS" else late)
 
     async def _send_preamble(self) -> None:
         try:
             await self.transport.send_all(self._connection.preamble())
         except trio.BrokenResourceError:
-            return  # it is gone, but what it said before is still there to be read, and blamed
+            return  # it is gone, but its earlier data can still be read, and blamed
 
     async def _read_hello(self) -> Hello:
         while True:
@@ -405,7 +405,7 @@ class ClientConnection:
             await self._receive()
 
     async def _receive(self) -> bool:
-        """Take what the client sent; False at its end."""
+        """Receive data of the client; False at its end."""
         data = await self.transport.receive_some()
         self.last_heard = trio.current_time()
         if not data:
@@ -436,11 +436,11 @@ class ClientConnection:
 
     @property
     def _backlog(self) -> int:
-        """Bytes that the client has sent and that were not looked at yet."""
+        """Bytes that the client has sent and that were not examined yet."""
         return self._connection.unread_bytes + self.transport.unread_bytes
 
     async def _pay(self, message: Message | None) -> None:
-        """Wait until the next request may be served; whoever asks for too much all the while is ended."""
+        """Wait until the next request may be served; a client that floods is ended."""
         before, self._charged = self._charged, self._connection.read_so_far
         frames, size = self._charged[0] - before[0], self._charged[1] - before[1]
         if not frames:
@@ -510,7 +510,7 @@ class ClientConnection:
         )
 
     def send(self, message: Message) -> None:
-        """Queue a message to this client alone."""
+        """Queue a message for this client alone."""
         if self._may_send:
             self.push_message(self._connection.send(message))
 
@@ -532,18 +532,18 @@ class ClientConnection:
         self._more.set()
 
     def _form(self, data: bytes) -> bytes:
-        """Frames as this client takes them."""
+        """Frames in the form that this client accepts."""
         return data if self.takes_zstd else without_zstd(data)
 
     def push_if_room(self, data: bytes) -> bool:
-        """Queue a message that a later one makes superfluous, unless others wait already; whether it did."""
+        """Queue a message that a later one supersedes, unless others wait already; return whether it did."""
         if self._queue.crowded:
             return False
         self.push_message(data)
         return True
 
     def _sends_now(self, data: bytes, kind: EntryKind, sequence: int) -> bool:
-        """Send past the empty queue; whether the socket took all, or the rest is queued."""
+        """Send directly past the empty queue; return whether the socket took all, or the rest is queued."""
         if not self._idle or len(self._queue):
             return False
         sent = self.transport.send_now(data)
@@ -562,12 +562,12 @@ class ClientConnection:
     # -------------------------------------------------------------------- events
 
     def is_due(self, snapshot: SharedEvent) -> bool:
-        """Whether this client wants an event so soon after its last one."""
+        """Whether this client requests an event this soon after its last one."""
         last = self._last_moment_nanos
         return last is None or snapshot.moment_nanos - last >= self.interval_nanos
 
     def push_event(self, snapshot: SharedEvent, *, must: bool) -> None:
-        """Queue an event, or drop it and those that wait when they are too many."""
+        """Queue an event, or drop it and the queued ones if there are too many."""
         if self._ending is not None:
             return
         sequence = snapshot.sequence
@@ -587,7 +587,7 @@ class ClientConnection:
         self._more.set()
 
     def capacity(self) -> Capacity | None:
-        """What it can take, if it is to be waited for: not while it is to get a keyframe anyway."""
+        """Its free capacity, if it is to be waited for: not while it waits for a keyframe anyway."""
         grant = self.grant
         if (
             grant is None
@@ -604,10 +604,10 @@ class ClientConnection:
         return Capacity(events, size, int(grant.deadline_secs * 1_000_000_000))
 
     def offer(self, snapshot: SharedEvent, *, must: bool) -> bool:
-        """Queue an event if it is in step and wants it, or note that it misses it.
+        """Queue an event if it is in step and requests it, or note that it misses it.
 
         Args:
-            must: It is to get this event whatever it wants and however slow it is.
+            must: Whether it must get this event regardless of its subscription and speed.
 
         Returns:
             Whether it needs a keyframe now.
@@ -626,7 +626,7 @@ class ClientConnection:
 
     @property
     def waiting_events(self) -> int:
-        """Events that wait for it to read."""
+        """Number of its queued events."""
         return self._queue.events
 
     @property
@@ -636,33 +636,33 @@ class ClientConnection:
 
     @property
     def own_bytes(self) -> int:
-        """Bytes that wait for it, or are being sent to it, and for no other client."""
+        """Bytes that are queued for it, or being sent to it, and to no other client."""
         return self._queue.own_bytes
 
     @property
     def holds_any(self) -> bool:
-        """Whether anything waits for it, or is being sent to it."""
+        """Whether anything is queued for it, or being sent to it."""
         return self._queue.holds_any
 
     @property
     def crowded(self) -> bool:
-        """Whether messages that can come later had better do so."""
+        """Whether messages that can wait should wait."""
         return self._queue.crowded
 
     def miss(self, sequence: int, events: int, why: Behind) -> None:
-        """It does not get the snapshot with this number, and so many in all."""
+        """Note that it does not get the snapshot with this number, and how many in all."""
         if self.behind is Behind.NEW:
-            return  # what happened before it was here was not missed
+            return  # it did not miss events from before it joined
         self._missed += events
         self._missed_sequence = sequence
         if self.behind is Behind.NO:
             self.behind = why
 
     def follow_lost(self, lost: int) -> None:
-        """Count what the server itself lost since the last call; one that is in step is told now, others with their keyframe.
+        """Count the events that the server itself lost since the last call; a client in step is informed now, others with their keyframe.
 
         Args:
-            lost: As `Core.lost`.
+            lost: See `Core.lost`.
         """
         more, self._server_lost = max(0, lost - self._server_lost), max(lost, self._server_lost)
         if more and self.behind is not Behind.NEW:
@@ -671,7 +671,7 @@ class ClientConnection:
                 self._tell_missed()
 
     def _tell_missed(self) -> None:
-        """Send how many it has missed since it was told last, if any."""
+        """Send how many events it has missed since the last message, if any."""
         events, self._missed, self._lost_events = self._missed + self._lost_events, 0, 0
         if events:
             self._missed_total += events
@@ -679,7 +679,7 @@ class ClientConnection:
 
     @property
     def lags(self) -> bool:
-        """Whether it was here before the latest event and does not have that."""
+        """Whether it joined before the latest event and does not have that."""
         return self.behind not in (Behind.NO, Behind.NEW) and self._ending is None
 
     def defer(self) -> None:
@@ -689,7 +689,7 @@ class ClientConnection:
         self._must_keyframe = True
 
     def place_keyframe(self, sequence: int, moment_nanos: int) -> QueueEntry:
-        """Tell what was missed, keep the place of a keyframe, and let through what was held back for it."""
+        """Send what was missed, reserve the place of a keyframe, and release what was held back for it."""
         self._missed += self._queue.drop_events(keyframes=True)
         if self._missed and self._missed_sequence == sequence:
             self._missed -= 1  # the keyframe is of this one
@@ -702,7 +702,7 @@ class ClientConnection:
         return entry
 
     def fill(self, entry: QueueEntry, data: bytes) -> None:
-        """The keyframe is made."""
+        """Insert the finished keyframe."""
         if entry.dropped or self._ending is not None:
             return
         self._queue.fill(entry, data)
@@ -710,7 +710,7 @@ class ClientConnection:
         self._more.set()
 
     def nothing_yet(self) -> None:
-        """There is no snapshot yet: the first will need no earlier frame."""
+        """Note that there is no snapshot yet: the first will need no earlier frame."""
         deferred, self._deferred = self._deferred or [], None
         self._in_step(deferred)
 

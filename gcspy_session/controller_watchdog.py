@@ -1,11 +1,11 @@
-"""Whether a controller still lives, and who stands in for one that has fallen silent (SPEC.md section 4.3).
+"""Checks whether a controller is alive, and replaces one that has gone silent (SPEC.md section 4.3).
 
-Nobody is told when a cable is pulled: such a connection has no end. So the client in control is asked
-for a sign of life: twice a second where a successor is named, who then has control within two seconds;
-otherwise each second while it holds what the others need. A window that was only busy is heard again
-soon: then it has control again.
+A pulled cable is not reported: such a connection does not end. So the controller is pinged: twice a
+second if a successor is named, which then gets control within two seconds; otherwise each second
+while it holds something that others need. A window that was only busy answers again soon, and then
+gets control back.
 
-Knows clients, roles and silence; knows no sockets, and not what control is good for: a target for a
+Knows clients, roles and silence; does not know sockets, or what is controlled: a target for a
 session, a playback for a player.
 """
 
@@ -26,13 +26,13 @@ _LOOK_SECS = 0.25
 _PING_SECS = 0.5
 _HOLDING_PING_SECS = 1.0
 _LATE_SECS = 0.5
-"""A look that comes so much too late says that it was this loop that did not listen."""
+"""A check that is this late means that this loop was blocked."""
 _RETURN_SECS = 10.0
-"""Who is heard again within so long has control again. After that the class goes on with whom it has."""
+"""A client that is heard again within this time gets control back. After that the class stays with its new controller."""
 
 
 class _StandIn(NamedTuple):
-    """Who stands in for a silent controller, since when, and whether the controller had named it."""
+    """The replacement of a silent controller, since when, and whether the controller had named it."""
 
     instead_of: int
     number: int
@@ -41,29 +41,29 @@ class _StandIn(NamedTuple):
 
 
 class WatchdogHost(Protocol):
-    """Whose controller is watched."""
+    """The host of a watched controller."""
 
     @property
     def roles(self) -> ControlRoles:
-        """Who controls, and who inherits it."""
+        """The controller and its successor."""
 
     @property
     def fallback(self) -> int | None:
-        """Who stands in for a controller that has named nobody; None: nobody does."""
+        """The replacement for a controller without a successor; None: there is none."""
 
     @property
     def held(self) -> bool:
-        """Whether the target stands still for the controller."""
+        """Whether the target is held for the controller."""
 
     def client(self, number: int | None) -> ClientConnection | None:
-        """A client that is connected."""
+        """A connected client."""
 
     def tell_clients(self) -> None:
-        """Tell everyone who controls."""
+        """Inform all clients about the controller."""
 
 
 class ControlRoles(Protocol):
-    """Who controls, and who inherits it; `Roles` is one."""
+    """The controller and its successor; `Roles` is one implementation."""
 
     @property
     def controller(self) -> int | None:
@@ -71,17 +71,17 @@ class ControlRoles(Protocol):
 
     @property
     def successor(self) -> int | None:
-        """Number of the client that it has named."""
+        """Number of its successor."""
 
     def hand_over(self, client: int) -> None:
         """Make another client the controller."""
 
     def name_successor(self, client: int | None) -> None:
-        """Say who inherits."""
+        """Name the successor."""
 
 
 async def watch_controllers(watchdogs: Callable[[], Iterable[ControllerWatchdog]]) -> None:
-    """Look after the controllers that there are, until cancelled."""
+    """Watch the current controllers, until cancelled."""
     looked = trio.current_time()
     while True:
         await trio.sleep(_LOOK_SECS)
@@ -95,13 +95,13 @@ async def watch_controllers(watchdogs: Callable[[], Iterable[ControllerWatchdog]
 
 
 class ControllerWatchdog:
-    """Looks after one controller.
+    """Watches one controller.
 
     Args:
-        host: Whose it is.
-        silence_secs: A controller that holds the target and says nothing for so long is lost. One that has named no
-            successor gives way to the fallback after so long.
-        succession_secs: One with a successor gives way to it after so long.
+        host: Its host.
+        silence_secs: A controller that holds the target and is silent for this long is lost. One
+            without a successor gives way to the fallback after this time.
+        succession_secs: One with a successor gives way to it after this time.
     """
 
     def __init__(self, host: WatchdogHost, *, silence_secs: float, succession_secs: float) -> None:
@@ -114,11 +114,11 @@ class ControllerWatchdog:
         self._stands_in: _StandIn | None = None
 
     def excuse(self, now: float) -> None:
-        """Count no silence before now: this loop was late, and what the controller said meanwhile is not read yet."""
+        """Ignore silence before now: this loop was late, and the controller's messages are not read yet."""
         self._since = now
 
     def look(self, now: float) -> None:
-        """Look whether the controller was heard, and ask it for a sign of life."""
+        """Check whether the controller was heard, and ping it."""
         self._give_back(now)
         host = self._host
         controller, named = host.client(host.roles.controller), host.client(host.roles.successor)
@@ -148,7 +148,7 @@ class ControllerWatchdog:
         *,
         named: bool,
     ) -> None:
-        """Let the heir have control. The connection stays: it may be a window that is busy."""
+        """Give control to the successor. The connection stays open: it may be a window that is busy."""
         log.warning(
             "%s silent for %.1f s: control passes to client %d", controller, silence, heir.number
         )
@@ -157,7 +157,7 @@ class ControllerWatchdog:
         self._host.tell_clients()
 
     def _give_back(self, now: float) -> None:
-        """Let one that is heard again have control again, unless the stand-in has passed it on, or has had it for long."""
+        """Give control back to a client that is heard again, unless the replacement has passed it on, or has had it for too long."""
         found = self._stands_in
         if found is None:
             return

@@ -1,6 +1,6 @@
-"""Who wants what: subscriptions, and their union.
+"""Subscriptions, and their union.
 
-Knows ids; knows neither clients nor arrays.
+Knows ids; does not know clients or arrays.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class Interest:
     """A set of spaces and streams.
 
     Attributes:
-        spaces: (space id, its wanted stream ids or None for all) in order of the ids; None: every space.
+        spaces: (space id, its stream ids or None for all) in order of the ids; None: every space.
     """
 
     spaces: tuple[tuple[int, frozenset[int] | None], ...] | None
 
     @classmethod
     def of(cls, subscriptions: Iterable[Subscription] | None) -> Interest:
-        """What a Subscribe message asks for."""
+        """The subscription of a Subscribe message."""
         if subscriptions is None:
             return EVERYTHING
         wanted: dict[int, frozenset[int] | None] = {}
@@ -34,7 +34,7 @@ class Interest:
         return cls(tuple(sorted(wanted.items(), key=lambda item: item[0])))
 
     def has(self, space: int, stream: int | None = None) -> bool:
-        """Whether a space, or one of its streams, is wanted."""
+        """Whether a space, or one of its streams, is included."""
         if self.spaces is None:
             return True
         for wanted, streams in self.spaces:
@@ -43,7 +43,7 @@ class Interest:
         return False
 
     def only(self, space: int) -> Interest:
-        """What is wanted of one space."""
+        """The part about one space."""
         if self.spaces is None:
             return Interest(((space, None),))
         return Interest(tuple(one for one in self.spaces if one[0] == space))
@@ -54,7 +54,7 @@ NOTHING = Interest(())
 
 
 def union_of(wants: Iterable[Interest]) -> Interest:
-    """What anybody wants."""
+    """The union of subscriptions."""
     wanted: dict[int, frozenset[int] | None] = {}
     for one in wants:
         if one.spaces is None:

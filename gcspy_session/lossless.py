@@ -1,11 +1,10 @@
-"""Lossless clients: whom the driver's thread waits for, and when that ends (SPEC.md 8.6).
+"""Lossless clients: which ones the driver's thread waits for, and until when (SPEC.md 8.6).
 
-A grant is worth what it costs others. It ends with the client, with its control where a
-program would be held, and when its deadlines were used up in vain too often. A client that has
-missed an event is not waited for until it is back in step, so that one that reads
-nothing costs one deadline, and not one at each event.
+A grant costs others time. It ends with the client, with its control if a program would be held, and
+when its deadlines were missed too often. A client that has missed an event is not waited for until
+it is back in step, so that one that reads nothing costs one deadline, and not one at each event.
 
-Knows clients and who is told their capacity; knows neither sockets nor what is sent.
+Knows clients and the receiver of their capacities; does not know sockets or the data.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ if TYPE_CHECKING:
 __all__ = ["Grant", "LosslessClients"]
 
 _MOST_VAIN = 3
-"""Deadlines in a row that may be used up in vain."""
+"""Consecutive deadlines that may be missed."""
 
 _FORGET_AFTER = 10
-"""Two vain deadlines are in a row unless so many deadlines lie between them: waiting in vain never takes more than
-about a tenth of the time."""
+"""Two missed deadlines are consecutive unless this many deadlines lie between them: useless waits
+never take more than about a tenth of the time."""
 
 
 class Grant:
-    """The promise to one client, and how it fared with it; kept for as long as it is connected.
+    """The grant of one client, and its history; kept for as long as it is connected.
 
     Args:
         on_change: Called when its queue has more room than before.
 
     Attributes:
-        deadline_secs: How long it is waited for at one event.
+        deadline_secs: Maximum wait for it at one event.
         withdrawn: Whether it was too slow too often.
-        waived: Whether it is not waited for at the moment, because it took nothing for too long.
-        full_since: Since when its queue is full, by the loop's clock; None: it is not.
+        waived: Whether it is not waited for at the moment, because it read nothing for too long.
+        full_since: When its queue became full, by the loop's clock; None: it is not.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
@@ -56,12 +55,12 @@ class Grant:
         self._last_vain = 0.0
 
     def wait(self, deadline_secs: float) -> None:
-        """Wait so long from now on; what was in vain before is not forgotten."""
+        """Set the deadline from now on; earlier misses still count."""
         self.deadline_secs = deadline_secs
         self._longest_secs = max(self._longest_secs, deadline_secs)
 
     def waited_in_vain(self) -> None:
-        """An event was dropped all the same."""
+        """Note that an event was dropped in spite of the wait."""
         now = trio.current_time()
         if now - self._last_vain > _FORGET_AFTER * self._longest_secs:
             self._vain = 0
@@ -74,10 +73,10 @@ class LosslessClients:
     """All grants of a session.
 
     Args:
-        tell: Told how many events were shared, and what each client can take.
+        tell: Called with the number of shared events, and the capacity of each client.
         acts_on: What a pause stops; a program is held for its controller only.
-        controller: Who controls now.
-        silence_secs: A client that takes nothing for so long is not waited for.
+        controller: The current controller.
+        silence_secs: A client that reads nothing for this long is not waited for.
     """
 
     def __init__(
@@ -91,13 +90,13 @@ class LosslessClients:
         self._tell, self._acts_on, self._controller = tell, acts_on, controller
         self._silence_secs = silence_secs
         self._clients: dict[int, ClientConnection] = {}
-        self._grants: dict[int, Grant] = {}  # those that ended, too
+        self._grants: dict[int, Grant] = {}  # including those that ended
         self._shared = 0
 
-    # ------------------------------------------------------------------ who has it
+    # ------------------------------------------------------------------ grants
 
     def ask(self, client: ClientConnection, deadline_millis: int) -> Error | None:
-        """Grant it, end it, or say why not."""
+        """Grant it, end it, or reply why not."""
         if not deadline_millis:
             self.leave(client)
             return None
@@ -117,18 +116,18 @@ class LosslessClients:
         return None
 
     def leave(self, client: ClientConnection) -> None:
-        """The client is not waited for any more."""
+        """Stop waiting for a client."""
         client.grant = None
         if self._clients.pop(client.number, None) is not None:
             self._refresh()
 
     def forget(self, client: ClientConnection) -> None:
-        """The client is gone."""
+        """Note that a client is gone."""
         self.leave(client)
         self._grants.pop(client.number, None)
 
     def roles_changed(self) -> None:
-        """A program is not held for somebody who does not control any more."""
+        """Do not hold a program for a client that no longer controls."""
         for client in list(self._clients.values()):
             if not self._may(client):
                 self.leave(client)
@@ -152,7 +151,7 @@ class LosslessClients:
     # ------------------------------------------------------------------- what happens
 
     def shared(self, sequence: int) -> None:
-        """A snapshot is in the queues; some clients may have had no room for it."""
+        """Note that a snapshot is in the queues; some clients may have had no room for it."""
         self._shared = sequence
         for client in list(self._clients.values()):
             grant = client.grant
@@ -168,7 +167,7 @@ class LosslessClients:
             self._refresh()
 
     def check(self) -> None:
-        """Once a second: do not wait for a client that takes nothing."""
+        """Once a second: stop waiting for clients that read nothing."""
         now = trio.current_time()
         for client in self._clients.values():
             grant = client.grant
@@ -180,7 +179,7 @@ class LosslessClients:
             self._refresh()
 
     def _refresh(self) -> None:
-        """Tell the driver's thread who has how much room."""
+        """Report the capacities to the driver's thread."""
         self._tell(
             self._shared,
             tuple(filter(None, (client.capacity() for client in self._clients.values()))),

@@ -9,27 +9,32 @@ __all__ = ["RequestLimits", "SessionOptions"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestLimits:
-    """How much a client may ask for; beyond it the server reads more slowly from that client (SPEC.md section 8.13).
+    """Request limits of a client; beyond them the server reads more slowly from that client (SPEC.md section 8.13).
 
-    A window sends a ping each second and answers one, tells a place at most ten times a second, and asks for one event, one
-    detail or a few pages of names at a time. A server takes 40 microseconds for a PING and up to two milliseconds for a
-    page of names, in the one thread that serves everybody.
+    A window sends a ping each second and answers one, sends a place at most ten times a second, and
+    requests one event, one detail or a few pages of names at a time. A server takes 40 microseconds
+    for a PING and up to two milliseconds for a page of names, in the one thread for all clients.
 
     Attributes:
-        bytes_per_sec: Bytes of requests, as they are after decompression. A class's whole traffic is a tenth of it.
+        bytes_per_sec: Bytes of requests, after decompression. A class's whole traffic is a tenth of
+            it.
         burst_bytes: Bytes at once: sixteen requests of the greatest length.
-        requests_per_sec: Requests of any kind: a program that steps a playback event by event gets 500 events a second.
+        requests_per_sec: Requests of any kind: a program that steps a playback event by event gets
+            500 events per second.
         burst_requests: Requests at once.
-        changes_per_sec: Requests that cost more than an answer: a keyframe, a playback of one's own, a message to everybody.
+        changes_per_sec: Requests that cost more than an answer: a keyframe, a playback of its own,
+            a message to all clients.
         burst_changes: Such requests at once: a program that sets all 64 triggers and 16 filters has room.
         pages_per_sec: Pages of names of tiles: ten million names in a minute.
-        burst_pages: Pages at once: `gcspy tail` asks for all that it lacks at one event, two million names.
+        burst_pages: Pages at once: `gcspy tail` requests all missing ones at one event, two million
+            names.
         all_per_sec: Requests of all clients together, where a page counts as 20 and a change as 10: a sixth of a processor.
             Clients that wait for it take turns, so that one request of a client waits for one of each other.
         burst_all: Requests of all clients at once.
-        backlog_bytes: Thirty requests: a client that waits for answers never has so much unread, one that floods always has.
-        patience_secs: Who floods for so long, after it was told, is disconnected.
-        turn: After so many requests of one client the others get a turn.
+        backlog_bytes: Thirty requests: a client that waits for answers never has this much unread,
+            one that floods always has.
+        patience_secs: A client that floods for this long, after the warning, is disconnected.
+        turn: After this many requests of one client the others get a turn.
     """
 
     bytes_per_sec: float = 256 << 10
@@ -49,25 +54,31 @@ class RequestLimits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionOptions:
-    """What a session grants its clients.
+    """Limits for the clients of a session.
 
     Attributes:
         max_clients: A classroom is 100; each costs a socket and a queue.
-        max_pending: Connections that have not greeted yet; for one more the oldest is closed. A class that joins at one word has room.
-        handshake_secs: From connecting to HELLO, and to the client's proof where it has to give one; half-open peers go away after it.
-        silence_secs: While the target is held, a controller that says nothing so long has lost control.
-        succession_secs: A controller that has named a successor, and says nothing so long, gives way to it. It is asked twice a second, so that control
-            passes within two seconds.
+        max_pending: Connections without a greeting; for one more the oldest is closed. Large enough
+            for a class that joins at the same moment.
+        handshake_secs: From connecting to HELLO, and to the client's proof if it has to give one;
+            half-open peers are disconnected after it.
+        silence_secs: While the target is held, a controller that is silent for this long has lost
+            control.
+        succession_secs: A controller with a successor that is silent for this long gives way to it.
+            It is pinged twice a second, so that control passes within two seconds.
         stall_secs: A client whose socket takes nothing for so long is disconnected.
-        queued_events: Events that wait for one client; then it misses some. Two seconds at 30 Hz: a window that opens on
-            10,000,000 tiles takes nearly one for its first picture, and need not start over then.
-        queued_bytes: Bytes of events that wait for one client; then it misses some. The first waiting
-            event is always allowed, however large.
-        queued_bytes_all: Bytes that wait for all clients together, each counted once however many share it; then the largest queues lose their
-            events, and where that is not enough those that have taken nothing for the longest time are disconnected. 256 clients with 64 MiB each
-            would take 16 GiB. What waits for one client alone may be more.
-        queued_messages: State, schema and errors that wait for one client; then it is disconnected.
-        requests: How much a client may ask for.
+        queued_events: Events queued for one client; beyond it events are missed. Two seconds at 30
+            Hz: a window that opens on 10,000,000 tiles takes nearly one for its first picture, and
+            need not start over then.
+        queued_bytes: Bytes of events queued for one client; beyond it events are missed. The first
+            queued event is always allowed, however large.
+        queued_bytes_all: Bytes queued for all clients together, each counted once however many
+            share it. Beyond it the largest queues lose their events, and if that is not enough the
+            clients that have read nothing for the longest time are disconnected. 256 clients with
+            64 MiB each would take 16 GiB. The queue of a single client may be larger.
+        queued_messages: State, schema and errors queued for one client; beyond it the client is
+            disconnected.
+        requests: Its request limits.
     """
 
     max_clients: int = 256

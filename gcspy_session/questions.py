@@ -1,6 +1,6 @@
-"""Questions of clients for detail: one is answered at a time, in a worker thread, and where a target is watched so seldom that sampling does not feel it.
+"""Questions of clients for detail: one is answered at a time, in a worker thread, with pauses so that sampling is not affected.
 
-Knows clients; does not know what is asked, nor how it is answered.
+Knows clients; does not know the questions, nor how they are answered.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from gcspy_session.client import ClientConnection
 __all__ = ["MOST_WAITING", "REST", "Questions"]
 
 MOST_WAITING = 4
-"""Questions that a client may have waiting: one on the way, and what it requested meanwhile."""
+"""Questions that a client may have waiting: one in progress, and those that it asked meanwhile."""
 
 REST = 4
-"""After an answer none is worked at for so many times what it took: all clients together take a fifth of a core at most."""
+"""After an answer there is a pause of this many times its duration: all clients together take a fifth of a core at most."""
 
 _LONGEST_REST_SECS = 2.0
 
 
 class Questions:
-    """What clients of a session asked and have not been told.
+    """Unanswered questions of the clients of a session.
 
     Args:
         connected: Numbers of the clients that are connected.
-        rest: How many times what an answer took none is worked at after it.
+        rest: Duration of the pause after an answer, as a multiple of the answer's.
     """
 
     def __init__(self, connected: Callable[[], Container[int]], *, rest: int = REST) -> None:
@@ -41,8 +41,8 @@ class Questions:
         """Answer a question later, or refuse it now.
 
         Args:
-            client: Who asks.
-            query: What.
+            client: The client that asks.
+            query: The question.
             answer: Answers it; called in a worker thread.
         """
         if sum(1 for one, _ in self._waiting if one is client) >= MOST_WAITING:
@@ -61,7 +61,7 @@ class Questions:
         self._more.set()
 
     async def run(self) -> None:
-        """Answer, until cancelled."""
+        """Answer questions, until cancelled."""
         while True:
             while self._waiting:
                 await self._next()

@@ -1,10 +1,10 @@
-"""What waits for one client, in order: events may be dropped, whole; everything else may not.
+"""The ordered queue of one client: whole events may be dropped; everything else may not.
 
-A client that does not keep up loses events, is told how many, and gets a
-keyframe of the latest snapshot once it has read what was left. State, schema
-and errors keep their place; too many of those and the client has to go.
+A client that does not keep up loses events, gets their number, and gets a keyframe of the latest
+snapshot once it has read the rest. State, schema and errors keep their place; too many of those end
+the client.
 
-Knows bytes and places; knows no sockets, clocks or other clients.
+Knows bytes and places; does not know sockets, clocks or other clients.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["ClientQueue", "QueueEntry", "EntryKind", "TooSlow"]
 
 
 _MUST_FACTOR = 4
-"""Events that must arrive may wait so many times longer than others: who steps on and on must read, too."""
+"""Events that must arrive may have a queue this many times longer than others: a client that keeps stepping must read, too."""
 
 
 class EntryKind(Enum):
-    """What an entry is."""
+    """Kind of an entry."""
 
     MESSAGE = "message"
     EVENT = "event"
@@ -31,11 +31,11 @@ class EntryKind(Enum):
 
 
 class TooSlow(Exception):
-    """More messages wait than a client may leave unread."""
+    """More messages are queued than a client may leave unread."""
 
 
 class QueueEntry:
-    """One thing to send; `data` None: it is being made, and what is behind it waits."""
+    """One entry to send; `data` None: it is being made, and later entries wait for it."""
 
     __slots__ = ("data", "dropped", "kind", "sequence")
 
@@ -50,10 +50,10 @@ class ClientQueue:
     """The ordered queue of one client.
 
     Args:
-        events: Most events that wait.
-        event_bytes: Most bytes of events that wait; the first waiting event is always allowed.
-        messages: Most messages that wait.
-        memory: What waits for all clients together; None: of no others.
+        events: Maximum queued events.
+        event_bytes: Maximum bytes of queued events; the first one is always allowed.
+        messages: Maximum queued messages.
+        memory: The data queued for all clients together; None: not counted.
     """
 
     def __init__(
@@ -72,29 +72,29 @@ class ClientQueue:
 
     @property
     def events(self) -> int:
-        """Events that wait."""
+        """Queued events."""
         return self._events
 
     @property
     def event_bytes(self) -> int:
-        """Bytes of events that wait."""
+        """Bytes of queued events."""
         return self._event_bytes
 
     @property
     def waiting(self) -> str:
-        """What waits, for the log."""
+        """The queued entries, for the log."""
         return f"{self._events} events of {self._event_bytes} bytes and {self._messages} messages unread"
 
     @property
     def crowded(self) -> bool:
-        """Whether messages that will be superseded anyway had better not be added."""
+        """Whether messages that will be superseded anyway should not be added."""
         return self._messages > self._limits[2] // 4
 
     def add_message(self, data: bytes) -> None:
-        """Add what may never be dropped.
+        """Add an entry that may never be dropped.
 
         Raises:
-            TooSlow: Too many wait already.
+            TooSlow: Too many are queued already.
         """
         if self._messages >= self._limits[2]:
             raise TooSlow(self.waiting)
@@ -102,25 +102,26 @@ class ClientQueue:
         self._keep(QueueEntry(EntryKind.MESSAGE, data))
 
     def room(self) -> tuple[int, int]:
-        """Events and bytes of events that may be added for a reader that wants to lose none."""
+        """Events and bytes of events that may be added for a lossless reader."""
         return max(0, self._limits[0] - self._events), max(0, self._limits[1] - self._event_bytes)
 
     def add_event(
         self, data: bytes, sequence: int, *, must: bool = False, keep: bool = False
     ) -> int:
-        """Add an event, if there is room, or if it must be there.
+        """Add an event, if there is room, or if it must be added.
 
         Args:
             data: Its bytes.
             sequence: Its number.
-            must: It must be there.
-            keep: The reader wants to lose none: those that wait stay, and only bytes before this one count.
+            must: It must be added.
+            keep: The reader is lossless: queued events stay, and only bytes before this one count.
 
         Returns:
-            0 when it was added, else how many events were dropped: this one and, but for `keep`, all that waited.
+            0 if it was added, else how many events were dropped: this one and, unless `keep`, all
+                queued ones.
 
         Raises:
-            TooSlow: Too many wait that must be there.
+            TooSlow: Too many are queued that must arrive.
         """
         events, event_bytes, _ = self._limits
         if must and self._events >= _MUST_FACTOR * events:
@@ -137,16 +138,17 @@ class ClientQueue:
         return 0
 
     def add_place(self, sequence: int, *, must: bool = False) -> QueueEntry:
-        """Keep a place for a keyframe that is still being made.
+        """Reserve a place for a keyframe that is still being made.
 
-        It stays when later events are dropped, or a client whose keyframes take long would never get one.
+        It stays when later events are dropped; otherwise a client whose keyframes take long would
+        never get one.
         """
         entry = QueueEntry(EntryKind.MUST if must else EntryKind.KEYFRAME, None, sequence)
         self._append(entry)
         return entry
 
     def add_rest(self, kind: EntryKind, data: memoryview, sequence: int) -> None:
-        """Add what is left of something whose beginning the socket took already: it cannot be dropped any more."""
+        """Add the rest of data whose beginning the socket took already: it cannot be dropped any more."""
         entry = QueueEntry(
             EntryKind.MESSAGE if kind is EntryKind.MESSAGE else EntryKind.MUST, data, sequence
         )
@@ -157,14 +159,14 @@ class ClientQueue:
             self._append(entry)
 
     def fill(self, entry: QueueEntry, data: bytes) -> None:
-        """Put the event into the place that was kept for it."""
+        """Insert the event at its reserved place."""
         if not entry.dropped:
             entry.data = data
             self._memory.add(data)
             self._event_bytes += len(data)
 
     def drop_events(self, *, keyframes: bool = False) -> int:
-        """Drop every waiting event that may be dropped; how many.
+        """Drop every queued event that may be dropped; return how many.
 
         Args:
             keyframes: Drop keyframes too, because a later one comes.
@@ -184,7 +186,7 @@ class ClientQueue:
         return dropped
 
     def pop(self) -> QueueEntry | None:
-        """Take the first entry, when what was taken before is sent; None when there is none, or it is still being made."""
+        """Take the first entry, after the previous one is sent; None if there is none, or it is still being made."""
         self._sent()
         if not self._entries or self._entries[0].data is None:
             return None
@@ -197,7 +199,7 @@ class ClientQueue:
         return entry
 
     def clear(self) -> None:
-        """Forget everything, also what is being sent: the client is ended."""
+        """Drop everything, also what is being sent: the client is ended."""
         self._sent()
         for entry in self._entries:
             entry.dropped = True
@@ -208,19 +210,19 @@ class ClientQueue:
 
     @property
     def last_event(self) -> int:
-        """Number of the latest event that waits and may be dropped; 0: none does."""
+        """Number of the latest queued event that may be dropped; 0: there is none."""
         return max(
             (one.sequence for one in self._entries if one.kind is EntryKind.EVENT), default=0
         )
 
     @property
     def holds_any(self) -> bool:
-        """Whether anything is here, or is being sent."""
+        """Whether anything is queued, or is being sent."""
         return bool(self._entries) or self._sending is not None
 
     @property
     def own_bytes(self) -> int:
-        """Bytes of what is here, or is being sent, and waits for no other client."""
+        """Bytes that are queued, or being sent, for no other client."""
         here = [one.data for one in self._entries if one.data is not None]
         here += [] if self._sending is None else [self._sending]
         return sum(self._memory.only_once(data) for data in here)

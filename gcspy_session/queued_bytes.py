@@ -1,10 +1,11 @@
-"""What waits for all clients of a session together: counted once however many share it, and bounded.
+"""The data queued for all clients of a session together: counted once however many share it, and limited.
 
-Each client's queue has a bound of its own; many clients that read nothing, each with other events, would take as many times
-as much. Beyond the bound the largest queues lose their events, whose clients are told what they missed; where that is not
-enough the clients that have taken nothing for the longest time are let go.
+Each client's queue has a limit of its own; many clients that read nothing, each with other events,
+would take a multiple of it. Beyond the common limit the largest queues lose their events, and their
+clients are informed. If that is not enough the clients that have read nothing for the longest time
+are disconnected.
 
-Knows data by their identity, and who holds some; knows no sockets and no frames.
+Knows data by their identity, and their holders; does not know sockets or frames.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ __all__ = ["Holder", "QueuedBytes"]
 
 
 class Holder(Protocol):
-    """A client for which something waits."""
+    """A client with a queue."""
 
     last_taken: float
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of events that wait for it."""
+        """Bytes of its queued events."""
 
     @property
     def own_bytes(self) -> int:
@@ -29,20 +30,21 @@ class Holder(Protocol):
 
     @property
     def holds_any(self) -> bool:
-        """Whether anything waits for it, or is being sent to it."""
+        """Whether anything is queued for it, or being sent to it."""
 
     def lose_events(self) -> None:
         """Drop its events that may be dropped."""
 
     def end_for_memory(self, waiting: int, most: int) -> None:
-        """End it: so many bytes wait for all clients together, of at most so many."""
+        """End it: too many bytes are queued for all clients together."""
 
 
 class QueuedBytes:
     """The ledger of a session.
 
     Args:
-        most: Bytes that may wait for all clients together; None: any number. What one client alone holds may be more.
+        most: Maximum bytes queued for all clients together; None: no limit. A single client may
+            hold more.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -53,20 +55,20 @@ class QueuedBytes:
 
     @property
     def total(self) -> int:
-        """Bytes that wait, or are being sent."""
+        """Bytes that are queued, or being sent."""
         return self._total
 
     def join(self, holder: Holder) -> None:
-        """A client has come."""
+        """Add a client."""
         self._holders.append(holder)
 
     def leave(self, holder: Holder) -> None:
-        """A client has gone; harmless for one that never came."""
+        """Remove a client; harmless for one that was not added."""
         if holder in self._holders:
             self._holders.remove(holder)
 
     def add(self, data: bytes | memoryview) -> None:
-        """Somebody holds data from now on."""
+        """Note a holder of data."""
         whole = _whole(data)
         count = self._counts.get(id(whole), 0)
         self._counts[id(whole)] = count + 1
@@ -74,7 +76,7 @@ class QueuedBytes:
             self._total += len(whole)
 
     def remove(self, data: bytes | memoryview) -> None:
-        """Somebody who held data does so no more."""
+        """Note that a holder of data has released it."""
         whole = _whole(data)
         count = self._counts[id(whole)] - 1
         if count:
@@ -84,12 +86,12 @@ class QueuedBytes:
             self._total -= len(whole)
 
     def only_once(self, data: bytes | memoryview) -> int:
-        """Bytes that are free when one holder of data goes: all, or none."""
+        """Bytes that are freed when one holder releases the data: all, or none."""
         whole = _whole(data)
         return len(whole) if self._counts[id(whole)] == 1 else 0
 
     def relieve(self) -> None:
-        """Keep to the bound: take events from the largest, then end the slowest."""
+        """Enforce the limit: drop events of the largest queues, then end the slowest clients."""
         if not self._over():
             return
         for holder in sorted(self._holders, key=lambda one: one.waiting_bytes, reverse=True):
@@ -109,7 +111,7 @@ class QueuedBytes:
 
 
 def _whole(data: bytes | memoryview) -> bytes:
-    """What is in memory as long as these data are."""
+    """The object that is in memory as long as these data are."""
     if isinstance(data, memoryview):
         assert isinstance(data.obj, bytes)
         return data.obj

@@ -1,6 +1,6 @@
-"""Receives connections for whoever hosts a session: makes clients of them, and judges their greetings.
+"""Receives connections for any host: makes clients of them, and checks their greetings.
 
-Knows clients and the bounds of a session; knows neither what is served nor who leads.
+Knows clients and the limits of a session; does not know the data or the leader.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ __all__ = ["Reception"]
 
 
 class Reception:
-    """Where connections become clients.
+    """Turns connections into clients.
 
     Args:
-        options: The bounds of the session.
-        token: What those must know whose way here does not prove who they are; None: nobody may come that way.
-        admit: Called with a client and its greeting: lets it in, or says why not; it asks `refusal_of`.
+        options: The limits of the session.
+        token: The token for clients whose transport does not identify them; None: such clients are
+            refused.
+        admit: Called with a client and its greeting: admits it, or returns why not; it calls
+            `refusal_of`.
         handle: Called with each message after that.
         drained: Called when everything was sent to a client.
-        remove: Called when a client has gone, let in or not.
+        remove: Called when a client has gone, admitted or not.
 
     Attributes:
-        closing: Whether the session is ending, so that nobody else comes in.
+        closing: Whether the session is ending, so that no client is admitted.
     """
 
     def __init__(
@@ -74,12 +76,12 @@ class Reception:
         client.log_end()
 
     def refusal_of(self, client: ClientConnection, hello: Hello, *, present: int) -> Error | None:
-        """Take a greeting; return why the client may not come in, or None.
+        """Check a greeting; return why the client is refused, or None.
 
         Args:
-            client: Who greets.
-            hello: How.
-            present: How many were let in and are still there.
+            client: The client.
+            hello: Its greeting.
+            present: Number of admitted clients.
         """
         self._pending.remove(client)
         client.name = hello.client

@@ -1,6 +1,6 @@
-"""Who controls the session, and who inherits it.
+"""The controller of a session, and its successor.
 
-Knows client numbers; knows no sockets, and not what a controller may do.
+Knows client numbers; does not know sockets, or what a controller may do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Roles:
         self.successor: int | None = None
 
     def take(self, client: int) -> bool:
-        """Make a client the controller, if nobody is; whether it is now."""
+        """Make a client the controller, if there is none; return whether it is now."""
         if self.controller is None:
             self.controller = client
             if self.successor == client:
@@ -35,11 +35,11 @@ class Roles:
             self.successor = None
 
     def name_successor(self, client: int | None) -> None:
-        """Say who inherits; the controller itself cannot."""
+        """Name the successor; the controller itself cannot be it."""
         self.successor = None if client == self.controller else client
 
     def leave(self, client: int) -> bool:
-        """A client is gone; whether it had control, which its successor then has at once."""
+        """Remove a client; return whether it had control, which its successor then has at once."""
         if self.successor == client:
             self.successor = None
         if self.controller != client:

@@ -1,7 +1,7 @@
-"""The thread in which clients are served: trio's loop, started and stopped from outside of it.
+"""The thread that serves clients: trio's loop, started and stopped from outside of it.
 
-A daemon thread: a program that forgets to close its server can still end.
-Knows threads and listeners; knows nothing of what is sent.
+A daemon thread: a program that forgets to close its server can still end. Knows threads and
+listeners; does not know the data.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class SessionThread:
     """Runs a host: a session, or a player.
 
     Args:
-        host: Makes it, in the thread, with the loop running.
-        addresses: Where to listen.
-        token: What TCP clients must know.
+        host: Makes the host, in the thread, with the loop running.
+        addresses: The addresses to listen at.
+        token: The token for TCP clients.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SessionThread:
         """Listen, and start the thread.
 
         Returns:
-            The addresses that clients join with.
+            The addresses for clients.
 
         Raises:
             LinkError: An address is taken.
@@ -55,7 +55,7 @@ class SessionThread:
         return tuple(str(listener.address) for listener in self._listeners)
 
     def stop(self) -> None:
-        """End the session and wait for its thread; harmless when it has ended."""
+        """End the session and wait for its thread; harmless if it has ended."""
         loop, stop = self._loop, self._stop
         if loop is not None and stop is not None:
             try:

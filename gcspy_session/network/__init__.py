@@ -1,1 +1,1 @@
-"""Sockets: where clients come from, and what carries their bytes."""
+"""Sockets: the connections of clients, and the transport of their bytes."""

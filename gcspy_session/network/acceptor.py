@@ -1,6 +1,6 @@
-"""Letting clients in: from a listening socket to a transport that somebody serves.
+"""Accepts connections: from a listening socket to a transport that a host serves.
 
-Knows sockets, TLS and uids; knows nothing of what is sent.
+Knows sockets, TLS and uids; does not know the data.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ __all__ = ["ClientHost", "accept_all"]
 
 
 class ClientHost(Protocol):
-    """Who serves clients: a session, or a player."""
+    """The host of clients: a session, or a player."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Do what is not one client's, until cancelled."""
+        """Run tasks that are not for one client, until cancelled."""
 
     async def serve(self, transport: Transport) -> None:
         """Serve one connection to its end."""
 
     async def close(self, reason: str) -> None:
-        """Say goodbye to everyone, and wait a little until that is read."""
+        """Send goodbye to all clients, and wait a little until they have read it."""
 
 
 def accept_all(
     listeners: Sequence[SocketListener], host: ClientHost, clients: trio.Nursery
 ) -> None:
-    """Let clients in at all listeners, until the nursery is cancelled."""
+    """Accept clients at all listeners, until the nursery is cancelled."""
     for listener in listeners:
         clients.start_soon(partial(_accept, listener, host, clients))
 

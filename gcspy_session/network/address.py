@@ -1,7 +1,7 @@
-"""Where a target's server listens by default, and who may be there.
+"""The default address of a target's server, and its access rights.
 
-The parsing of addresses is `gcspy_protocol.address`, because clients need it on
-any system; what touches the file system is here.
+`gcspy_protocol.address` parses addresses, because clients need that on any system; this module
+accesses the file system.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ _log = logging.getLogger("gcspy")
 
 
 def runtime_directory() -> Path:
-    """The folder of this user's sockets, made if it is not there.
+    """The folder of this user's sockets, made if it does not exist.
 
-    ``$XDG_RUNTIME_DIR/gcspy`` where that is this user's, else ``/tmp/gcspy-UID``. Anybody can make the latter first; then it is a folder
-    ``/tmp/gcspy-UID-…`` whose name nobody could know beforehand, which all processes of the user find by its owner, and a warning says so.
+    ``$XDG_RUNTIME_DIR/gcspy`` if that is this user's, else ``/tmp/gcspy-UID``. Another user can
+    make the latter first; then it is a folder ``/tmp/gcspy-UID-…`` with an unpredictable name,
+    which all processes of the user find by its owner, and a warning says so.
 
     Raises:
         LinkError: None can be made.
     """
     preferred = _preferred()
-    with suppress(OSError):  # what stands there decides
+    with suppress(OSError):  # what exists there decides
         preferred.mkdir(mode=0o700, exist_ok=True)
     if _is_own(preferred):
         return preferred
     try:
         if not _others():
             tempfile.mkdtemp(prefix=f"gcspy-{os.geteuid()}-", dir=_SHARED)
-        found = _others()[0]  # of two that were made at once all take the same
+        found = _others()[0]  # of two that were made at once all processes take the same
     except (OSError, IndexError) as error:
         raise LinkError(
             f"cannot create a folder for sockets in {_SHARED}: {error}; set XDG_RUNTIME_DIR"
@@ -59,15 +60,15 @@ def runtime_directory() -> Path:
 
 
 def own_directories() -> list[Path]:
-    """Every folder in which a server of this user may have left its socket; nothing is made."""
+    """Every folder in which a server of this user may have left its socket; makes none."""
     preferred = _preferred()
     return [preferred, *_others()] if _is_own(preferred) else _others()
 
 
 def default_address(pid: int) -> UnixAddress:
-    """The Unix socket on which the server of a process listens, in a directory made for this user alone.
+    """The Unix socket on which the server of a process listens, in a directory of this user alone.
 
-    Where there is one already, in whichever of this user's directories, it is that one.
+    If it exists already in one of this user's directories, that one is returned.
 
     Raises:
         LinkError: No such directory can be made.
@@ -82,7 +83,7 @@ def default_address(pid: int) -> UnixAddress:
 def _preferred() -> Path:
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     with suppress(OSError):
-        # Another user's, as `sudo -E` leaves it, could be exchanged by that user.
+        # Another user's directory, as left by `sudo -E`, could be replaced by that user.
         if given.startswith("/") and os.stat(given).st_uid == os.geteuid() and os.path.isdir(given):
             return Path(given) / "gcspy"
     return _SHARED / f"gcspy-{os.geteuid()}"
@@ -95,7 +96,7 @@ def _others() -> list[Path]:
 def _is_own(directory: Path) -> bool:
     """Whether it is a folder, and this user's alone."""
     try:
-        found = directory.lstat()  # in /tmp a link could lead into somebody else's folder
+        found = directory.lstat()  # in /tmp a link could lead into another user's folder
     except OSError:
         return False
     return (

@@ -1,7 +1,7 @@
 """The sockets that a session listens on: made, checked, and removed again.
 
-Made in the caller's thread, so that a taken address is the caller's error.
-Knows addresses and sockets; knows no clients.
+They are made in the caller's thread, so that the caller gets the error if an address is in use.
+Knows addresses and sockets; does not know clients.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class SocketListener:
 
     Attributes:
         socket: The socket.
-        address: What a client joins with.
-        tls: The TLS context, where TLS is spoken.
-        inode: Of a Unix socket, device and inode: what we may remove later.
+        address: The address for clients.
+        tls: The TLS context, if TLS is used.
+        inode: For a Unix socket, device and inode: what we may remove later.
     """
 
     socket: socket.socket
@@ -53,7 +53,7 @@ class SocketListener:
                 if (found.st_dev, found.st_ino) == self.inode:
                     os.unlink(self.address.path)
             except OSError:
-                pass  # somebody removed it: that is what we wanted
+                pass  # it was removed already
 
 
 def open_all(addresses: Sequence[str], *, token: str | None) -> list[SocketListener]:
@@ -89,12 +89,12 @@ def close_all(listeners: Sequence[SocketListener]) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Take away the sockets of servers that were killed before they could."""
+    """Remove the sockets of servers that were killed before they could do it."""
     for path in folder.glob("*.sock"):
         with suppress(OSError):
-            # One that was bound a moment ago may not be listened to yet.
+            # One that was bound a moment ago may not be listening yet.
             found = path.lstat()
-            # One of the future is old: the clock was set back since.
+            # A time in the future is old: the clock was set back since.
             if not stat.S_ISSOCK(found.st_mode) or abs(time.time() - found.st_mtime) < _NEW_SECS:
                 continue
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -126,7 +126,7 @@ def _open_unix(address: UnixAddress) -> SocketListener:
 
 
 def _remove_stale(address: UnixAddress) -> None:
-    """Remove the socket of a server that was killed; refuse anything else that stands there."""
+    """Remove the socket of a server that was killed; refuse any other file there."""
     try:
         found = os.lstat(address.path)
     except FileNotFoundError:

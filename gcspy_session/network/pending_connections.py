@@ -1,9 +1,9 @@
-"""Connections on which nobody has greeted yet: so many, and for one more the oldest is closed.
+"""Connections without a greeting: a limited number; for one more the oldest is closed.
 
-A stranger needs no token for such a connection, and each costs a file descriptor: without a bound whoever
-may connect could keep everybody else out.
+A stranger needs no token for such a connection, and each costs a file descriptor: without a limit
+anyone who may connect could keep all others out.
 
-Knows clients; knows neither sockets nor greetings.
+Knows clients; does not know sockets or greetings.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ __all__ = ["PendingConnections"]
 
 
 class PendingConnections:
-    """Clients that have connected and were neither let in nor refused.
+    """Clients that have connected and were neither accepted nor refused.
 
     Args:
-        most: How many there may be.
+        most: Their maximum number.
     """
 
     def __init__(self, most: int) -> None:
@@ -25,12 +25,12 @@ class PendingConnections:
         self._clients: dict[int, ClientConnection] = {}
 
     def add(self, client: ClientConnection) -> None:
-        """Somebody has connected; the oldest goes if they are too many now. Nothing is said to it, as it said nothing."""
+        """Add a new connection; the oldest is closed if there are too many now. It gets no message, as it sent none."""
         self._clients[client.number] = client
         if len(self._clients) > self._most:
             oldest = self._clients.pop(next(iter(self._clients)))
             oldest.end(f"sent no greeting; {self._most} later clients are waiting")
 
     def remove(self, client: ClientConnection) -> None:
-        """Somebody has greeted, or has gone; harmless for others."""
+        """Remove a connection that has greeted, or has gone; harmless for others."""
         self._clients.pop(client.number, None)

@@ -1,9 +1,9 @@
-"""A socket under TLS, read a little at a time: what its peer has sent ahead stays where it can be counted.
+"""A socket under TLS that is read in small pieces, so that data that its peer has sent ahead stays where it can be counted.
 
-TLS gives one record at a time to whoever reads. A reader of 16 KiB would have taken hundreds of short records into a
-buffer that nobody can look into, and a client that floods would seem to have sent one request.
+TLS returns one record per read. A read of 16 KiB would take hundreds of short records into a buffer
+that cannot be examined, and a client that floods would seem to have sent one request.
 
-Knows sockets; knows neither TLS nor frames.
+Knows sockets; does not know TLS or frames.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import trio
 __all__ = ["ShortReads"]
 
 _MOST_BYTES = 1024
-"""So much is read at once: as much as a client may leave unread without being counted as one that floods."""
+"""Maximum bytes of a read: as much as a client may leave unread without being counted as one that floods."""
 
 _COUNT = struct.Struct("i")
 
@@ -33,7 +33,7 @@ class ShortReads(trio.abc.Stream):
         self._stream = stream
 
     def waiting_bytes(self) -> int:
-        """Bytes that have come to the socket and were not read yet; 0 when it is closed."""
+        """Bytes that have arrived at the socket and were not read yet; 0 when it is closed."""
         try:
             found = fcntl.ioctl(self._stream.socket.fileno(), termios.FIONREAD, bytes(_COUNT.size))
         except OSError:

@@ -1,9 +1,10 @@
-"""What a listener does when the process has no file descriptor left: it turns newcomers away.
+"""Rejects new connections when the process has no file descriptor left.
 
-`accept` fails then and the newcomer stays in the kernel's queue, so that a loop would spin, and the newcomer
-would wait for ever. So one descriptor is kept for it: it is closed, the newcomer let in, told why, and let go.
+`accept` fails then and the connection stays in the kernel's queue, so that a loop would spin, and
+the client would wait forever. So one descriptor is reserved: it is closed, the connection accepted,
+given the reason, and closed.
 
-Knows sockets; knows no clients.
+Knows sockets; does not know clients.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ __all__ = ["SpareDescriptor"]
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 _REST_SECS = 0.02
-"""After one that was turned away: fifty a second cost nobody anything, however many come."""
+"""Pause after a rejected connection: fifty per second cost nothing, however many come."""
 
 _TELL_AGAIN_SECS = 60.0
 
 
 class SpareDescriptor:
-    """A file descriptor that is kept for newcomers when there is no other; a context manager.
+    """A file descriptor reserved for rejecting connections; a context manager.
 
     Args:
-        listening: Where they come; it does not block.
-        speaks: Whether they can be told why; not, where they would have to be greeted by TLS first.
+        listening: The listening socket; it does not block.
+        speaks: Whether a reason can be sent; not over TLS, which would need a handshake first.
     """
 
     def __init__(self, listening: socket.socket, *, speaks: bool) -> None:
@@ -51,7 +52,7 @@ class SpareDescriptor:
         self._release()
 
     async def turn_away(self, error: OSError) -> None:
-        """Turn one newcomer away, after `accept` failed.
+        """Reject one connection, after `accept` failed.
 
         Raises:
             OSError: The same: it has another reason.
@@ -66,7 +67,7 @@ class SpareDescriptor:
                 error.strerror,
             )
         self._release()
-        with suppress(OSError):  # somebody else took the descriptor, or the newcomer has gone
+        with suppress(OSError):  # another thread took the descriptor, or the client has gone
             newcomer, _ = self._listening.accept()
             with newcomer:
                 self._dismiss(newcomer)
@@ -86,7 +87,7 @@ class SpareDescriptor:
         )
         newcomer.send(connection.preamble() + connection.send(words))
         newcomer.shutdown(socket.SHUT_WR)
-        newcomer.recv(65536)  # what is unread when it is closed would take its words back
+        newcomer.recv(65536)  # unread data would make the close discard our message
 
     def _keep(self) -> None:
         if self._descriptor is None:

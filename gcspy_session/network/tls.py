@@ -1,7 +1,7 @@
 """A certificate for one session, trusted by its fingerprint alone.
 
-There is no name to certify and no authority to ask: the join line carries the
-SHA-256 of the certificate, and a client accepts exactly that one.
+There is no name to certify and no authority to ask: the join line contains the SHA-256 of the
+certificate, and a client accepts exactly that one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def session_certificate() -> tuple[ssl.SSLContext, str]:
 def _load(
     context: ssl.SSLContext, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate
 ) -> None:
-    """Give both to the context, which takes them from a file only: one that nobody else can open, and not for long."""
+    """Load both into the context, which takes them from a file only: one that nobody else can open, and that exists only briefly."""
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ) + certificate.public_bytes(serialization.Encoding.PEM)

@@ -1,6 +1,6 @@
-"""One client's byte stream: a trio stream, who is at its other end, and a short cut into its socket.
+"""One client's byte stream: a trio stream, the identity of its peer, and direct access to its socket.
 
-Knows sockets; knows no frames.
+Knows sockets; does not know frames.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Transport:
 
     Args:
         stream: The stream.
-        who: The other end, for the log and for nobody else: ``unix uid 1000 pid 4711``.
-        channel: The way it came.
+        who: The peer, for the log only: ``unix uid 1000 pid 4711``.
+        channel: Its channel.
         refusal: Why this peer may not connect at all; empty: it may.
     """
 
@@ -40,20 +40,20 @@ class Transport:
 
     @property
     def trusted(self) -> bool:
-        """Whether the way it came proves who it is, so that no token is needed."""
+        """Whether the channel identifies the peer, so that no token is needed."""
         return self.channel is Channel.LOCAL
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes that have come over TLS and were not read yet; 0 where a read takes all that is there."""
+        """Bytes that have arrived over TLS and were not read yet; 0 if a read takes everything."""
         under = self._stream.transport_stream if isinstance(self._stream, trio.SSLStream) else None
         return under.waiting_bytes() if isinstance(under, ShortReads) else 0
 
     def send_now(self, data: bytes | memoryview) -> int:
-        """Give the socket what it takes without waiting; how many bytes it took.
+        """Give the socket what it takes without waiting; return the number of bytes.
 
-        A task switch costs more than the copy into the socket: for a hundred viewers this is
-        most of the work. Streams that are no plain socket take nothing this way.
+        A task switch costs more than the copy into the socket: for a hundred viewers this is most
+        of the work. Streams other than plain sockets take nothing this way.
         """
         if not isinstance(self._stream, trio.SocketStream):
             return 0
@@ -63,7 +63,7 @@ class Transport:
             return 0  # full, or broken: the sending task waits, or finds out why
 
     async def start(self) -> None:
-        """Make the stream ready: the TLS handshake, where there is one."""
+        """Make the stream ready: the TLS handshake, if there is one."""
         if isinstance(self._stream, trio.SSLStream):
             await self._stream.do_handshake()
 
@@ -76,17 +76,17 @@ class Transport:
         return bytes(await self._stream.receive_some(65536))
 
     async def send_eof(self) -> None:
-        """Say that nothing more is sent, where the stream can; reading goes on."""
+        """Close the sending direction, if the stream can; reading continues."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             await self._stream.send_eof()
 
     async def close(self) -> None:
-        """Close at once, without any goodbye of the transport's own."""
+        """Close at once, without a goodbye of the transport itself."""
         await trio.aclose_forcefully(self._stream)
 
 
 def peer_of(stream: trio.SocketStream) -> tuple[str, int | None]:
-    """Who is at the other end, for the log, and over a Unix socket its uid."""
+    """The identity of the peer, for the log, and over a Unix socket its uid."""
     found = stream.socket
     if found.family == socket.AF_UNIX:
         raw = found.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)

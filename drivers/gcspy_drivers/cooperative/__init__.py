@@ -1,4 +1,5 @@
-"""Targets that cooperate: the sidecar's end of the connection to a stub, which is the same for every runtime.
+"""Cooperating targets: the sidecar's end of the connection to a stub, which is the same for every runtime.
 
-A stub reports an event and stands still until it is answered, or until the sidecar has been silent for too long.
+A stub reports an event and waits until it gets an answer, or until the sidecar has been silent for
+too long.
 """

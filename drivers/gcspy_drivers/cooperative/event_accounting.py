@@ -1,8 +1,9 @@
-"""`EventAccounting`: tells a stub which events somebody wants, and counts those that it did not report.
+"""`EventAccounting`: informs a stub which events are requested, and counts those that it did not report.
 
-A stub counts every event and reports some. Which of the others nobody wanted, the budget left out, or are lost is the server's to say
-(`Server.skip`); that a number belongs to the time in which nobody wanted any is known here only. Knows the stub's page and
-the server's API; knows no runtime.
+A stub counts every event and reports some. For the others the server decides whether they were not
+requested, left out for the budget, or lost (`Server.skip`). This class alone knows the numbers from
+the time in which no event was requested. Knows the stub's page and the server's API; does not know
+any runtime.
 """
 
 from __future__ import annotations
@@ -25,20 +26,22 @@ class EventAccounting:
         self._line = line
         self._kinds = kinds
         self._wanted = [False, False]
-        self._unwanted_to = [0, 0]  # up to this number nobody wanted any
+        self._unwanted_to = [0, 0]  # up to this number no event was requested
 
     def want(self, server: Server, *, inside: bool = False) -> None:
-        """Tell the stub what is wanted now.
+        """Inform the stub of the current requests.
 
         Args:
             server: The session.
-            inside: Whether the start of a collection was told whose end was not yet.
+            inside: Whether the start of a collection was reported whose end was not yet.
         """
         outlooks = [server.outlook(kind) for kind in self._kinds]
         if inside and outlooks[1].period == 1:
-            # Half of a collection is of little use: who was notified of its start is also notified of its end, whether or not that is gathered.
+            # Half of a collection is of little use: a client that was notified of its start is also
+            # notified of its end, whether or not that is gathered.
             outlooks[1] = EventForecast(1)
-        # The stub has one time for both kinds. One that is to wait for longer than the other is not reported until we say so.
+        # The stub has one time for both kinds. The kind that is to wait for longer is not reported
+        # until we allow it.
         first = min((one.not_before_nanos for one in outlooks if one.period), default=NEVER)
         for number, outlook in enumerate(outlooks):
             now = outlook.not_before_nanos <= first
@@ -48,23 +51,24 @@ class EventAccounting:
             self._wanted[number] = outlook.period > 0
 
     def want_none(self) -> None:
-        """Have the stub only count for a while; what happens meanwhile was wanted all the same, if it was before."""
+        """Make the stub only count for a while; events in that time still count as requested, if they were before."""
         for number in (0, 1):
             self._line.want(number, period=0, not_before_nanos=NEVER)
 
     def is_half(self, event: StubEvent) -> bool:
-        """Whether an event is the end of a collection that had started before anybody wanted to know, where both ends are wanted now."""
+        """Whether an event is the end of a collection that started before events were requested, if both ends are requested now."""
         return event.kind == 1 and all(self._wanted) and event.number <= self._unwanted_to[0]
 
     def count_untold(self, server: Server) -> None:
-        """Count what was reported to nobody; the last one of each kind may be on its way to us."""
+        """Count the events that were not reported; the last one of each kind may still be on its way."""
         for number, count in enumerate(self._line.counts):
             self._count_to(server, number, count - 1)
 
     def count_to_event(self, server: Server, event: StubEvent) -> None:
-        """Count what happened before an event that was told, itself excluded.
+        """Count the events before a reported one, without that one.
 
-        Of the other kind, all have happened that the stub has counted: one that is still to come belongs to this one.
+        For the other kind, all events that the stub has counted have happened: one that is still to
+        come belongs to this event.
         """
         kind = 1 if event.kind else 0
         self._count_to(server, 1 - kind, self._line.counts[1 - kind])

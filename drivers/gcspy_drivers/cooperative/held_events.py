@@ -1,9 +1,10 @@
-"""`HeldEvents`: what a stub reports about collections, as events of the session during which the target stands still.
+"""`HeldEvents`: turns a stub's reports about collections into events of the session, during which the target stands still.
 
-    stub tells ──▶ count what it did not tell ──▶ does anybody want it? ──▶ read, while it stands still ──▶ finish ──▶ let it go on
+    report ──▶ count unreported events ──▶ is it requested? ──▶ read, while the target stands still
+    ──▶ finish ──▶ let the target continue
 
-The same for every runtime; what is to be read at an event, and in which words it is told, the driver says (`Reader`). Knows the stub's
-line and the server's API; knows neither wire nor memory.
+The same for every runtime; the driver decides what is read at an event, and the text of its cause
+(`Reader`). Knows the stub's line and the server's API; does not know wire or memory.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from gcspy_server.api import GatherRequest, Server
 __all__ = ["HELLO_SECS", "HeldEvents", "Reader"]
 
 HELLO_SECS: Final = 10.0
-"""How long a stub may take to say hello: it may have to wait for the target to come to it."""
+"""How long a stub may take to connect: it may have to wait until the target gets to it."""
 
 _LONGEST_GATHER_SECS: Final = 20.0
-"""A target is kept no longer for reading it: a sidecar that takes longer is out of order."""
+"""A target is held no longer than this for reading; a sidecar that takes longer is faulty."""
 
 _LONGEST_BUSY_SECS: Final = 2.0
-"""One that was let go early and has come to its next event waits no longer until we have done with the one before, unless none may be
-left out."""
+"""A target that was released early and has reached its next event waits no longer than this for the
+previous one, unless no event may be left out."""
 
 _NOT_READ: Final = "; not read: gcspy was silent for 2 s, and the program continued"
 
@@ -40,26 +41,26 @@ _ENDING_SECS: Final = 0.5
 
 
 class Reader(Protocol):
-    """What a driver does at an event."""
+    """The part of a driver at an event."""
 
     def announced(self, server: Server, event: StubEvent, /) -> None:
-        """Look at what changes between events, before it is asked whether anybody wants this one."""
+        """Check what changes between events, before the server is asked whether this one is requested."""
         ...
 
     def read(self, request: GatherRequest, event: StubEvent, /) -> None:
-        """Gather it; the target stands still."""
+        """Gather the event; the target stands still."""
         ...
 
     def pass_by(self, server: Server, /) -> None:
-        """Nobody wants this one."""
+        """Note an event that is not requested."""
         ...
 
     def spoil(self) -> None:
-        """What was read at this event is worth nothing."""
+        """Discard the data read at this event."""
         ...
 
     def cause_of(self, event: StubEvent, /) -> str:
-        """Say why it happened; asked after it was read or passed by."""
+        """Return why it happened; called after it was read or passed by."""
         ...
 
 
@@ -67,7 +68,8 @@ class HeldEvents:
     """The events of one stub.
 
     Args:
-        connection: A connected socket of packets whose other end the stub has; taken over.
+        connection: A connected socket of packets whose other end the stub has; this takes
+            ownership.
         process: The target; borrowed.
         kinds: Numbers of the kinds of event "GC start" and "GC end".
         reader: The driver.
@@ -89,15 +91,13 @@ class HeldEvents:
         self._event: StubEvent | None = None
         self._held_by_us = False
         self._let_go_nanos = (
-            0  # when the target was let go before all was made of what was read; 0: it was not
+            0  # when the target was released before its data was processed; 0: it was not
         )
-        self._inside = False  # a collection whose start was told, and its end was not yet
-        self._exact = (
-            False  # while we are busy with something else the target waits for us at its next event
-        )
+        self._inside = False  # a collection whose start was reported, and whose end was not yet
+        self._exact = False  # while we are busy the target waits for us at its next event
 
     def open(self, server: Server) -> None:
-        """Begin; the target begins with the first tick or wait."""
+        """Begin; the target starts with the first tick or wait."""
         self._server = server
         with self._lost_told():
             self._accounting.want(server)
@@ -106,7 +106,7 @@ class HeldEvents:
         """Take pending reports and count missed events. If none may be missed, the target waits until `prepare`.
 
         Raises:
-            TargetError: As `wait`.
+            TargetError: See `wait`.
         """
         self.wait(0)
         with self._lost_told():
@@ -116,10 +116,11 @@ class HeldEvents:
             self.line.come_back()
 
     def be_busy(self) -> bool:
-        """Say that this tick takes long: collections are only counted meanwhile, and nobody waits for us, unless none may be left out.
+        """Announce that this tick takes long: collections are only counted meanwhile, and the target does not wait for us, unless no event may be left out.
 
         Returns:
-            False: not now, as the target is within a collection whose start was told, or reports one just now.
+            False: not now, because the target is within a collection whose start was reported, or
+                is just reporting one.
         """
         if self._inside or self.line.told:
             return False
@@ -128,14 +129,14 @@ class HeldEvents:
         return True
 
     def prepare(self) -> None:
-        """Tell the stub what is wanted now, and let a program begin that waits for us before its first line."""
+        """Inform the stub of the current requests, and start a program that waits for us before its first line."""
         self._be_back()
         with self._lost_told():
             self._accounting.want(self._opened(), inside=self._inside)
         self.line.let_begin()
 
     def wait(self, secs: float) -> None:
-        """Wait so long, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
+        """Wait until the time is over, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
         server = self._opened()
         self.prepare()
         with self._lost_told():
@@ -144,11 +145,11 @@ class HeldEvents:
                 self.take(server, event)
 
     def went_on(self) -> bool:
-        """Whether the target, held at an event that is not finished yet, goes on all the same."""
+        """Whether the target continues although it is held at an event that is not finished yet."""
         return self._held_by_us and not self.line.stands_still
 
     def close(self) -> None:
-        """Let go of the target: it goes on at once, and the stub leaves it at its next collection."""
+        """Release the target: it continues at once, and the stub removes itself at its next collection."""
         self.line.close()
 
     def take(self, server: Server, event: StubEvent) -> None:
@@ -160,7 +161,8 @@ class HeldEvents:
             self._accounting.count_to_event(server, event)
             self._reader.announced(server, event)
             if self._accounting.is_half(event) and not server.pausing:
-                # A session that begins within a collection does not begin with the end of that.
+                # A session that starts within a collection does not begin with the end of that
+                # collection.
                 self._reader.pass_by(server)
                 server.skip(kind)
                 self._inside = False
@@ -187,29 +189,30 @@ class HeldEvents:
             self._be_back()
 
     def let_go_early(self) -> None:
-        """Say that all was read, and what is left is to make something of it: the target need not wait for that, if nothing else holds it.
+        """Announce that everything was read, and only processing is left: the target need not wait for that, if nothing else holds it.
 
-        It does wait where it may have to be paused after this very event. Who was let go at the start of a collection reports its end as
-        usual, and waits there until we look; at its next collection only if none may be left out.
+        It does wait if it may have to be paused after this very event. A target that was released
+        at the start of a collection reports its end as usual, and waits there until we look. It
+        waits at its next collection only if no event may be left out.
         """
         event, request = self._event, self._request
         if event is None or request is None or request.may_hold or not self.line.stands_still:
-            return  # if it went on by itself, that is seen later
+            return  # if it continued by itself, that is noticed later
         self._exact = self._none_may_be_left_out()
         self._inside = event.kind == 0
         if self._inside or self._exact:
             self._accounting.want(self._opened(), inside=self._inside)
-        else:  # the next is told only when it is known what is wanted after this one
+        else:  # the next event is reported only when we know what is requested after this one
             self._accounting.want_none()
         self._let_go_nanos = time.monotonic_ns()
         self._held_by_us = False
         self.line.go_on(come_back=self._inside or self._exact)
 
     def _read_still(self, server: Server, event: StubEvent, request: GatherRequest) -> bool:
-        """Gather an event; False: the target goes on already, and is not held after it.
+        """Gather an event; False: the target has already continued, and is not held after it.
 
-        If it went on before all was read, what was read is not shown: the event is counted and told, with all of its streams of an
-        earlier one.
+        If it continued before everything was read, the data is not shown: the event is counted and
+        sent, with all of its streams of an earlier one.
         """
         self._event, self._request = event, request
         if self.line.stands_still:
@@ -223,7 +226,8 @@ class HeldEvents:
         self._reader.spoil()
         self._held_by_us = False
         server.discard()
-        # From the news to here is the gathering's: the program stood still for part of it only.
+        # The time from the report to here is gathering time: the program stood still for part of it
+        # only.
         server.held(
             max(
                 0,
@@ -234,7 +238,7 @@ class HeldEvents:
         return False
 
     def _may_hold(self, secs: float) -> bool:
-        """Whether the target may be kept any longer: it is paused or delayed, or is being read."""
+        """Whether the target may be held any longer: it is paused or delayed, or is being read."""
         server = self._server
         busy = self._let_go_nanos and not self._exact
         longest = _LONGEST_BUSY_SECS if busy else _LONGEST_GATHER_SECS
@@ -242,24 +246,24 @@ class HeldEvents:
 
     @contextmanager
     def _lost_told(self) -> Iterator[None]:
-        """Say whose stub it is that is lost, and what to do."""
+        """Report whose stub was lost, and what to do."""
         try:
             yield
         except StubLost as error:
-            self._refuse_ended()  # that the target has ended is the better message
+            self._refuse_ended()  # the end of the target is the better message
             raise TargetError(
                 f"process {self._process.pid} is alive, but {error}: attach again"
             ) from error
 
     def _refuse_ended(self) -> None:
-        """Raise if the target has ended, or is just ending: its sockets are closed before it is seen to have."""
+        """Raise if the target has ended, or is just ending: its sockets are closed before its end is visible."""
         until = time.monotonic() + _ENDING_SECS
         while time.monotonic() < until:
             self._process.check()
             time.sleep(_ENDING_SECS / 50)
 
     def _none_may_be_left_out(self) -> bool:
-        """Whether the target waits for us at its next collection, however long what we do takes."""
+        """Whether the target waits for us at its next collection, however long we take."""
         server = self._opened()
         return any(server.outlook(kind).exact for kind in self._kinds)
 

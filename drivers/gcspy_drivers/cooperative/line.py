@@ -8,12 +8,14 @@
 
 Knows the packets, the page (`gcspy_drivers/cpython/stub.py` has their bytes) and the process; knows no runtime and no server.
 
-Why a timer of the kernel's, shared by both ends? A stub that slept for a while and looked again would have to run for
-it, and everything between two looks is a chance for the rest of the program to run as well. So it waits for one
-of two descriptors, and the sidecar prolongs the waiting without touching it. When the sidecar is stopped, nobody does.
+Why a kernel timer, shared by both ends? A stub that slept for a while and checked again would have
+to run for that, and the rest of the program could run between two checks as well. So it waits for
+one of two descriptors, and the sidecar prolongs the wait without touching the stub. If the sidecar
+is stopped, nobody prolongs it.
 
-A target that went on without an answer is told to nobody: it is the sidecar's to look (`stands_still`), after whatever it has read. Its stub
-reports nothing more until the answer has come, late as it may be, and so never of two events at once.
+A target that continued without an answer reports that to nobody: the sidecar must check
+(`stands_still`), after everything that it has read. The stub reports nothing more until the answer
+has come, however late, and so never two events at once.
 
 Source: timerfd_create(2), unix(7) SOCK_SEQPACKET and SCM_RIGHTS.
 """
@@ -52,48 +54,49 @@ _GO_ON: Final = b"g"
 _CREDENTIALS: Final = struct.Struct("3i")
 
 _DEADLINE_SECS: Final = 2.0
-"""Silence after which the stub lets its program go on; each winding up is for so long."""
+"""Silence after which the stub lets its program continue; each rewind of the timer is for this long."""
 
 _NANOS: Final = 1_000_000_000
 
 _MOST_EVENTS: Final = 1 << 48
-"""No program collects so often: 90 years at 100,000 a second."""
+"""No program collects more often: 90 years at 100,000 a second."""
 
 _SLACK_NANOS: Final = 60 * _NANOS
-"""A stub may have noted an event's time before we took its hello, and been put aside since."""
+"""A stub may have noted an event's time before we received its hello, and been descheduled since."""
 
 _LONGEST_REST_SECS: Final = 60.0
-"""Longer than a target is ever kept for reading it."""
+"""Longer than a target is ever held for reading."""
 
 _LIFE_SECS: Final = 0.4
-"""How often the timer is wound up: several times within the deadline, as this machine may be busy."""
+"""How often the timer is rewound: several times within the deadline, since this machine may be busy."""
 
 _FIRST_LOOK_SECS: Final = 20e-6
 _LAST_LOOK_SECS: Final = 1e-3
-"""How often it is looked whether a target that has told its event sleeps; mostly it does at the first look."""
+"""How often to check whether a target that has reported its event sleeps; mostly it does at the first check."""
 
 
 _SPEC_LEFT: Final = slice(16, 32)
-"""Where a struct itimerspec says how much time is left: all zero once it has run out."""
+"""Position of the remaining time in a struct itimerspec: all zero once it has run out."""
 
 
 class StubLost(TargetError):
-    """The stub is not there any more, and the target may well be."""
+    """The stub is gone, and the target may still be there."""
 
 
 @dataclass(frozen=True, slots=True)
 class StubEvent:
-    """What a stub told; if it holds its program, that stands still until `StubLine.go_on`.
+    """An event that a stub reported; if the stub holds its program, the program stands still until `StubLine.go_on`.
 
     Attributes:
         kind: 0 a collection starts, 1 it has ended.
-        generation: Which generation is collected.
-        thread: The one that stands still, by its own number.
-        number: Its number among those of its kind since the stub began, from 1; also what was not told is counted.
+        generation: The generation that is collected.
+        thread: The waiting thread, by its own number.
+        number: Its number among those of its kind since the stub began, from 1, including
+            unreported ones.
         time_nanos: When, by the monotonic clock of the target's host.
-        collected: Objects that were freed; of an end only.
-        uncollectable: Objects that could not be; of an end only.
-        more: What a stub that only tells has said besides; checked by who knows its runtime.
+        collected: Objects that were freed; for an end only.
+        uncollectable: Objects that could not be freed; for an end only.
+        more: Further data of a stub that only reports; checked by code that knows its runtime.
     """
 
     kind: int
@@ -107,13 +110,13 @@ class StubEvent:
 
 
 class StubLine:
-    """The connection to one stub. Used by one thread; one of its own winds up the timer.
+    """The connection to one stub. Used by one thread; a thread of its own rewinds the timer.
 
     Args:
-        connection: A connected socket of packets; taken over.
+        connection: A connected socket of packets; this takes ownership.
         process: The target; borrowed.
-        may_hold: Asked while an event is not answered yet, with how long that has been in seconds: whether the
-            target may be kept any longer.
+        may_hold: Called while an event is not answered yet, with the seconds since: whether the
+            target may be held any longer.
     """
 
     def __init__(
@@ -147,7 +150,7 @@ class StubLine:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many collections have started and ended since the stub began; the last of each may be on its way to us."""
+        """How many collections have started and ended since the stub began; the report of the last of each may be on its way."""
         page = self._opened()
         starts, ends = int(page[0]), int(page[1])
         if max(starts, ends) >= _MOST_EVENTS:
@@ -155,13 +158,13 @@ class StubLine:
         return starts, ends
 
     def begin(self, secs: float) -> None:
-        """Take the stub's hello.
+        """Receive the stub's hello.
 
         Args:
             secs: How long to wait for it.
 
         Raises:
-            StubLost: It did not come, or is none that we understand.
+            StubLost: It did not come, or is not one that we understand.
             NotPermitted: It came from another process.
         """
         pid = self._process.pid
@@ -210,7 +213,8 @@ class StubLine:
             raise StubLost(
                 f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)"
             )
-        # Reading a page that was cut away would end us by a signal, and reading another file may wait for ever.
+        # Reading a truncated page would kill us by a signal, and reading another file may block
+        # forever.
         if not _seals(memory) & fcntl.F_SEAL_SHRINK or not _is_timer(timer):
             raise StubLost(
                 f"process {pid}: its stub does not share a sealed page and a timer: restart the program, which may have the stub of an older gcspy"
@@ -223,21 +227,21 @@ class StubLine:
 
     @property
     def holds(self) -> bool:
-        """Whether the program waits at an event; if not, its stub only tells, and is answered nothing."""
+        """Whether the program waits at an event; if not, its stub only reports, and gets no answer."""
         return self._holds
 
     def let_begin(self) -> None:
-        """Let a program begin that waits for us before its first line; others are left alone."""
+        """Start a program that waits for us before its first line; has no effect on others."""
         if self._waits:
             self._waits = False
             self.go_on()
 
     def want(self, kind: int, *, period: int, not_before_nanos: int) -> None:
-        """Say which events the stub shall report; all others are only counted there.
+        """Set which events the stub reports; all others are only counted there.
 
         Args:
             kind: 0 starts, 1 ends.
-            period: One in so many; 0: none.
+            period: Every n-th; 0: none.
             not_before_nanos: None before this time; one time for both kinds.
         """
         page = self._opened()
@@ -245,7 +249,7 @@ class StubLine:
         page[4] = not_before_nanos
 
     def wait(self, secs: float) -> StubEvent | None:
-        """Wait for an event, and until the target stands still for it; None when there was none.
+        """Wait for an event, and until the target stands still for it; None if there was none.
 
         Raises:
             StubLost: The stub has left.
@@ -270,7 +274,7 @@ class StubLine:
         return event
 
     def _refuse_nonsense(self, event: StubEvent) -> None:
-        """Refuse numbers that would count for ever, or have a target owe more time than it has lived.
+        """Refuse numbers that would make us count forever, or imply that a target owes more time than it has lived.
 
         Raises:
             StubLost: The event cannot have happened.
@@ -287,7 +291,7 @@ class StubLine:
             )
 
     def _await_rest(self, thread: int) -> None:
-        """Wait until the thread sleeps; also left when it is not held any more, which `stands_still` tells.
+        """Wait until the thread sleeps; also returns when it is not held any more, which `stands_still` reports.
 
         Raises:
             StubLost: The process has no such thread.
@@ -296,10 +300,11 @@ class StubLine:
         if self._rest is None:
             raise AssertionError("begin comes first")
         pause_secs = _FIRST_LOOK_SECS
-        # A target can set the timer that both ends share: it is not believed for ever.
+        # A target can set the timer that both ends share, so it is not trusted indefinitely.
         give_up = time.monotonic() + _LONGEST_REST_SECS
         while not self._rest.reached_by(thread) and self.stands_still:
-            # What is seen of the connection would be its end; the timer's end is looked for above.
+            # Only the end of the connection would be visible there; the timer's end is checked
+            # above.
             if time.monotonic() > give_up:
                 self._went_on = True
                 return
@@ -310,22 +315,23 @@ class StubLine:
 
     @property
     def stands_still(self) -> bool:
-        """Whether the target has stood still since its event, all the time."""
+        """Whether the target has stood still since its event, without interruption."""
         if not self._holding.is_set() or self._went_on:
             return False
-        # The timer can be read once it has run out; the stub never reads it, and the next winding up clears that.
+        # The timer becomes readable once it has run out; the stub never reads it, and the next
+        # rewind clears that.
         return not select.select([self._timer_fd], [], [], 0)[0]
 
     @property
     def let_go_at_nanos(self) -> int:
-        """When the target goes on if nothing more is heard of us, or when it did, by the monotonic clock; within a millisecond."""
+        """When the target continues if nothing more is heard of us, or when it did, by the monotonic clock; within a millisecond."""
         return self._let_go_at_nanos
 
     def go_on(self, *, come_back: bool = False) -> None:
-        """Let the target go on; harmless when it does already, and then the stub reports events again.
+        """Let the target continue; harmless if it already has, and then the stub reports events again.
 
         Args:
-            come_back: As the method of this name.
+            come_back: See the method of this name.
         """
         if come_back:
             self.come_back()
@@ -336,31 +342,32 @@ class StubLine:
         try:
             self._connection.send(_GO_ON, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
         except OSError:
-            pass  # it has ended or left: the next wait tells
+            pass  # it has ended or left: the next wait reports that
 
     @property
     def told(self) -> bool:
-        """Whether an event waits for us, or the end of the connection."""
+        """Whether an event waits for us, or the connection has ended."""
         return bool(self._poll.poll(0))
 
     def come_back(self) -> None:
-        """Say that we are busy for a while: at its next event the target waits for us as long as we live, until `be_back`."""
+        """Announce that we are busy for a while: at its next event the target waits as long as we live, until `be_back`."""
         with self._timer:
             self._went_on = False
             self._held_since = time.monotonic()
-            # What it says from an event before would be taken for this one's; the stub sets it itself when it tells.
+            # A flag from an earlier event would be taken for this one's; the stub sets it itself
+            # when it reports.
             self._libc.timerfd_settime(self._timer_fd, 0, self._spec, None)
             self._holding.set()
 
     def be_back(self) -> None:
-        """Say that we look for events again."""
+        """Announce that we check for events again."""
         with self._timer:
             if not self.told:
                 self._went_on = False
                 self._holding.clear()
 
     def close(self) -> None:
-        """Let the stub go: it leaves the target at its next collection. May be called twice."""
+        """Release the stub: it leaves the target at its next collection. May be called twice."""
         self._closed.set()
         self._holding.set()  # wakes the thread
         if self._life.is_alive():
@@ -380,21 +387,23 @@ class StubLine:
         return self._page
 
     def _live(self) -> None:
-        """Wind the timer up while the target is held, and may be."""
+        """Rewind the timer while the target is held, and may be."""
         while not self._closed.is_set():
             self._holding.wait()
             if self._closed.wait(_LIFE_SECS):
                 return
-            # Not for an event that was answered meanwhile: by then the timer may have run out for the next one, unseen.
+            # Not for an event that was answered meanwhile: by then the timer may have run out for
+            # the next one, unnoticed.
             with self._timer:
-                # It must not be wound up once it has run out: that would hide that the target went on.
+                # It must not be rewound once it has run out: that would hide that the target
+                # continued.
                 if self.stands_still and self._may_hold(time.monotonic() - self._held_since):
                     self._wind_up()
 
     def _wind_up(self) -> None:
         let_go_at_nanos = time.monotonic_ns() + int(_DEADLINE_SECS * _NANOS)
         self._libc.timerfd_settime(self._timer_fd, 0, self._spec, self._left)
-        # It may have run out since it was looked at: then this has taken the sign of that away.
+        # It may have run out since the check: then this has removed the sign of that.
         if not any(self._left.raw[_SPEC_LEFT]):
             self._went_on = True
         else:
@@ -402,7 +411,7 @@ class StubLine:
 
 
 def _seals(fd: int) -> int:
-    """Return what can never be done to a shared page any more; 0 when it is something else."""
+    """Return what can never be done to a shared page any more; 0 for another kind of file."""
     try:
         return fcntl.fcntl(fd, fcntl.F_GET_SEALS)
     except OSError:

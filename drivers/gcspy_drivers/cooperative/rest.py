@@ -1,8 +1,10 @@
-"""Whether a thread of the target has come to rest: it sleeps in the very call in which a stub waits.
+"""Whether a thread of the target is at rest: it sleeps in the very call in which a stub waits.
 
-A stub that has told its event is not yet waiting: between two calls of the C library there is its interpreter, which allocates, and on
-a busy machine the kernel may leave it there for a tenth of a second. What is read then is not of one moment. The stub cannot
-tell when it sleeps, as it sleeps; the kernel can. Where it does not show the call, that the thread sleeps has to do.
+A stub that has reported its event is not yet waiting: between two calls of the C library its
+interpreter runs, which allocates, and on a busy machine the kernel may deschedule it there for a
+tenth of a second. Data that is read then is not of one moment. The stub cannot report when it
+sleeps; the kernel can. If the kernel does not show the call, it must be enough that the thread
+sleeps.
 
 Knows ``/proc`` and one system call's number; knows neither runtime nor packets.
 

@@ -32,7 +32,7 @@ class Piece:
     Attributes:
         span: Number of the span.
         address: Of its first byte.
-        words: The copy, until the buffer is filled again; None: it could not be read.
+        words: The copy, valid until the buffer is filled again; None: it could not be read.
     """
 
     span: int
@@ -53,18 +53,18 @@ class Copier:
 
     @property
     def room(self) -> int:
-        """Bytes of the buffer, which are warm."""
+        """Bytes of the buffer whose pages are allocated."""
         return len(self._buffer)
 
     def warm(self, size_bytes: int) -> None:
-        """Have room for so many bytes, with pages that are there; not to be done while anybody is held."""
+        """Allocate room for this many bytes, with resident pages; do not call it while a target is held."""
         if size_bytes > len(self._buffer):
             self._buffer = np.empty(0, dtype=np.uint8)  # the old one goes before the new one comes
             self._buffer = np.empty(-(-size_bytes // CHUNK_BYTES) * CHUNK_BYTES, dtype=np.uint8)
             self._buffer.fill(0)
 
     def copy(self, wanted: Sequence[tuple[int, int, int]]) -> list[Piece]:
-        """Copy pieces; those for which there is no room any more are left out.
+        """Copy pieces; those without room are left out.
 
         Args:
             wanted: Span, first address and the one behind the last byte of each; addresses are multiples of 8.
@@ -92,13 +92,13 @@ class Copier:
 
 
 class RecordBuffers:
-    """Buffers for copies of records of one size that are kept, used again and again.
+    """Reusable buffers for copies of records of one size.
 
-    What has been written once needs nothing of the kernel.
+    A buffer that was written once needs no new pages from the kernel.
 
     Args:
         record_bytes: Bytes of a record.
-        buffer_bytes: About how many bytes a buffer has: what is copied at a time.
+        buffer_bytes: Approximate size of a buffer: the amount copied at a time.
     """
 
     def __init__(self, record_bytes: int, buffer_bytes: int) -> None:
@@ -108,7 +108,7 @@ class RecordBuffers:
         self._used = 0
 
     def begin(self, records: int) -> None:
-        """Take back all buffers, and have warm ones for so many records; those far too many are given back."""
+        """Reclaim all buffers, and have allocated ones for this many records; far too many are freed."""
         self._used = 0
         wanted = -(-records // self._each)
         del self._buffers[2 * wanted + 1 :]
@@ -116,7 +116,7 @@ class RecordBuffers:
             self._add()
 
     def take(self, records: int) -> U8:
-        """Return room for so many records, (records, record bytes), at most for what is copied at a time."""
+        """Return room for this many records, (records, record bytes), at most for the amount copied at a time."""
         if self._used == len(self._buffers):
             self._add()
         self._used += 1

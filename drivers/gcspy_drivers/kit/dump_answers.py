@@ -1,6 +1,6 @@
-"""Answers to questions about who holds the objects of a heap dump in the format HPROF, wherever it came from.
+"""Answers questions about who holds the objects of a heap dump in the format HPROF, from any source.
 
-Knows dumps and graphs; the format is of `gcspy_objects.hprof`, the tables are of `heap_answers`.
+Knows dumps and graphs. `gcspy_objects.hprof` reads the format, `heap_answers` makes the tables.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ParsedDump(NamedTuple):
 
 
 MOST_BYTES: Final = 64 << 30
-"""A larger dump is refused; one that is larger than the memory there is, by the memory."""
+"""A larger dump is refused; one that does not fit the available memory, too."""
 
 
 def answer_of_file(
@@ -59,12 +59,12 @@ def answer_of_file(
 
     Args:
         file: The dump, at its beginning.
-        name: Of it, for messages.
-        question: What is asked.
-        progress: Called with what is done, how much of it, and of how much.
+        name: Its name, for messages.
+        question: The question.
+        progress: Called with the current step, its progress, and its total.
 
     Raises:
-        TraceError: It is no heap dump, is damaged, or too large.
+        TraceError: It is not a heap dump, is damaged, or too large.
         TargetError: There are no such objects.
         OSError: It cannot be read.
     """

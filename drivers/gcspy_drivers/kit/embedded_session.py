@@ -1,7 +1,7 @@
-"""`EmbeddedSession`: the base of what calls the server from within: a simulation, a trace, a manager that knows GCspy.
+"""`EmbeddedSession`: the base of programs that call the server themselves: a simulation, a trace, a memory manager that knows GCspy.
 
-Nobody is attached to and no clock ticks: whoever has something to show says that an event happens. Knows the
-order of the calls; does not know what is shown.
+There is no process to attach to and no clock: the program reports its events. Knows the order of
+the calls; does not know the data.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ __all__ = ["EmbeddedSession"]
 
 
 class EmbeddedSession(ABC):
-    """One server, and what it shows.
+    """One server, and its data.
 
     Attributes:
-        server: To be served, handed over or observed by who made this.
+        server: To be served, recorded or observed by the creator.
     """
 
     server: Server
@@ -28,23 +28,23 @@ class EmbeddedSession(ABC):
 
     @abstractmethod
     def gather(self, request: GatherRequest) -> None:
-        """Fill the spaces that the request wants."""
+        """Fill the requested spaces."""
 
     @property
     @abstractmethod
     def clock_value(self) -> int:
-        """What the program's clock says now."""
+        """The current value of the program's clock."""
 
     def happen(self, event: int, cause: str = "", *, holds: bool = True) -> bool:
-        """Gather and finish an event that happens now; held by a pause in here.
+        """Gather and finish an event that happens now; a pause holds this call.
 
         Args:
             event: Number of its kind.
             cause: Its cause.
-            holds: Whether what a pause acts on stands still at it.
+            holds: Whether the target of a pause stands still at it.
 
         Returns:
-            Whether anybody wanted it.
+            Whether it was requested.
         """
         request = self.server.should_transmit(event)
         if request:

@@ -1,8 +1,8 @@
 """Tiles of equal cells (pools, pages, size-class runs) that lie in several parts (arenas, segments).
 
-A tile is one cell, or a power of two of neighbouring cells where there are too many. It never spans two
-parts, so that a part that is freed takes its own tiles with it and moves nobody else's. Knows where cells
-are; does not know what they hold.
+A tile is one cell, or a power of two of neighbouring cells if there are too many. It never spans
+two parts, so that a part that is freed removes only its own tiles and moves no other. Knows the
+addresses of cells; does not know their content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class GroupedTiling:
     """The tiles of one reading's cells.
 
     Attributes:
-        group: Cells a tile; the last tile of a part may have fewer.
+        group: Cells per tile; the last tile of a part may have fewer.
         cells: How many cells there are.
         starts: (tiles,) row of the first cell of each tile, increasing.
         base: (tiles,) address of that cell.
@@ -50,9 +50,9 @@ class GroupedTiling:
 
         Args:
             address: (cells,) address of each cell, part after part.
-            in_part: (parts,) how many of them each part has.
+            in_part: (parts,) number of cells of each part.
             cell_bytes: Bytes of a cell.
-            group: Cells a tile.
+            group: Cells per tile.
         """
         total = in_part.astype(np.intp)
         tiles = (total + group - 1) // group
@@ -76,7 +76,7 @@ class GroupedTiling:
 
     @cached_property
     def names(self) -> ExtentNames:
-        """What the tiles are called; the same object for all spaces that have them."""
+        """Names of the tiles; the same object for all spaces that have them."""
         return ExtentNames(self.base, self.size_bytes)
 
     @cached_property
@@ -98,9 +98,9 @@ def choose_group(cells: int, tiles: int, *, before: int, most: int) -> int:
 
     Args:
         cells: How many cells there are.
-        tiles: About how many tiles there may be.
-        before: What was chosen the last time. It is kept until there are four times too few tiles,
-            because with the size all tiles get new names and lose their history.
+        tiles: Approximate maximum of tiles.
+        before: The previous choice. It is kept until there are four times too few tiles, because a
+            new size gives all tiles new names, and they lose their history.
         most: The largest group: the cells of a part.
 
     Returns:
@@ -115,12 +115,12 @@ def choose_group(cells: int, tiles: int, *, before: int, most: int) -> int:
 
 
 class GroupedTiles:
-    """The tiling of one heap, for all spaces that have its tiles: cut anew only when the parts change.
+    """The tiling of one heap, for all spaces that have its tiles: divided again only when the parts change.
 
     Args:
         cell_bytes: Bytes of a cell.
         most: The largest group of cells that a tile may have: those of a part.
-        tiles: About how many tiles there may be; 0: as few as possible, which is one a part.
+        tiles: Approximate maximum of tiles; 0: as few as possible, which is one per part.
     """
 
     def __init__(self, cell_bytes: int, most: int, tiles: int) -> None:
@@ -136,7 +136,7 @@ class GroupedTiles:
 
         Args:
             parts: (parts,) address of each part.
-            in_part: (parts,) how many cells each part has.
+            in_part: (parts,) number of cells of each part.
             cells: (cells,) address of each cell, part after part.
         """
         before = self._tiling

@@ -1,8 +1,9 @@
-"""Answers to questions about who holds the memory of a program, in any runtime: the tables of `gcspy holders` and `gcspy dominators`.
+"""Answers questions about who holds the memory of a program, in any runtime: the tables of `gcspy holders` and `gcspy dominators`.
 
-A driver brings a `KnownHeap`, objects and the references between them, and a `Namer`, which has the words of the runtime.
+A driver provides a `KnownHeap`, objects and the references between them, and a `Namer` for the
+terms of the runtime.
 
-Knows graphs and their names; knows neither runtimes, nor the wire, nor the command line.
+Knows graphs and their names; does not know runtimes, the wire, or the command line.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class KnownHeap(Protocol):
 
     @property
     def graph(self) -> ReferenceGraph:
-        """Who refers to whom."""
+        """The references between objects."""
 
     @property
     def address(self) -> NDArray[np.int64]:
@@ -70,33 +71,33 @@ class KnownHeap(Protocol):
 
     @property
     def own(self) -> NDArray[np.int64]:
-        """(n,) bytes of each object, with what it keeps outside of itself."""
+        """(n,) bytes of each object, including its memory outside of itself."""
 
     @property
     def namespaces(self) -> NDArray[np.bool_]:
-        """(n,) what is never named as a holder: a module, a class loader."""
+        """(n,) objects that are never named as a holder: a module, a class loader."""
 
     def number_of(self, address: int) -> int | None:
-        """Return the object at an address; None: there is none that is known."""
+        """Return the object at an address; None: no object is known there."""
 
     def of_type(self, name: str) -> NDArray[np.int32]:
-        """Return (k,) the objects of a type, by its name with or without what qualifies it."""
+        """Return (k,) the objects of a type, by its name, qualified or not."""
 
 
 class Namer(Protocol):
-    """The words of a runtime."""
+    """The terms of a runtime."""
 
     def type_name(self, number: int) -> str:
         """Return the name of an object's type."""
 
     def way_to(self, number: int) -> str:
-        """Say how a root leads to an object: ``__main__.AUDIT[3].items``."""
+        """Describe the path from a root to an object: ``__main__.AUDIT[3].items``."""
 
     def holder_name(self, number: int) -> str:
-        """Say the same of an object that holds others: what says nothing more then is left out."""
+        """Describe an object that holds others, without the uninformative end of its path."""
 
     def holder_type(self, number: int) -> str:
-        """Return the type of what is named so: of a list for its array of items."""
+        """Return the type of a named object: of a list for its array of items."""
 
 
 def answer_table(
@@ -108,7 +109,7 @@ def answer_table(
         heap: Objects and references.
         tree: Their dominators.
         namer: Their names.
-        question: What is asked.
+        question: The question.
 
     Raises:
         TargetError: There are no such objects.
@@ -166,7 +167,7 @@ def holder_table(
     chosen: NDArray[np.int32],
     most: int,
 ) -> DetailTable:
-    """Say who holds some objects, the holder of the most bytes first.
+    """Table of the holders of some objects, the holder of the most bytes first.
 
     Args:
         heap: Objects and references.
@@ -218,13 +219,13 @@ def holder_table(
 
 
 def _way(heap: KnownHeap, namer: Namer, holder: int, group: HolderGroup) -> str:
-    """Name a holder; one object that a namespace has itself is named as the namespace names it."""
+    """Name a holder; a single object held by a namespace itself is named as the namespace names it."""
     named = _named(heap, holder, group)
     return namer.way_to(named) if named != holder else namer.holder_name(holder)
 
 
 def _named(heap: KnownHeap, holder: int, group: HolderGroup) -> int:
-    """Return the object that a row names: the holder, or the one object that a namespace has itself."""
+    """Return the object that a row names: the holder, or the single object held by a namespace itself."""
     return group.example if heap.namespaces[holder] and group.objects == 1 else holder
 
 
@@ -235,7 +236,7 @@ def uppermost(heap: KnownHeap, tree: DominatorTree) -> NDArray[np.int32]:
 
 
 def dominator_table(heap: KnownHeap, tree: DominatorTree, namer: Namer, most: int) -> DetailTable:
-    """List the objects that keep most alive: the uppermost that are no namespaces, the largest first."""
+    """List the objects that keep most alive: the topmost ones that are not namespaces, the largest first."""
     retained = tree.retained(heap.own)
     count = tree.retained(np.ones(heap.graph.nodes, dtype=np.int64))
     tops = uppermost(heap, tree)

@@ -1,7 +1,7 @@
-"""What is told while loops that read a target's objects are being compiled: the same words for every driver.
+"""The notice for clients while loops that read a target's objects are being compiled, the same for every driver.
 
-Nobody waits for the compiler (`gcspy_compiled.machine_code`), so that until it is done an event takes longer, or has no objects. Knows spaces; knows
-neither compiler nor objects.
+Nothing waits for the compiler (`gcspy_compiled.machine_code`), so until it is done an event takes
+longer, or has no objects. Knows spaces; does not know the compiler or objects.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ COMING: Final = (
     "the loops that read objects are being compiled, which takes some seconds, once after an installation; "
     "until then they are read slowly, or not at all where the program would have to wait"
 )
-"""What is told while that is so."""
+"""The notice."""
 
 
 def tell_coming(spaces: Iterable[ServerSpace], *, coming: bool) -> None:
-    """Add to what spaces say of themselves that the loops are being compiled, or take it away again.
+    """Add the notice to the texts of spaces, or remove it again.
 
     Args:
-        spaces: Those of objects.
+        spaces: The spaces of objects.
         coming: Whether they are being compiled.
     """
     for space in spaces:

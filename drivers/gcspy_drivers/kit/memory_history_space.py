@@ -1,6 +1,7 @@
-"""The space "Memory over time": one tile, the process; its streams are the resident set and what each memory manager has of it.
+"""The space "Memory over time": one tile, the process; its streams are the resident set and the memory of each memory manager.
 
-Small and cheap, so that every session has it from its first event on, and every recording. Knows numbers and streams; knows no process.
+It is small and cheap, so every session has it from its first event on, and every recording. Knows
+numbers and streams; does not know processes.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ __all__ = ["HeapBytes", "MemoryHistorySpace"]
 
 @dataclass(frozen=True, slots=True)
 class HeapBytes:
-    """What a memory manager has; None: it is not known.
+    """Memory of a memory manager; None: not known.
 
     Attributes:
-        used: Bytes in use, as the manager counts them.
+        used: Bytes in use, as counted by the manager.
         committed: Bytes that it has taken from the system, and may use.
     """
 
@@ -31,9 +32,9 @@ class MemoryHistorySpace:
     """The memory of a process in a few numbers.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         driver: The driver that adds it.
-        managers: Names of the memory managers that are watched, for people: ``pymalloc``.
+        managers: Names of the memory managers, for people: ``pymalloc``.
     """
 
     def __init__(self, server: Server, *, driver: str, managers: Sequence[str]) -> None:
@@ -56,11 +57,11 @@ class MemoryHistorySpace:
             )
 
     def fill(self, resident: int | None, heaps: Mapping[str, HeapBytes]) -> None:
-        """Give the space what is known; what is missing is unknown.
+        """Fill the space; missing values are unknown.
 
         Args:
             resident: Bytes of the resident set.
-            heaps: What each manager has, by its name.
+            heaps: Memory of each manager, by its name.
         """
         self.space.reset()
         _show(self._resident, resident)

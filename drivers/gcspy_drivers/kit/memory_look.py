@@ -1,9 +1,9 @@
-"""`MemoryLook`: what a driver found of all memory of its target at one moment; `first_report` and `later_report` say what one look, or two, show.
+"""`MemoryLook`: a driver's sample of all memory of its target; `first_report` and `later_report` make the report of one sample, or of two.
 
 Two looks are compared object by object, by address and type: what is at an address where there was no object of that type is new. Where
 objects move, that cannot be said, and only names and numbers are compared. Of what holds others, the bytes that it retains are compared; what has taken the place of something of the same name is compared with that.
 
-Knows graphs, sizes and names; knows no runtime.
+Knows graphs, sizes and names; does not know runtimes.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ __all__ = [
 ]
 
 _COMES_TOGETHER: Final = 0.8
-"""The share of what something retains, or of what that grew by, that one object below it must have to be named instead."""
+"""The share of an object's retained bytes, or of their growth, that one object below it must have to be named instead."""
 
 _REMEMBERED: Final = 200
-"""Holders whose names are remembered from one look to the next."""
+"""Maximum holders whose names are kept from one sample to the next."""
 
 _LEAST_GROWN: Final = 1024
-"""Bytes; what grew by less is not named as a holder."""
+"""Bytes; a holder that grew by less is not named."""
 
 _WHAT = DetailColumn(name="What", kind=ColumnKind.TEXT, about="A type of objects, or other memory")
 _OBJECTS = DetailColumn(name="Objects", about="How many; empty for memory without objects")
@@ -76,7 +76,7 @@ class TypeBytes(NamedTuple):
 
     Attributes:
         objects: How many.
-        size: Their resident bytes, with what they keep elsewhere.
+        size: Their resident bytes, including their memory elsewhere.
     """
 
     objects: int
@@ -85,12 +85,12 @@ class TypeBytes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
-    """Memory that is no object.
+    """Memory that does not belong to objects.
 
     Attributes:
-        name: What it is, for people.
+        name: Its purpose, for people.
         size: Resident bytes.
-        unsure: Whether it is not known whose it is.
+        unsure: Whether its owner is unknown.
     """
 
     name: str
@@ -99,12 +99,12 @@ class MemoryPart:
 
 
 class KnownMemory(NamedTuple):
-    """What the resident memory is for; with the types' bytes the parts add up to it.
+    """The use of the resident memory; the types' bytes and the parts add up to it.
 
     Attributes:
         resident: Bytes of the resident set.
         types: Objects by the name of their type.
-        parts: What is no object.
+        parts: Memory that does not belong to objects.
     """
 
     resident: int
@@ -114,14 +114,14 @@ class KnownMemory(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MemoryLook:
-    """One look.
+    """One sample.
 
     Attributes:
-        nanos: When it was, on a clock that only goes forward.
-        memory: What the memory is for.
+        nanos: Its time, on a monotonic clock.
+        memory: The use of the memory.
         heap: Objects and references.
-        address: (n,) of each object.
-        kind: (n,) what stands for the type of each, the same at all looks.
+        address: (n,) address of each object.
+        kind: (n,) a number for the type of each, the same in all samples.
         kind_names: The name of each such type.
         tree: Dominators.
         namer: Names.
@@ -158,16 +158,16 @@ class MemoryLook:
 
 @dataclass(frozen=True, eq=False)
 class RememberedLook:
-    """What is kept of a look until the next; 24 bytes an object.
+    """The part of a sample that is kept until the next; 24 bytes per object.
 
     Attributes:
-        nanos: When it was.
-        memory: What the memory was for.
-        address: (n,) ascending, of each object.
+        nanos: Its time.
+        memory: The use of the memory.
+        address: (n,) ascending, address of each object.
         kind: (n,) its type.
         kind_names: The name of each type.
         retained: (n,) bytes that it kept alive.
-        by_name: Address of the largest holders, and what they retained, by their names.
+        by_name: Address and retained bytes of the largest holders, by their names.
     """
 
     nanos: int
@@ -230,11 +230,11 @@ def remember(look: MemoryLook) -> RememberedLook:
 
 
 def first_report(look: MemoryLook, most: int) -> MemoryReport:
-    """Say what one look shows.
+    """Report one sample.
 
     Args:
-        look: The look.
-        most: Rows of each table.
+        look: The sample.
+        most: Maximum rows of each table.
     """
     rows: list[tuple[Cell, ...]] = [
         (name, each.objects, each.size) for name, each in look.memory.types.items()
@@ -259,12 +259,12 @@ def first_report(look: MemoryLook, most: int) -> MemoryReport:
 
 
 def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryReport:
-    """Say what a look shows that was not so at an earlier one; what grew most comes first.
+    """Report the changes of a sample since an earlier one; the largest growth comes first.
 
     Args:
-        before: The earlier look.
+        before: The earlier sample.
         look: The later one.
-        most: Rows of each table.
+        most: Maximum rows of each table.
     """
     place = np.searchsorted(before.address, look.address)
     place[place == len(before.address)] = 0
@@ -346,14 +346,14 @@ def _grown_holders(
 
 
 def _largest(numbers: NDArray[np.int32], amount: NDArray[np.int64], most: int) -> list[int]:
-    """Return the objects with the most of something, the largest first."""
+    """Return the objects with the largest amounts, the largest first."""
     chosen = numbers[amount[numbers] > 0]
     found: list[int] = chosen[np.argsort(-amount[chosen], kind="stable")[:most]].tolist()
     return found
 
 
 def _heaviest(tree: DominatorTree, amount: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return (n,) of each object the one that it dominates at once and that has most of something."""
+    """Return (n,) for each object the largest of those that it dominates immediately."""
     inner = tree.order[(tree.dominator[tree.order] != NO_NODE) & (amount[tree.order] > 0)]
     inner = inner[np.argsort(amount[inner], kind="stable")]
     heaviest = np.full(len(tree.dominator), NO_NODE, dtype=np.int32)

@@ -1,10 +1,12 @@
-"""Where all of the process's memory is: arenas, malloc's heaps, other anonymous memory, files, stacks; the sum is its RSS.
+"""The use of all of the process's memory: arenas, malloc's heaps, other anonymous memory, files, stacks; the sum is its RSS.
 
-pymalloc has only small blocks. A process with large arrays, lists or strings keeps most of its memory elsewhere, and a picture
-of 30 MB of arenas in 10 GB would mislead; so each resident byte of one ``smaps`` reading is in exactly one kind here.
+pymalloc has only small blocks. A process with large arrays, lists or strings keeps most of its
+memory elsewhere, and a picture of 30 MB of arenas in 10 GB would mislead. So each resident byte of
+one reading of ``smaps`` is in exactly one kind here.
 
-Arenas are carved out of anonymous mappings, which the kernel merges with their neighbours; how much of a mapping's RSS is arenas
-comes from ``pagemap``, page by page, and is never more than that mapping's RSS. Knows addresses of arenas, and not pools.
+Arenas are parts of anonymous mappings, which the kernel merges with their neighbours. The share of
+arenas in a mapping's RSS comes from ``pagemap``, page by page, and is never more than that
+mapping's RSS. Knows addresses of arenas, but not pools.
 
 Source: proc_pid_pagemap(5), proc_pid_syscall(5); glibc malloc/arena.c (heaps of threads: aligned to 64 MiB, the rest
 reserved without access), nptl/allocatestack.c (a guard page below each stack).
@@ -40,7 +42,7 @@ __all__ = [
 _HEAP_BYTES: Final = 64 << 20  # HEAP_MAX_SIZE of glibc on 64 bits
 _MOST_GUARD_BYTES: Final = 64 << 10
 _MOST_NEW_THREADS: Final = (
-    256  # whose stacks are looked up at one reading; the others' turn is the next
+    256  # maximum threads whose stacks are looked up at one reading; the others come next
 )
 _PRESENT, _SWAPPED = np.uint64(1 << 63), np.uint64(1 << 62)
 _OF_FILE, _ALONE = np.uint64(1 << 61), np.uint64(1 << 56)
@@ -49,7 +51,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 class MemoryKind(IntEnum):
-    """What a part of the process's memory is for. Each resident byte is of one kind."""
+    """Use of a part of the process's memory. Each resident byte has one kind."""
 
     ARENAS = 0
     MALLOC = 1
@@ -68,10 +70,10 @@ class MemoryMap:
         rss_bytes: (kinds,) resident bytes; they sum to ``total_rss_bytes``.
         virtual_bytes: (kinds,) mapped bytes.
         swapped_bytes: (kinds,) bytes in swap.
-        mappings: (kinds,) mappings; arenas are inside of others and have none.
+        mappings: (kinds,) mappings; arenas are inside others and have none.
         total_rss_bytes: Sum over all mappings of the same reading.
-        arenas_exact: Whether the share of the arenas was counted page by page. If not (no access to ``pagemap``), it is
-            taken to be as resident as the mapping around it.
+        arenas_exact: Whether the share of the arenas was counted page by page. If not (no access to
+            ``pagemap``), it is estimated from the mapping around them.
     """
 
     rss_bytes: npt.NDArray[np.int64]
@@ -84,7 +86,7 @@ class MemoryMap:
 
 @dataclass(frozen=True, eq=False)
 class Resident:
-    """What of the arenas is in memory, by the mapping that they are in.
+    """The resident part of the arenas, by mapping.
 
     Attributes:
         rss_bytes: (mappings,) resident bytes of arenas in each mapping.
@@ -100,7 +102,7 @@ class Resident:
 
 
 class MemoryMapper:
-    """Reads the memory of one process by kind, again and again; remembers which threads have which stacks.
+    """Reads the memory of one process by kind, repeatedly; remembers which threads have which stacks.
 
     Args:
         process: The process.
@@ -111,7 +113,7 @@ class MemoryMapper:
         self._stack_pointers: dict[int, int] = {}
 
     def read(self, arenas: U64, arena_bytes: int) -> MemoryMap:
-        """Read what is mapped and resident, and which of it is arenas.
+        """Read the mappings and their resident bytes, and determine which of them are arenas.
 
         Args:
             arenas: (n,) addresses of all arenas, in order.
@@ -140,7 +142,7 @@ class MemoryMapper:
         return resident, classify(resident.maps, self._stacks())
 
     def _stacks(self) -> Iterable[int]:
-        """Return an address on each stack that is known."""
+        """Return an address on each known stack."""
         threads = self._process.thread_ids()
         known = self._stack_pointers
         self._stack_pointers = {thread: known[thread] for thread in threads if thread in known}
@@ -162,11 +164,11 @@ class MemoryMapper:
 
 
 def classify(maps: Maps, on_stacks: Iterable[int]) -> npt.NDArray[np.uint8]:
-    """Tell what each mapping is for, arenas aside.
+    """Determine the use of each mapping, without regard to arenas.
 
     Args:
         maps: The mappings.
-        on_stacks: Addresses that are known to be on stacks.
+        on_stacks: Addresses known to be on stacks.
 
     Returns:
         (mappings,) a `MemoryKind`.
@@ -221,11 +223,11 @@ def classify(maps: Maps, on_stacks: Iterable[int]) -> npt.NDArray[np.uint8]:
 def resident_of(
     process: Process, resident: ResidentMaps, arenas: U64, arena_bytes: int
 ) -> Resident:
-    """Count the pages of the arenas that are in memory, mapping by mapping.
+    """Count the resident pages of the arenas, mapping by mapping.
 
     Args:
         process: The process.
-        resident: Its mappings and what of them is in memory.
+        resident: Its mappings and their resident bytes.
         arenas: (n,) addresses of the arenas, in order.
         arena_bytes: Size of an arena.
 
@@ -324,7 +326,7 @@ def _absent_up_to(
 
 
 def share_out(resident: ResidentMaps, kind: npt.NDArray[np.uint8], arenas: Resident) -> MemoryMap:
-    """Sum by kind; what the arenas have is taken from the mappings that they are in."""
+    """Sum by kind; the bytes of arenas are subtracted from the mappings that contain them."""
 
     def by_kind(figure: U64, of_arenas: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         sums = np.zeros(len(MemoryKind), dtype=np.int64)
@@ -350,7 +352,7 @@ def _pages(arenas: U64, arena_bytes: int) -> U64:
 
 
 def _page_flags(process: Process, arenas: U64, arena_bytes: int) -> U64 | None:
-    """Read the kernel's 64 bits for each page of each arena; None when it does not show them."""
+    """Read the kernel's 64 bits for each page of each arena; None if it does not show them."""
     flags = np.zeros((len(arenas), arena_bytes // PAGE_BYTES), dtype="<u8")
     if not len(arenas):
         return flags.reshape(-1)

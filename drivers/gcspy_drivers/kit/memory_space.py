@@ -1,6 +1,6 @@
 """The space "Process memory": a tile is a kind of memory, and resident bytes sum to the process's RSS.
 
-Maps a `MemoryMap` to streams; knows no maps.
+Maps a `MemoryMap` to streams; does not know mappings.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class MemorySpace:
     """The process's memory as a space.
 
     Args:
-        server: Where the space is added.
-        main: Whether it is the space to look at first.
+        server: The server to add the space to.
+        main: Whether it is the main space.
         driver: The driver that adds it.
-        arenas: What the ranges are called that `MemoryMapper.read` is given: ``pymalloc arenas``.
+        arenas: Name of the ranges that `MemoryMapper.read` gets: ``pymalloc arenas``.
         description: A sentence about the space.
     """
 
@@ -60,7 +60,7 @@ class MemorySpace:
             add_amount(self.space, name, about, order=order, suffix=suffix)
 
     def fill(self, found: MemoryMap | None) -> None:
-        """Give the space what was read; None: everything is unknown."""
+        """Fill the space; None: everything is unknown."""
         self.space.reset()
         if found is None:
             hide_all(self.space.streams)

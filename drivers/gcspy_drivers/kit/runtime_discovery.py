@@ -1,6 +1,6 @@
-"""`RuntimeDiscovery`: what a cheap look at a process found; the same record for every driver.
+"""`RuntimeDiscovery`: the result of a quick check of a process, the same record for every driver.
 
-Knows texts; does not know how anything is found.
+Knows texts; does not know how they are found.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ __all__ = ["RuntimeDiscovery"]
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeDiscovery:
-    """What a look at a process found.
+    """The result of a quick check of a process.
 
     Attributes:
         runtime: Name of the runtime; empty: the process has none that this driver knows.
-        version: Its version, as far as it was found, as people write it.
-        numbers: The same as numbers: (3, 11, 7), (3, 10), or () where it is not known, or no numbers.
-        image: The executable or library that the runtime is in; empty: not known.
-        facts: What else a human should know, such as the image or the collector; empty ones are not shown.
-        program: What runs in it, where the command line does not say it well; may be empty.
-        modes: In which ways it can be watched.
-        why_not: Why it cannot be watched, with the remedy; empty: it can.
-        start_ticks: Start time of the process, which with the PID names it; 0: not noted.
+        version: Its version, as far as known, as people write it.
+        numbers: The same as numbers: (3, 11, 7), (3, 10), or () if it is not known, or not numeric.
+        image: The executable or library that contains the runtime; empty: not known.
+        facts: Further facts for a human, such as the image or the collector; empty ones are not
+            shown.
+        program: The program, if the command line does not show it well; may be empty.
+        modes: The modes in which it can be monitored.
+        why_not: Why it cannot be monitored, with the remedy; empty: it can.
+        start_ticks: Start time of the process, which with the PID identifies it; 0: not noted.
     """
 
     runtime: str = ""
@@ -40,7 +41,7 @@ class RuntimeDiscovery:
 
     @property
     def supported(self) -> bool:
-        """Whether it can be watched."""
+        """Whether it can be monitored."""
         return bool(self.runtime) and not self.why_not
 
     def recognition(self) -> Recognition:

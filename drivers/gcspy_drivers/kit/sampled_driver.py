@@ -1,12 +1,12 @@
 """`SampledDriver`: the base of drivers that read a process at the ticks of a clock.
 
-A driver of a runtime writes three methods: `SampledDriver.find` says what runs in a process, `start` adds the
-spaces, `gather` fills them. The base does the rest: identity of the process, description of the session, order
-of the calls at a tick, and which event is due.
+A driver of a runtime writes three methods: `SampledDriver.find` recognises the runtime of a
+process, `start` adds the spaces, `gather` fills them. The base does the rest: identity of the
+process, description of the session, order of the calls at a tick, and which event is due.
 
     prepare ──▶ changes? ──▶ should_transmit ──▶ gather ──▶ check ──▶ finish
 
-Knows processes and the server's API; knows no runtime.
+Knows processes and the server's API; does not know any runtime.
 """
 
 from __future__ import annotations
@@ -52,20 +52,21 @@ class SampledDriver(SteppedDriver):
 
     Args:
         process: The process; closed by `close`.
-        options: What the user chose.
+        options: The user's choices.
 
     Attributes:
         process: The process.
-        options: What the user chose.
-        level: How much is gathered at an event now.
-        note: What the user should know of how the process is watched; before the general information.
+        options: The user's choices.
+        level: The current level.
+        note: Information for the user on how the process is monitored; shown before the general
+            information.
     """
 
     runtime: ClassVar[str] = ""
     """Name of the runtime, as clients see it; empty: the driver's name."""
 
     levels: ClassVar[tuple[str, ...]] = ()
-    """What is gathered at each level, from level 1 on; none: the driver has no levels."""
+    """Description of each level, from level 1 on; none: the driver has no levels."""
 
     info: ClassVar[str] = (
         "Read from outside while it runs; values that change during the read are unknown."
@@ -73,10 +74,10 @@ class SampledDriver(SteppedDriver):
     """Text about the whole target."""
 
     noticed: int | None = None
-    """Number of the kind of event that `changes` notices; None: it notices nothing."""
+    """Number of the kind of event for `changes`; None: there is none."""
 
     holds_at_clock: bool = True
-    """Whether what a pause acts on stands still at the clock's events."""
+    """Whether the target of a pause stands still at the clock's events."""
 
     def __init__(self, process: Process, options: AttachOptions) -> None:
         self.process = process
@@ -88,15 +89,15 @@ class SampledDriver(SteppedDriver):
         self._took_noticed = False
         self._live: dict[str, tuple[int, DriverOption]] = {}
 
-    # --------------------------------------------------------- what a driver writes
+    # --------------------------------------------------------- methods that a driver must write
 
     @classmethod
     @abstractmethod
     def find(cls, pid: int) -> Recognition | None:
-        """Say cheaply what runs in a process; None: nothing that this driver knows.
+        """Check quickly what runs in a process; None: nothing that this driver knows.
 
         Raises:
-            TargetError: It cannot be looked at.
+            TargetError: It cannot be examined.
             OSError: The same, from a file of the system.
         """
 
@@ -106,9 +107,9 @@ class SampledDriver(SteppedDriver):
 
     @abstractmethod
     def gather(self, request: GatherRequest) -> None:
-        """Read the process, and fill the spaces that the request wants."""
+        """Read the process, and fill the requested spaces."""
 
-    # ------------------------------------------------------------ what it may write
+    # ------------------------------------------------------------ methods with defaults
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -117,7 +118,7 @@ class SampledDriver(SteppedDriver):
 
     @property
     def title(self) -> str:
-        """What is visualised."""
+        """Name of the target."""
         what = f"{self.runtime or self.name} {self.version}".rstrip()
         return f"{self.process.name} ({what}, process {self.process.pid})"
 
@@ -132,33 +133,33 @@ class SampledDriver(SteppedDriver):
         return {}
 
     def description(self) -> ServerDescription:
-        """Return what distinguishes the session beside title, events, levels and facts; see `ServerDescription`."""
+        """Return fields of the session's description other than title, events, levels and facts; see `ServerDescription`."""
         return ServerDescription(name=self.title, events=self.events)
 
     def prepare(self) -> None:
-        """Notice what changed between events: settings, spaces that come or go. The default follows the level."""
+        """Handle changes between events: settings, spaces that are added or removed. The default applies the level."""
         if self.levels:
             self.level = self.server.take_setting(LEVEL)
 
     def changes(self) -> str:
-        """Return what happened since the last tick, as the cause of the event `noticed`; empty: nothing did."""
+        """Return what happened since the last tick, as the cause of the event `noticed`; empty: nothing."""
         return ""
 
     @property
     def managers(self) -> tuple[str, ...]:
-        """Names of the memory managers of which `heap_bytes` reports, from the end of `start` on."""
+        """Names of the memory managers that `heap_bytes` reports, from the end of `start` on."""
         return ()
 
     def heap_bytes(self) -> Mapping[str, HeapBytes]:
-        """Return what each memory manager has, as it was read at the event that is gathered; one that is missing is unknown."""
+        """Return the memory of each memory manager, as read at the current event; missing ones are unknown."""
         return {}
 
     def loops_coming(self) -> bool:
-        """Return whether what is gathered now is read slowly, until the loops for that are compiled. May be called in any thread."""
+        """Return whether gathering is slow now, until its loops are compiled. May be called in any thread."""
         return False
 
     def check(self) -> None:
-        """Confirm that what was read is of the process.
+        """Confirm that the data that was read belongs to the process.
 
         Raises:
             TargetGone: It has ended.
@@ -169,21 +170,21 @@ class SampledDriver(SteppedDriver):
 
     @classmethod
     def recognise(cls, pid: int) -> Recognition:
-        """Say cheaply whether this driver can watch the process."""
+        """Check quickly whether this driver can monitor the process."""
         try:
             return cls.find(pid) or Recognition()
         except (
             TargetError,
             OSError,
-        ) as error:  # it ended meanwhile, or its files are not ours to see
+        ) as error:  # it ended meanwhile, or we may not see its files
             return Recognition(why_not=str(error))
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> SampledDriver:
-        """Hold the process by its identity, and make the driver.
+        """Open the process by its identity, and make the driver.
 
         Raises:
-            TargetError: It is gone, or may not be looked at; or the driver refuses it.
+            TargetError: It is gone, or may not be examined; or the driver refuses it.
         """
         process = Process(pid)
         try:
@@ -193,7 +194,7 @@ class SampledDriver(SteppedDriver):
             raise
 
     def describe(self) -> ServerDescription:
-        """Return how the session introduces itself."""
+        """Return the description of the session."""
         process = self.process
         described = self.description()
         facts = {
@@ -216,7 +217,7 @@ class SampledDriver(SteppedDriver):
         """Add the spaces.
 
         Raises:
-            TargetError: The target has ended, or does not export what is needed.
+            TargetError: The target has ended, or does not export the required symbols.
         """
         self._opened_server = server
         for ident, option in enumerate(self.declared_options, start=_FIRST_OPTION):
@@ -250,7 +251,7 @@ class SampledDriver(SteppedDriver):
         return self._opened_server
 
     def notice(self) -> None:
-        """Notice what happened since the last tick, and gather and finish an event of it if anybody wants one."""
+        """Check what happened since the last tick, and gather and finish an event of it if requested."""
         self._took_noticed = False
         self.prepare()
         cause = self.changes()
@@ -277,7 +278,7 @@ class SampledDriver(SteppedDriver):
         self.server.finish(CLOCK, holds=self.holds_at_clock)
 
     def option(self, name: str) -> OptionValue:
-        """Return the value of an option that the driver declares; of a live one, what the window chose last."""
+        """Return the value of an option that the driver declares; of a live one, the latest choice in the window."""
         if name in self._live:
             ident, option = self._live[name]
             return option.of_setting(self.server.take_setting(ident))
@@ -288,7 +289,8 @@ class SampledDriver(SteppedDriver):
     def add_space(self, name: str, **options: Unpack[SpaceOptions]) -> ServerSpace:
         """Add a space of this driver; the arguments are those of `Server.add_space`.
 
-        Without `names` it has no tiles until `ServerSpace.fill` gives it some, which are named by texts.
+        Without `names` it has no tiles until `ServerSpace.fill` adds some, which are named by
+        texts.
         """
         options.setdefault("driver", self.name)
         return self.server.add_space(name, **options)
@@ -298,16 +300,16 @@ class SampledDriver(SteppedDriver):
         return self.process.alive()
 
     def why_slow(self) -> str:
-        """Say why its ticks take long now; see `Driver.why_slow`."""
+        """Return why its ticks take long now; see `Driver.why_slow`."""
         return COMING if self.loops_coming() else ""
 
     def close(self) -> None:
-        """Release the target, which goes on running."""
+        """Release the target, which keeps running."""
         self.process.close()
 
 
 def _processors(pid: int) -> int:
-    """How many processors a process may use; 0: it cannot be said."""
+    """How many processors a process may use; 0: unknown."""
     try:
         return len(os.sched_getaffinity(pid))
     except OSError:

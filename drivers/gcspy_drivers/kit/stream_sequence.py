@@ -1,6 +1,6 @@
 """`StreamSequence`: the streams of a space of equal tiles, each less important than the one before it.
 
-Knows spaces and factories of streams; does not know what is measured.
+Knows spaces and factories of streams; does not know their data.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class StreamSequence:
     """Adds streams of 32 bits to one space, in the order of their importance.
 
     Args:
-        space: Where they are added.
+        space: The space to add to.
         tile_bytes: Size of a tile, which is 100 % of its bytes.
-        colours: Red, green and blue of each stream that has a colour of its own, by name.
+        colours: Red, green and blue of each stream with a colour of its own, by name.
         presentation: How counts are shown.
     """
 

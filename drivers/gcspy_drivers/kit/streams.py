@@ -1,7 +1,7 @@
 """Stream factories: amounts, bytes, percent, counts, enumerations, categories; and tiles that could not be read.
 
-The presentation of a stream decides how every client paints and sums it, so that streams of one meaning
-should have one presentation in all drivers. Knows spaces; does not know what is measured.
+The presentation of a stream determines how every client paints and sums it, so streams of one
+meaning should have one presentation in all drivers. Knows spaces; does not know their data.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ def add_amount(
     colour: Colour | None = None,
     dtype: str = "",
 ) -> ServerStream:
-    """Add a stream of amounts; zero is painted as nothing.
+    """Add a stream of amounts; zero has a colour of its own.
 
     Args:
-        space: Where it is added.
+        space: The space to add to.
         name: Its name.
         description: A sentence about it.
         order: Its importance, 0 first.
         most: The largest value of a tile.
         suffix: Unit, with a space before it.
-        of: The stream of this space that is 100 %; None: it is not shown in percent.
+        of: The stream of this space that defines 100 %; None: it is not shown in percent.
         presentation: How it is shown if not in percent of another stream.
         paint_style: How zero is painted.
         colour: Red, green and blue, 0 to 255 each.
-        dtype: How it is sent; empty: in 32 bits where `most` fits them, otherwise in 64.
+        dtype: Type on the wire; empty: 32 bits if `most` fits, otherwise 64.
     """
     return space.add_stream(
         name,
@@ -123,14 +123,14 @@ def add_percent(
     """Add a stream that is shown in percent of one amount, the same for all tiles; see `add_amount`.
 
     Args:
-        space: Where it is added.
+        space: The space to add to.
         name: Its name.
         description: A sentence about it.
         order: Its importance, 0 first.
-        most: What is 100 %: the size of a tile, say.
+        most: The value of 100 %, such as the size of a tile.
         suffix: Unit of the amounts.
-        colour: As of `add_amount`.
-        dtype: As of `add_amount`.
+        colour: See `add_amount`.
+        dtype: See `add_amount`.
     """
     return add_amount(
         space,
@@ -160,7 +160,7 @@ def add_count(
 ) -> ServerStream:
     """Add a stream of numbers without a unit; the arguments are those of `add_amount`.
 
-    With `Presentation.PLUS` values above `most` are shown as "more than that".
+    With `Presentation.PLUS` values above `most` are shown as "max+".
     """
     return add_amount(
         space,
@@ -187,16 +187,16 @@ def add_enumeration(
     paint_style: PaintStyle = PaintStyle.PLAIN,
     most: int | None = None,
 ) -> ServerStream:
-    """Add a stream whose values are places in a tuple of names.
+    """Add a stream whose values are indices into a tuple of names.
 
     Args:
-        space: Where it is added.
+        space: The space to add to.
         name: Its name.
-        names: What the values 0, 1, … stand for; at most 256.
+        names: Meaning of the values 0, 1, …; at most 256.
         description: A sentence about it.
         order: Its importance, 0 first.
-        zero: The value that stands for "nothing here".
-        paint_style: `PaintStyle.ZERO` paints that value as nothing.
+        zero: The value that means "nothing here".
+        paint_style: `PaintStyle.ZERO` gives that value a colour of its own.
         most: The largest value, if it is not that of the last name.
     """
     return space.add_stream(
@@ -218,7 +218,7 @@ def add_category(
     """Add a stream whose values are tiles of another space, which has their names; 0: none.
 
     Args:
-        space: Where it is added.
+        space: The space to add to.
         name: Its name.
         named: The space whose tiles the values are.
         description: A sentence about it.
@@ -236,7 +236,7 @@ def add_category(
 
 
 def hide(streams: Iterable[ServerStream], unknown: npt.NDArray[np.bool_]) -> None:
-    """Mark tiles that could not be read as unknown, (tiles,), and clear what was filled into them."""
+    """Mark tiles that could not be read as unknown, (tiles,), and clear their values."""
     if not unknown.any():
         return
     for stream in streams:
@@ -245,13 +245,13 @@ def hide(streams: Iterable[ServerStream], unknown: npt.NDArray[np.bool_]) -> Non
 
 
 def hide_all(streams: Iterable[ServerStream | None]) -> None:
-    """Mark all tiles of some streams as unknown; None stands for a stream that this space does not have."""
+    """Mark all tiles of some streams as unknown; None stands for a missing stream."""
     for stream in streams:
         if stream is not None:
             stream.set_unknown(np.ones(len(stream.data), dtype=np.bool_))
 
 
 def show_names(space: ServerSpace, names: TileNames) -> None:
-    """Resize a space if its tiles are others now: the same object stands for the same tiles."""
+    """Resize a space if its tiles changed: the same object means the same tiles."""
     if space.names is not names:
         space.resize(names)

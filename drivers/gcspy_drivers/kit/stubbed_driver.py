@@ -1,10 +1,10 @@
 """`StubbedDriver`: the base of drivers whose target has a stub that announces events and waits while it is read.
 
-Two kinds of event are exact: start and end of what the stub announces. The clock ticks beside them, reads the
-running target, and holds nothing: a pause waits for an exact event. Mixed in before the driver that reads the
-same runtime passively.
+Two kinds of event are exact: start and end of what the stub announces. Between them the clock
+ticks, which reads the running target and holds nothing: a pause waits for an exact event. Use it as
+a mixin before the driver that reads the same runtime passively.
 
-Knows a stub's line, its events and the base of sampled drivers; knows no runtime.
+Knows a stub's line, its events and the base of sampled drivers; does not know any runtime.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gcspy_server.api import (
 __all__ = ["EXACT_EVENTS", "EXACT_KINDS", "INJECT", "StubbedDriver", "attach_exactly_or_else"]
 
 INJECT: Final = "inject"
-"""Name of the option that says how a stub is brought into a target that has none; empty: not at all, ``auto``: if it can be."""
+"""Name of the option for loading a stub into a target that has none; empty: do not load one, ``auto``: if possible."""
 
 EXACT_EVENTS: Final = ("Clock", "GC start", "GC end")
-"""Kinds of event of a target whose collections are announced."""
+"""Kinds of event of a target that announces collections."""
 
 EXACT_KINDS: Final = (1, 2)
 """Their numbers, of start and end."""
@@ -45,7 +45,7 @@ D = TypeVar("D", bound=SampledDriver)
 
 
 class _Target(Protocol):
-    """What a driver holds of its target."""
+    """A driver's handle of its target."""
 
     @property
     def process(self) -> Process:
@@ -61,9 +61,9 @@ class StubbedDriver(SampledDriver, WaitingDriver):
     """A driver of a target with a stub; the next base reads the target.
 
     Args:
-        target: What the next base takes as its target.
-        options: What the user chose.
-        connection: The socket that the stub talks to; taken over.
+        target: The target for the next base class.
+        options: The user's choices.
+        connection: The stub's socket; this takes ownership.
     """
 
     holds_at_clock = False
@@ -76,7 +76,7 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         self._line = self._events.line
         self._reads_at_clock = self._pauses = False
 
-    # --------------------------------------------------------- what a driver writes
+    # --------------------------------------------------------- methods that a driver must write
 
     @classmethod
     def find_target(cls, _pid: int, /) -> _Target:
@@ -89,10 +89,10 @@ class StubbedDriver(SampledDriver, WaitingDriver):
 
     @classmethod
     def bring_in(cls, _target: Any, _options: AttachOptions, /) -> socket.socket:
-        """Have a target without a stub take one, and return the connection to it.
+        """Load a stub into a target without one, and return the connection to it.
 
         Raises:
-            TargetError: It does not take one, or that does not connect.
+            TargetError: It does not load one, or the stub does not connect.
         """
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         """Return why an event happened; called after it was read or passed by."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------ what it may write
+    # ------------------------------------------------------------ methods with defaults
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -119,10 +119,10 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         """
 
     def make_room(self) -> None:
-        """Prepare for the next event, while nobody is held: warm memory for copies, say."""
+        """Prepare for the next event, while nothing is held, for example by allocating memory for copies."""
 
     def announced(self, _server: Server, _event: StubEvent, /) -> None:
-        """Look at what changes between events, before anybody is asked whether this one is wanted."""
+        """Check what changes between events, before the server is asked whether this one is requested."""
         self.prepare()
 
     def gather_still(self, request: GatherRequest, _event: StubEvent, /) -> None:
@@ -130,22 +130,22 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         self.gather(request)
 
     def pass_by(self, _server: Server, /) -> None:
-        """Called at an event that nobody wants."""
+        """Called at an event that is not requested."""
 
     def spoil(self) -> None:
-        """Forget what was read at this event: the target went on meanwhile."""
+        """Discard the data read at this event: the target continued meanwhile."""
 
     def take_out(self) -> None:
-        """Remove the stub, whose line is closed already; the default trusts that it leaves by itself."""
+        """Remove the stub, whose line is closed already; the default relies on the stub to remove itself."""
 
     # ------------------------------------------------------------------- the session
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> Any:
-        """Find the runtime's structures in a process, and meet its stub; bring one in if there is none.
+        """Find the runtime's structures in a process, and connect to its stub; load one if there is none.
 
         Raises:
-            TargetError: As `find_target` and `bring_in`; or the stub is none, or did not come.
+            TargetError: See `find_target` and `bring_in`; or it is not a stub, or did not connect.
         """
         if options.stub_fd is None:
             target = cls.find_target(pid)
@@ -157,7 +157,8 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         else:
             connection = socket.socket(fileno=options.stub_fd)
             try:
-                # Its hello says that we may read it: the system may have to be told so by the target itself.
+                # Its hello means that we may read it: the target itself may have to allow that in
+                # the system.
                 select.select([connection], [], [], HELLO_SECS)
                 target = cls.find_target(pid)
             except BaseException:
@@ -172,7 +173,7 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         return driver
 
     def description(self) -> ServerDescription:
-        """Return what distinguishes the session; see `ServerDescription`."""
+        """Return the fields of the session's description; see `ServerDescription`."""
         return ServerDescription(
             name=self.title,
             events=self.events,
@@ -182,10 +183,10 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         )
 
     def open(self, server: Server) -> None:
-        """Add the spaces; the target begins with the first tick or wait.
+        """Add the spaces; the target starts with the first tick or wait.
 
         Raises:
-            TargetError: The target has ended, or does not export what is needed.
+            TargetError: The target has ended, or does not export the required symbols.
         """
         super().open(server)
         self.make_room()
@@ -197,7 +198,7 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         self.gather_event(request, lambda wanted: self.gather_still(wanted, event))
 
     def notice(self) -> None:
-        """Take what is announced just now, and count what was not; notice the rest only if the running target may be read."""
+        """Take pending reports, and count unreported events; notice other changes only if the running target may be read."""
         self._events.begin_tick()
         # While a pause is due, the next event is one at which the target can be held.
         may_read, self._pauses = self.may_read_running(), self.server.pausing
@@ -226,15 +227,15 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         self._events.prepare()
 
     def wait(self, secs: float) -> None:
-        """Wait so long, or until the stub announces an event; see `WaitingDriver`."""
+        """Wait until the time is over, or until the stub announces an event; see `WaitingDriver`."""
         self._events.wait(secs)
 
     def went_on(self) -> bool:
-        """Return whether the target, held at an event that is not finished yet, runs on all the same."""
+        """Return whether the target continues although it is held at an event that is not finished yet."""
         return self._events.went_on()
 
     def close(self) -> None:
-        """Release the target: it goes on at once, and the stub leaves it."""
+        """Release the target: it continues at once, and the stub leaves it."""
         self._events.close()
         self.take_out()
         super().close()
@@ -243,16 +244,16 @@ class StubbedDriver(SampledDriver, WaitingDriver):
 def attach_exactly_or_else(
     exact: type[StubbedDriver], passive: type[D], pid: int, options: AttachOptions
 ) -> D:
-    """Attach with a stub if the options ask for one; if they leave it to us and it cannot be, without.
+    """Attach with a stub if the options ask for one; if they say ``auto`` and it is impossible, without.
 
     Args:
-        exact: Attaches with a stub; derived from `passive` too.
+        exact: Attaches with a stub; a subclass of `passive`.
         passive: Attaches without.
         pid: The process.
-        options: What the user chose.
+        options: The user's choices.
 
     Raises:
-        TargetError: The process cannot be watched so.
+        TargetError: The process cannot be monitored in this way.
     """
     if options.stub_fd is None and not options.text(INJECT):
         return _attached(passive, passive.attach(pid, options))

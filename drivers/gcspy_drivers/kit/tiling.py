@@ -1,6 +1,7 @@
-"""Cutting a range of addresses into tiles of one size, and how many bytes of other ranges each tile holds.
+"""Divides a range of addresses into tiles of one size, and computes how many bytes of other ranges each tile holds.
 
-The size of a tile is a power of two, so that tiles fall together with pages, regions and cards. Knows numbers only.
+The size of a tile is a power of two, so that tiles align with pages, regions and cards. Knows
+numbers only.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class UniformTiling:
 
     @property
     def names(self) -> UniformNames:
-        """What the tiles are called."""
+        """Names of the tiles."""
         return UniformNames(self.base, self.tile_bytes, self.count)
 
     def held(self, low: int, high: int) -> I64:
@@ -67,7 +68,7 @@ class UniformTiling:
             out[first:end] += size_bytes
 
     def runs(self, low: int, high: int) -> list[tuple[int, int, int]]:
-        """Cut a range into at most three runs of tiles that hold equally many bytes of it.
+        """Divide a range into at most three runs of tiles that hold equally many bytes of it.
 
         Returns:
             First tile, the one behind the last, and bytes in each.
@@ -92,6 +93,6 @@ class UniformTiling:
         return found
 
     def tile_at(self, addr: int) -> int | None:
-        """Return the tile that holds an address; None when none does."""
+        """Return the tile that holds an address; None if there is none."""
         tile = (addr - self.base) // self.tile_bytes
         return tile if 0 <= tile < self.count else None

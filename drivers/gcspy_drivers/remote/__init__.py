@@ -1,10 +1,12 @@
 """Reading another process on Linux: identity, memory maps, ELF symbols, bounded reads, files, holding it while it is read.
 
-Public, for drivers of other packages too; `docs/driver-kit.md` describes every name with an example. A name is imported when it is asked for. What is
-not listed here serves to bring a stub into a process (`handover`, `memory_writer`, `sockets`, `user`), and may change.
+Public, for drivers of other packages too; `docs/driver-kit.md` describes every name with an
+example. Names are imported lazily. Modules that are not listed here serve to load a stub into a
+process (`handover`, `memory_writer`, `sockets`, `user`), and may change.
 
-Knows the kernel's interfaces (``/proc``, ``process_vm_readv``, ``ptrace``, ELF) and nothing of any runtime: what the
-bytes mean is for the driver. Reading stops, signals and changes nobody; `held` stops all threads for a bounded time, and nothing else here does.
+Knows the kernel's interfaces (``/proc``, ``process_vm_readv``, ``ptrace``, ELF) and no runtime: the
+driver knows the meaning of the bytes. Reading stops, signals and changes nothing; only `held` stops
+all threads for a bounded time.
 """
 
 from __future__ import annotations

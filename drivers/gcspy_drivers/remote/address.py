@@ -1,7 +1,7 @@
 """Addresses in another process, and the arithmetic of alignment.
 
-A type of their own, because a number that is an address there must not be taken for a size or an index
-here. Addresses in numpy columns are plain ``uint64``.
+They have a type of their own, because an address in the target must not be taken for a size or an
+index here. Addresses in numpy columns are plain ``uint64``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Where the target keeps a named variable: exported symbols of its executable or of a shared library.
+"""Finds named variables of the target: exported symbols of its executable or of a shared library.
 
-An `Image` is an ELF file as one process has it mapped. pyelftools reads it; here is what it reads from, the file itself or, when
-the file cannot be opened (replaced by an upgrade, in a container we cannot enter), the target's mappings of it; and how much it
-may read. A symbol is looked up as the dynamic linker does it, by hash, so that stripped files have what is asked for here.
+An `Image` is an ELF file as one process has it mapped. pyelftools parses it. This module provides
+the bytes, from the file itself or, if the file cannot be opened (replaced by an upgrade, in a
+container we cannot enter), from the target's mappings of it; and it limits how much is read. A
+symbol is looked up as the dynamic linker does it, by hash, so that it is found in stripped files
+too.
 
-Knows nothing of what a symbol means. Why the section headers are set aside: nothing of a program needs them to run, so they are
-not in memory, and a file may have any. Why no symbols of static variables: they are in sections only, pyelftools made of the
-30,000 in a libpython an object each, and took 1.7 s for it.
+Does not know the meaning of a symbol. Why are the section headers ignored? A program does not need
+them to run, so they are not in memory, and a file may contain any. Why no symbols of static
+variables? They are in sections only; pyelftools made an object for each of the 30,000 in a
+libpython, which took 1.7 s.
 
 Source: System V ABI, chapters "Object Files" and "Program Loading"; proc(5) for map_files and root.
 """
@@ -45,20 +48,20 @@ __all__ = ["MACHINE_X86_64", "ElfFile", "Image", "Symbol", "open_file", "open_im
 
 MACHINE_X86_64: Final = "EM_X86_64"
 
-# Bounds of numbers that are found in files and memory which others wrote. CPython's have 10 to 14 segments.
+# Limits for numbers from files and memory of others. CPython's have 10 to 14 segments.
 _MAX_SEGMENTS = 64
 _MAX_MAPPINGS = 256  # of one file; a libjvm has 5
 _MAX_SECTIONS = 4096
 _MAX_TABLE_BYTES = 256 << 20
 _MAX_PLACES = 10_000  # at which a name may stand; names of CPython's stand at one or two
 _SYMBOL_BYTES = 24
-# Pieces that answering one question may take. A libpython takes 2,000 and node, with its 110,000 symbols, 41,000 (0.1 s); a
-# file that leads round in a circle is given up well within a second.
+# Pieces that answering one question may take. A libpython takes 2,000 and node, with its 110,000
+# symbols, 41,000 (0.1 s); a file with circular references is given up well within a second.
 _MAX_PIECES = 250_000
 _MAX_PIECE_BYTES = 4096
 _BUFFER_BYTES = 16 << 10
 
-# What pyelftools runs into where a number leads nowhere: it checks some, and computes with the others.
+# Exceptions of pyelftools for invalid numbers: it checks some, and computes with the others.
 _DAMAGE = (
     ELFError,
     struct.error,
@@ -76,7 +79,7 @@ class Symbol:
 
     Attributes:
         vaddr: Its address as linked; a mapped image adds its bias.
-        size_bytes: Its size; 0 when the file does not say.
+        size_bytes: Its size; 0 if the file does not say.
     """
 
     vaddr: int
@@ -98,14 +101,14 @@ class ElfFile:
     """An ELF file, on disk or as a process has it mapped.
 
     Args:
-        source: Its bytes, seekable; closed here, also when this fails.
+        source: Its bytes, seekable; this takes ownership, even if it fails.
         name: Its path, for messages.
-        mapped: Whether the bytes are those of a process's mappings, without what is not mapped.
+        mapped: Whether the bytes come from a process's mappings, without the unmapped parts.
 
     Attributes:
-        machine: What it was compiled for, as pyelftools names it; a number where it has no name.
-        relocatable: Whether it is loaded anywhere.
-        loads: Its parts that are mapped.
+        machine: Its architecture, as pyelftools names it; a number if it has no name.
+        relocatable: Whether it can be loaded at any address.
+        loads: Its mapped parts.
 
     Raises:
         TargetError: It is not a 64-bit little-endian ELF program or library, or is damaged.
@@ -134,15 +137,15 @@ class ElfFile:
         self.close()
 
     def close(self) -> None:
-        """Let the file go. May be called twice."""
+        """Close the file. May be called twice."""
         self._stream.close()
 
     def loaded_at(self, bias: int) -> None:
-        """Say that these bytes come from a process: there the loader may have added its bias to addresses in them."""
+        """Note that these bytes come from a process, where the loader may have added its bias to addresses in them."""
         self._loaded_at = bias
 
     def exported(self, name: str) -> Symbol | None:
-        """Find a symbol that the dynamic linker can see, in stripped files too; None when there is none.
+        """Find a symbol that the dynamic linker can see, in stripped files too; None if there is none.
 
         Raises:
             TargetError: The file is damaged.
@@ -157,7 +160,7 @@ class ElfFile:
         return None
 
     def static(self, name: str) -> Symbol | None:
-        """Find a symbol in the full symbol table; None when the file was stripped, is mapped only, or has two of that name.
+        """Find a symbol in the full symbol table; None if the file was stripped, is only mapped, or has two of that name.
 
         Raises:
             TargetError: The file is damaged.
@@ -173,7 +176,7 @@ class ElfFile:
         return found.pop() if len(found) == 1 else None
 
     def bytes_at(self, vaddr: int, size_bytes: int) -> bytes | None:
-        """Read initialised data as the file has it; None when it is not in the file (zeroed at start).
+        """Read initialised data from the file; None if it is not in the file (zeroed at start).
 
         Raises:
             TargetError: The file is damaged.
@@ -244,7 +247,7 @@ class ElfFile:
 
     @contextmanager
     def _question(self) -> Iterator[None]:
-        """Give pyelftools a new allowance of pieces, and turn what it stumbles over into words."""
+        """Reset the limit of pieces, and convert exceptions of pyelftools into messages."""
         self._stream.pieces_left = _MAX_PIECES
         try:
             yield
@@ -259,8 +262,9 @@ class Image:
     """An ELF file as one process has it mapped.
 
     Attributes:
-        path: The file, as the target names it.
-        bias: What the loader added to every address of the file; 0 for a file with fixed addresses.
+        path: The file, as named by the target.
+        bias: The amount that the loader added to every address of the file; 0 for a file with fixed
+            addresses.
         writable: Address ranges (first, end) of its variables, initialised or zeroed at start.
         file: The file.
         from_memory: Whether the file could not be opened, and its bytes come from the target's mappings.
@@ -273,7 +277,7 @@ class Image:
     from_memory: bool
 
     def exported(self, name: str) -> Addr | None:
-        """Return where an exported symbol is in the target; None when the image does not export it.
+        """Return the address of an exported symbol in the target; None if the image does not export it.
 
         Raises:
             TargetError: The file is damaged.
@@ -282,7 +286,7 @@ class Image:
         return None if found is None else Addr(self.bias + found.vaddr)
 
     def static(self, name: str) -> Addr | None:
-        """Return where a static variable is in the target; None when the file is stripped, ambiguous or not at hand.
+        """Return the address of a static variable in the target; None if the file is stripped, ambiguous or not available.
 
         Raises:
             TargetError: The file is damaged.
@@ -291,7 +295,7 @@ class Image:
         return None if found is None else Addr(self.bias + found.vaddr)
 
     def close(self) -> None:
-        """Let the file go. Symbols cannot be asked for afterwards."""
+        """Close the file. Symbols cannot be looked up afterwards."""
         self.file.close()
 
 
@@ -304,18 +308,19 @@ def open_file(process: Process, maps: Maps, path: str) -> ElfFile | None:
         path: The file, as ``maps`` names it (with its mark when it was deleted).
 
     Returns:
-        The file, which the caller closes; None when it cannot be had.
+        The file, which the caller closes; None if it is not available.
 
     Raises:
         TargetGone: The process has ended.
-        TargetError: It is no ELF file that we can read.
+        TargetError: It is not an ELF file that we can read.
     """
     rows = maps.rows_of_file(path)
     if not rows:
         return None
     row = rows[0]
-    # By its name in the target's own tree; else the kernel's handle on the mapping, which needs CAP_CHECKPOINT_RESTORE;
-    # else the handle on the executable, which any reader may use. Each is believed only with the mapping's inode.
+    # By its name in the target's own tree; else the kernel's handle on the mapping, which needs
+    # CAP_CHECKPOINT_RESTORE; else the handle on the executable, which any reader may use. Each is
+    # accepted only with the mapping's inode.
     links = [f"map_files/{int(maps.start[row]):x}-{int(maps.end[row]):x}", "exe"]
     ways = [partial(_open_link, process, link) for link in links]
     if not maps.is_deleted(row):
@@ -347,11 +352,11 @@ def _open_link(process: Process, link: str) -> int:
 
 
 def open_image(process: Process, memory: Memory, maps: Maps, path: str) -> Image:
-    """Find out how a process has an ELF file mapped.
+    """Determine how a process has an ELF file mapped.
 
     Args:
         process: The process.
-        memory: Its memory, for when the file cannot be had.
+        memory: Its memory, in case the file is not available.
         maps: Its mappings.
         path: The file, as ``maps`` names it.
 
@@ -359,7 +364,8 @@ def open_image(process: Process, memory: Memory, maps: Maps, path: str) -> Image
         The image; the caller closes it.
 
     Raises:
-        TargetError: The file is not mapped, not an ELF file, or mapped as no loader does it.
+        TargetError: The file is not mapped, not an ELF file, or mapped in a way that no loader
+            uses.
         TargetGone: The process has ended.
     """
     rows = maps.rows_of_file(path)
@@ -391,14 +397,14 @@ def open_image(process: Process, memory: Memory, maps: Maps, path: str) -> Image
 
 @dataclass(frozen=True, eq=False)
 class _Names:
-    """The names of a symbol table: (n,) where each begins among the texts, which end with zeros."""
+    """The names of a symbol table: (n,) offset of each in the string table, whose strings end with zeros."""
 
     table: SymbolTableSection
     begins: npt.NDArray[np.uint32]
     texts: bytes
 
     def called(self, name: str) -> list[ELFSymbol]:
-        """Return the symbols of that name that are defined."""
+        """Return the defined symbols of that name."""
         wanted = name.encode() + b"\0"
         # The linker lets names share their tails ("arenas" may be the end of "maxarenas"), so every place counts.
         found = re.finditer(re.escape(wanted), self.texts)
@@ -416,7 +422,7 @@ class _Dynamic(DynamicSegment):
     loaded_at = 0
 
     def get_table_offset(self, tag_name: str) -> tuple[int | None, int | None]:
-        """Return address and file offset of a table, taking back what the loader added: glibc does, musl leaves it as linked."""
+        """Return address and file offset of a table, minus the loader's addition: glibc adds its bias, musl does not."""
         place, offset = super().get_table_offset(tag_name)
         if place is None or place < self.loaded_at:
             return place, offset
@@ -426,14 +432,14 @@ class _Dynamic(DynamicSegment):
 
 
 class _Limited(io.BufferedReader):
-    """A buffered file that gives a limited number of pieces of limited size: numbers in a damaged file ask for any."""
+    """A buffered file with a limited number of pieces of limited size, since numbers in a damaged file may request any."""
 
     def __init__(self, source: io.RawIOBase | io.BufferedIOBase) -> None:
         super().__init__(source, _BUFFER_BYTES)
         self.pieces_left = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read one piece; `ELFError` when the limit was reached."""
+        """Read one piece; `ELFError` beyond the limit."""
         self.pieces_left -= 1
         if size is None or not 0 <= size <= _MAX_PIECE_BYTES or self.pieces_left < 0:
             raise ELFError(
@@ -442,7 +448,7 @@ class _Limited(io.BufferedReader):
         return super().read(size)
 
     def table(self, section: Section) -> bytes:
-        """Read a whole section with one read; `ELFError` when it is longer than any can be."""
+        """Read a whole section with one read; `ELFError` if it is longer than any can be."""
         size_bytes = section["sh_size"]
         if size_bytes > _MAX_TABLE_BYTES:
             raise ELFError(f"a section of {size_bytes} bytes (at most {_MAX_TABLE_BYTES})")
@@ -454,7 +460,7 @@ class _Limited(io.BufferedReader):
 
 
 class _MappedFile(io.RawIOBase):
-    """What a process has mapped of a file, at the file's own offsets; between the mappings it reads as ended.
+    """The mapped parts of a file, at the file's own offsets; between the mappings it reads as end of file.
 
     Args:
         memory: The process's memory.
@@ -478,11 +484,11 @@ class _MappedFile(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
@@ -510,7 +516,7 @@ class _MappedFile(io.RawIOBase):
 
 
 def _bias(loads: tuple[_Load, ...], maps: Maps, path: str) -> int:
-    """Return what the loader added, from where the code is: a file may also be mapped by somebody who only reads it."""
+    """Return the loader's bias, computed from the address of the code, since a file may also be mapped just for reading."""
     page = PAGE_BYTES - 1
     code = [load for load in loads if load.flags & P_FLAGS.PF_X]
     for row in maps.rows_of_file(path):

@@ -1,17 +1,21 @@
 """Opening the files and folders that a target names, without trusting the names.
 
-A target may be hostile and gcspy may be root. A path from its maps, its command line or its environment may lead through links that
-change between two looks, and may end at a FIFO, a device, a socket or a file without end. So here:
+A target may be hostile and gcspy may be root. A path from its maps, its command line or its
+environment may lead through links that change between two accesses, and may end at a FIFO, a
+device, a socket or a file without end. So here:
 
-* A path is walked from the target's own root, one folder at a time, each opened relative to the one before. A link is followed only where
-  nobody but an administrator of that file system could have put it, and it then leads to a place below the same root. ``..`` is refused.
-* A file is looked at (``O_PATH``, which opens no device and waits for no writer) before it is opened, and what is opened is the file that
-  was looked at.
-* A file is read with ``pread`` and up to a bound, never mapped: a mapping of a file that is cut short ends its reader with SIGBUS.
+* A path is resolved from the target's own root, one folder at a time, each opened relative to the
+  previous one. A link is followed only if nobody but an administrator of that file system could
+  have made it, and it then leads to a place below the same root. ``..`` is refused.
+* A file is checked (``O_PATH``, which opens no device and waits for no writer) before it is opened,
+  and the file that is opened is the one that was checked.
+* A file is read with ``pread`` and up to a limit, never mapped: a mapping of a file that is
+  truncated kills its reader with SIGBUS.
 
-Every module of the drivers opens a target's files with this one; ``tests/house/test_target_files.py`` looks that none opens a path otherwise.
+Every module of the drivers opens a target's files with this one;
+``tests/house/test_target_files.py`` checks that none opens a path otherwise.
 
-Knows files; knows neither what is in them nor whose rights are used (`gcspy_drivers.remote.user`).
+Knows files; does not know their content, or whose rights are used (`gcspy_drivers.remote.user`).
 
 Source: open(2) on O_PATH and O_NOFOLLOW, path_resolution(7), proc(5) on ``/proc/PID/root``, mmap(2) on SIGBUS.
 """
@@ -41,7 +45,7 @@ __all__ = [
 ]
 
 MAX_FILE_BYTES: Final = 4 << 30
-"""What is read of one file at most: a libpython has 6 to 30 MB, a program with debugging symbols up to 3 GB."""
+"""Maximum bytes read of one file: a libpython has 6 to 30 MB, a program with debugging symbols up to 3 GB."""
 
 _LOOK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -51,13 +55,13 @@ _OTHERS_WRITE: Final = 0o022
 
 
 class TargetRoot:
-    """The root of a target's file system, and the way to what is in it; use it in a ``with``.
+    """The root of a target's file system, and access to its files; use it in a ``with``.
 
     Args:
         process: The target; borrowed.
 
     Attributes:
-        owner: Who owns the root folder: this user can change anything below it anyway.
+        owner: Owner of the root folder: this user can change anything below it anyway.
 
     Raises:
         OSError: It cannot be opened.
@@ -74,7 +78,7 @@ class TargetRoot:
         self.close()
 
     def close(self) -> None:
-        """Let it go. May be called twice."""
+        """Close it. May be called twice."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -83,13 +87,14 @@ class TargetRoot:
         """Open a folder.
 
         Args:
-            path: As the target names it, absolute.
+            path: Absolute path, as named by the target.
 
         Returns:
             A descriptor (``O_PATH``), which the caller closes.
 
         Raises:
-            OSError: There is no such folder, or the way to it leads over a link that somebody else could have put there.
+            OSError: There is no such folder, or the path contains a link that another user could
+                have made.
         """
         return self._walk(path)
 
@@ -97,13 +102,13 @@ class TargetRoot:
         """Open a regular file for reading.
 
         Args:
-            path: As the target names it, absolute.
+            path: Absolute path, as named by the target.
 
         Returns:
             A descriptor, which the caller closes.
 
         Raises:
-            OSError: It is no regular file, or cannot be opened.
+            OSError: It is not a regular file, or cannot be opened.
         """
         before, _, name = path.rpartition("/")
         folder = self._walk(before)
@@ -143,7 +148,7 @@ class TargetRoot:
     def _trusted_link(
         self, link: int, found: os.stat_result, folder: os.stat_result, links: int
     ) -> str:
-        """Return where a link leads, if nobody but an administrator can have made it (``/var/run`` in most systems)."""
+        """Return the target of a link, if nobody but an administrator can have made it (``/var/run`` in most systems)."""
         trusted = (0, self.owner)
         if found.st_uid not in trusted or folder.st_uid not in trusted or links > _MOST_LINKS:
             raise OSError(errno.ELOOP, "its path has a symbolic link")
@@ -155,11 +160,11 @@ class TargetRoot:
 
 
 class RegularFile(io.RawIOBase):
-    """A regular file that is read with ``pread``, up to a bound; it may change or shrink meanwhile and then reads as ended.
+    """A regular file that is read with ``pread``, up to a limit; if it shrinks meanwhile, it reads as end of file.
 
     Args:
-        fd: As of `open_regular`; taken over.
-        most_bytes: What lies beyond reads as if it were not there.
+        fd: See `open_regular`; this takes ownership.
+        most_bytes: Bytes beyond it read as end of file.
     """
 
     def __init__(self, fd: int, most_bytes: int = MAX_FILE_BYTES) -> None:
@@ -169,11 +174,11 @@ class RegularFile(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
@@ -181,14 +186,14 @@ class RegularFile(io.RawIOBase):
         return self._fd
 
     def close(self) -> None:
-        """Let it go. May be called twice."""
+        """Close it. May be called twice."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
         super().close()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to an offset; the end is the file's, or the bound."""
+        """Go to an offset; the end is the file's, or the limit."""
         end = min(os.fstat(self._fd).st_size, self._most_bytes) if whence == io.SEEK_END else 0
         self._position = (
             offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: end}[whence]
@@ -200,7 +205,7 @@ class RegularFile(io.RawIOBase):
     def readinto(
         self, buffer: Any, /
     ) -> int:  # a writable buffer, which has no name before Python 3.12
-        """Fill a buffer from the position on, as far as the file and the bound go."""
+        """Fill a buffer from the position on, up to the end of the file or the limit."""
         room = memoryview(buffer).cast("B")
         size_bytes = min(len(room), max(0, self._most_bytes - self._position))
         found = os.pread(self._fd, size_bytes, self._position) if size_bytes else b""
@@ -210,7 +215,7 @@ class RegularFile(io.RawIOBase):
 
 
 def open_regular(name: str, folder: int) -> int:
-    """Open a regular file for reading, if it is one; nothing else is opened, not even for a moment.
+    """Open a regular file for reading; nothing else is ever opened, not even for a moment.
 
     Args:
         name: Its name, without a folder.
@@ -220,7 +225,7 @@ def open_regular(name: str, folder: int) -> int:
         A descriptor, which the caller closes.
 
     Raises:
-        OSError: It is no regular file, or cannot be opened.
+        OSError: It is not a regular file, or cannot be opened.
     """
     if not name or "/" in name or name == "..":
         raise OSError(errno.EINVAL, f"{name!r} is not a file name")
@@ -232,7 +237,7 @@ def open_regular(name: str, folder: int) -> int:
 
 
 def reopen_regular(looked_at: int) -> int:
-    """Open for reading what an ``O_PATH`` descriptor stands for, if that is a regular file.
+    """Open for reading the file of an ``O_PATH`` descriptor, if it is a regular file.
 
     Raises:
         OSError: It is not, or cannot be opened.
@@ -247,16 +252,17 @@ def find_open_file(pid: int, beginning: bytes) -> Path | None:
 
     Args:
         pid: The process.
-        beginning: What the file begins with, such as the magic number of its format.
+        beginning: Its first bytes, such as the magic number of its format.
 
     Returns:
-        Its path as the process knows it; None: there is none. The name may stand for something else by now.
+        Its path as the process knows it; None: there is none. The name may belong to another file
+        by now.
 
     Raises:
-        OSError: The process has ended, or may not be looked at.
+        OSError: The process has ended, or may not be examined.
     """
     for number in sorted(os.listdir(f"/proc/{pid}/fd"), key=int):
-        with suppress(OSError):  # closed meanwhile, or no regular file
+        with suppress(OSError):  # closed meanwhile, or not a regular file
             looked_at = os.open(f"/proc/{pid}/fd/{number}", os.O_PATH | os.O_CLOEXEC)
             try:
                 path = os.readlink(f"/proc/{pid}/fd/{number}")
@@ -272,15 +278,15 @@ def find_open_file(pid: int, beginning: bytes) -> Path | None:
 
 
 def refuse_shared(folder: int, user: User, owner: int) -> None:
-    """Refuse a folder in which somebody else than a target's user decides what stands under a name.
+    """Refuse a folder in which a user other than the target's controls the names.
 
     Args:
         folder: Its descriptor.
         user: The target's.
-        owner: As of `TargetRoot`: who administers the target's file system.
+        owner: See `TargetRoot`: the administrator of the target's file system.
 
     Raises:
-        OSError: It is another user's, or others may exchange what is in it.
+        OSError: It is another user's, or others may replace its content.
     """
     found = os.fstat(folder)
     sticky = bool(found.st_mode & stat.S_ISVTX)
@@ -300,6 +306,6 @@ def _parts(path: str) -> list[str]:
 
 
 def remove(name: str, folder: int) -> None:
-    """Remove a file, and be content if it cannot be."""
+    """Remove a file; ignore errors."""
     with suppress(OSError):
         os.unlink(name, dir_fd=folder)

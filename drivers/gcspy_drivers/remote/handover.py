@@ -1,13 +1,15 @@
-"""A folder in the target's own file system, for what it is to run, and a socket in it; gone when it is not needed any more.
+"""A folder in the target's own file system, for files that the target loads, and a socket in it; removed when it is no longer needed.
 
-The target may have another root than we (a container, a chroot), so the folder is made in *its* root. We may be root and its file
-system may be its user's to arrange (an unprivileged user can mount any folder of the host at ``/tmp`` of a name space), so all of it is
-made, read and removed with the rights of the target's user, relative to folders that are open already, and no link is followed.
+The target may have another root than we (a container, a chroot), so the folder is made in *its*
+root. We may be root and its user may control its file system (an unprivileged user can mount any
+folder of the host at ``/tmp`` of a namespace). So everything is made, read and removed with the
+rights of the target's user, relative to folders that are open already, and no link is followed.
 
-The target can exchange what is in the folder; it runs that with its own rights. Nothing that we rely on is read from there.
-A debugger that is killed leaves its folder; the next one in the same place removes it (`abandoned`).
+The target can replace the content of the folder; it runs that with its own rights. We read nothing
+from there that we rely on. A debugger that is killed leaves its folder; the next one in the same
+place removes it (`abandoned`).
 
-Knows files; knows neither runtimes nor what is in the files.
+Knows files; does not know runtimes or the content of the files.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from gcspy_drivers.remote.user import as_user, user_of
 __all__ = ["PLACES", "Handover"]
 
 PLACES: Final = ("tmp", "var/tmp", "dev/shm", "run")
-"""Where programs may write, in most systems and containers."""
+"""Folders where programs may write, in most systems and containers."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -53,7 +55,7 @@ class Handover:
 
     Raises:
         TargetError: There is no place in the target's file system where it may be made.
-        NotPermitted: The target is another user's, and we are not root.
+        NotPermitted: The target belongs to another user, and we are not root.
     """
 
     def __init__(self, process: Process, *, code: bool = False, room_bytes: int = 0) -> None:
@@ -106,11 +108,11 @@ class Handover:
         return f"{self.path}/{name}"
 
     def accept(self, secs: float) -> socket.socket | None:
-        """Wait until the target itself connects; None: it did not. The connection is the caller's to close."""
+        """Wait until the target itself connects; None: it did not. The caller closes the connection."""
         return accept_from(self.listener, self._process.pid, secs)
 
     def told(self, name: str) -> str | None:
-        """Return the beginning of a file that the target made; None when there is none."""
+        """Return the beginning of a file that the target made; None if there is none."""
         if name not in self._names:
             self._names.append(name)  # so that it is removed, too
         try:
@@ -123,18 +125,18 @@ class Handover:
             os.close(fd)
 
     def expect(self, name: str) -> str:
-        """Return the path, as the target sees it, of a file that it is to make; whatever begins with this name is removed in the end."""
+        """Return the path, as the target sees it, of a file that it is to make; in the end everything whose name begins with this is removed."""
         self._expected = name
         return f"{self.path}/{name}"
 
     def take(self, name: str) -> int:
-        """Open a file that the target made, and remove its name at once, so that it is gone however we end.
+        """Open a file that the target made, and remove its name at once, so that it disappears however we end.
 
         Returns:
             A descriptor, which the caller closes.
 
         Raises:
-            TargetError: There is none, or it is no regular file.
+            TargetError: There is none, or it is not a regular file.
         """
 
         def open_it() -> int:
@@ -151,7 +153,7 @@ class Handover:
             ) from error
 
     def close(self) -> None:
-        """Remove it all; what the target made there under other names stays. May be called twice."""
+        """Remove everything; files that the target made there under other names stay. May be called twice."""
         self.listener.close()
         if self._place_fd >= 0:
             with suppress(NotPermitted):
@@ -172,7 +174,7 @@ class Handover:
         self.close()
 
     def _make(self, root: TargetRoot) -> tuple[int, str]:
-        """Make the folder where that is possible; return the descriptor of the place it is in, and its path without a slash."""
+        """Make the folder where that is possible; return the descriptor of its parent, and its path without a slash."""
         why = "it has none of them"
         for place in PLACES:
             fd = -1
@@ -206,9 +208,7 @@ class Handover:
         self._names.append("socket")
 
     def _remove(self) -> None:
-        for name in (
-            self._names
-        ):  # one that was never made, or has gone with the target's root, is none the worse
+        for name in self._names:  # harmless if it is gone already
             remove(name, self._fd)
         self._names.clear()
         if self._expected:

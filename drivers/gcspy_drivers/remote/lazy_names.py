@@ -1,6 +1,6 @@
-"""Public names of a package that are imported when they are asked for, so that importing the package costs nothing.
+"""Lazy imports of public names of a package, so that importing the package costs nothing.
 
-Knows names and modules, and nothing of what they are for.
+Knows names and modules; does not know their purpose.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""`remove_abandoned`: folders of killed debuggers, in a place where a target may write, are removed by the next one.
+"""`remove_abandoned`: the next debugger removes folders of killed debuggers, in a place where a target may write.
 
-Who makes such a folder holds a lock on it while it is needed, and a lock ends with its holder, however that ends. So a folder that can be locked
-is nobody's. All is done with the rights of the target's user, below descriptors that are open; no link is followed.
+The maker of such a folder holds a lock on it while it is needed, and a lock ends with its holder,
+in whatever way. So a folder that can be locked is abandoned. Everything is done with the rights of
+the target's user, below open descriptors; no link is followed.
 
-Knows files; knows nothing of what the folders were for.
+Knows files; does not know the purpose of the folders.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from gcspy_drivers.remote.files import remove
 __all__ = ["NAME", "keep", "remove_abandoned"]
 
 NAME: Final = re.compile(r"gcspy-[0-9a-f]{16}\Z")
-"""What such folders are called."""
+"""Names of such folders."""
 
 _NEW_SECS: Final = 10.0
-"""A folder that was changed so recently may be one whose maker has not locked it yet."""
+"""A folder that was changed more recently may be one whose maker has not locked it yet."""
 
 _MOST_NAMES: Final = 10_000
 _MOST_FILES: Final = 64
@@ -35,7 +36,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def keep(folder: int) -> None:
-    """Lock a folder that is in use, given as a descriptor; on a file system without locks it is not swept by others' either."""
+    """Lock a folder that is in use, given as a descriptor; on a file system without locks, others do not remove it either."""
     with suppress(OSError):
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -44,10 +45,11 @@ def remove_abandoned(place: int) -> None:
     """Remove folders of makers that have ended.
 
     Args:
-        place: A descriptor of the folder that they are in. What cannot be removed stays; at most 64 are looked at.
+        place: A descriptor of their parent folder. Folders that cannot be removed stay; at most 64
+            are examined.
     """
     with suppress(OSError):
-        # What a place is found by may be no descriptor that can be read.
+        # The descriptor of the place may not be readable.
         listed = os.open(".", _FOLDER, dir_fd=place)
         try:
             with os.scandir(listed) as entries:

@@ -1,8 +1,8 @@
-"""What is mapped where in the target: ``/proc/PID/maps`` and ``/proc/PID/smaps`` as columns.
+"""The mappings of the target: ``/proc/PID/maps`` and ``/proc/PID/smaps`` as columns.
 
-Pointers found in the target are followed only where its maps say that there is readable memory; this is
-the check, for whole columns of pointers at once. Knows files, permissions and resident bytes, and
-nothing of what a runtime keeps in them.
+Pointers found in the target are followed only if its maps have readable memory there; this is the
+check, for whole columns of pointers at once. Knows files, permissions and resident bytes; does not
+know what a runtime stores there.
 
 Source: proc(5), proc_pid_maps(5), proc_pid_smaps(5); the kernel's Documentation/filesystems/proc.rst.
 """
@@ -74,7 +74,7 @@ class Maps:
 
     @cached_property
     def readable(self) -> tuple[U64, U64]:
-        """(ranges,) first addresses and addresses behind the last byte of what is readable; neighbouring mappings are one range."""
+        """(ranges,) first addresses and end addresses of readable memory; neighbouring mappings are one range."""
         readable = (self.permissions & READ) != 0
         start, end = self.start[readable], self.end[readable]
         if not len(start):
@@ -83,11 +83,11 @@ class Maps:
         return start[begins], end[np.concatenate((begins[1:], [True]))]
 
     def covers(self, addrs: npt.NDArray[np.integer], size_bytes: int = 1) -> npt.NDArray[np.bool_]:
-        """Tell for each address whether all of ``size_bytes`` from it on is readable.
+        """For each address, check whether all of ``size_bytes`` from it on is readable.
 
         Args:
             addrs: Addresses, any shape and integer type; negative ones and those that would overflow are not covered.
-            size_bytes: How many bytes are wanted from each.
+            size_bytes: Bytes needed from each.
 
         Returns:
             A new array of the shape of ``addrs``.
@@ -110,7 +110,7 @@ class Maps:
         return bool(self.covers(np.array([addr], dtype=np.uint64), size_bytes)[0])
 
     def row_of(self, addr: int) -> int | None:
-        """Return the row of the mapping that holds an address; None when none does."""
+        """Return the row of the mapping that holds an address; None if there is none."""
         row = int(np.searchsorted(self.start, np.uint64(addr), side="right")) - 1
         return row if row >= 0 and addr < int(self.end[row]) else None
 
@@ -119,7 +119,7 @@ class Maps:
         return [row for row, name in enumerate(self.path) if name == path]
 
     def first_addr(self, path: str) -> Addr | None:
-        """Return the lowest address at which a file is mapped; None when it is not."""
+        """Return the lowest address at which a file is mapped; None if it is not."""
         rows = self.rows_of_file(path)
         return Addr(int(self.start[rows[0]])) if rows else None
 
@@ -135,12 +135,13 @@ class Maps:
 
 @dataclass(frozen=True, eq=False)
 class ResidentMaps:
-    """The mappings with what of them is in memory, all from one reading of ``smaps``.
+    """The mappings and their resident bytes, all from one reading of ``smaps``.
 
     Attributes:
         maps: The mappings.
         rss_bytes: (n,) resident bytes of each; their sum is the process's RSS at this reading.
-        dirty_bytes: (n,) resident bytes that only this process has and that no file can give back.
+        dirty_bytes: (n,) resident bytes that only this process has and that cannot be read again
+            from a file.
         anonymous_bytes: (n,) resident bytes that do not belong to a file.
         swap_bytes: (n,) bytes that were moved out to swap.
         huge_bytes: (n,) resident bytes in transparent huge pages.
@@ -155,13 +156,14 @@ class ResidentMaps:
 
 
 class LiveMaps:
-    """The maps of a process that goes on mapping: read again only when a pointer is not covered by what is known.
+    """The maps of a process that keeps mapping: read again only when a pointer is not covered by the known ones.
 
-    What was unmapped since is still believed here; reading it fails then, and that is the test which counts.
+    Memory that was unmapped since still counts as covered; reading it then fails, which is the
+    decisive test.
 
     Args:
-        process: Whose maps.
-        maps: What is known already.
+        process: The process.
+        maps: The known maps.
     """
 
     def __init__(self, process: Process, maps: Maps) -> None:
@@ -169,7 +171,7 @@ class LiveMaps:
         self.maps = maps
 
     def covers(self, addrs: npt.NDArray[np.integer], size_bytes: int = 1) -> npt.NDArray[np.bool_]:
-        """Tell for each address whether ``size_bytes`` from it on are readable, as `Maps.covers` does.
+        """For each address, check whether ``size_bytes`` from it on are readable, as `Maps.covers` does.
 
         Raises:
             TargetGone: The process has ended.
@@ -182,7 +184,7 @@ class LiveMaps:
         return covered
 
     def refresh(self) -> None:
-        """Read the maps again, for who asks of so many numbers that some are never covered.
+        """Read the maps again, for callers that ask about many numbers of which some are never covered.
 
         Raises:
             TargetGone: The process has ended.
@@ -195,10 +197,10 @@ def parse_maps(text: bytes) -> Maps:
     """Parse ``/proc/PID/maps``, or the header lines of ``smaps``.
 
     Args:
-        text: The file, whole.
+        text: The whole file.
 
     Raises:
-        TargetError: There is text in it, and no line is one of a mapping.
+        TargetError: It is not empty, and no line is a mapping.
     """
     rows = _HEADER.findall(text)
     if not rows and text.strip():
@@ -230,7 +232,7 @@ def parse_smaps(text: bytes) -> ResidentMaps:
     """Parse ``/proc/PID/smaps``.
 
     Args:
-        text: The file, whole.
+        text: The whole file.
 
     Raises:
         TargetError: Some mapping lacks its figures.
@@ -247,7 +249,7 @@ def parse_smaps(text: bytes) -> ResidentMaps:
 
 
 def read_maps(process: Process) -> Maps:
-    """Read what is mapped in a process.
+    """Read the mappings of a process.
 
     Raises:
         TargetGone: The process has ended.
@@ -257,7 +259,7 @@ def read_maps(process: Process) -> Maps:
 
 
 def read_smaps(process: Process) -> ResidentMaps:
-    """Read what is mapped in a process and what of it is in memory. The kernel walks its page tables for this.
+    """Read the mappings of a process and their resident bytes. The kernel walks its page tables for this.
 
     Raises:
         TargetGone: The process has ended.

@@ -1,13 +1,15 @@
 """Bounded reads of the target's memory through ``process_vm_readv``.
 
-One call copies up to 1,024 pieces without stopping the target, which may change or unmap them meanwhile:
-so a piece that could not be read is *not ok*, and one that could may be torn; judging the bytes is the
-caller's. A piece is never made up: what is not ok reads as zeros and must not be used.
+One call copies up to 1,024 pieces without stopping the target, which may change or unmap them
+meanwhile. So a piece that could not be read is *not ok*, and one that could be read may be torn;
+the caller must judge the bytes. Bytes are never made up: a piece that is not ok reads as zeros and
+must not be used.
 
-Why not ``/proc/PID/mem``: it was 3 to 4 times slower, and knows no gathering.
+Why not ``/proc/PID/mem``? It was 3 to 4 times slower, and cannot gather.
 
-Source: process_vm_readv(2). "Partial transfers apply at the granularity of iovec elements" holds for what is
-counted, and the kernel stops at the first piece that fails: the pieces behind it are asked for again.
+Source: process_vm_readv(2). "Partial transfers apply at the granularity of iovec elements" holds
+for the count, and the kernel stops at the first piece that fails: the pieces behind it are
+requested again.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from gcspy_drivers.remote.process import Process
 __all__ = ["MAX_READ_BYTES", "Gather", "Memory", "Neighbours"]
 
 MAX_READ_BYTES: Final = 1 << 30
-"""The most that one request may ask for (1 GiB, the headers of 370 GB of arenas): sizes are often numbers found in the target."""
+"""Maximum of one request (1 GiB, the headers of 370 GB of arenas): sizes are often numbers from the target."""
 
 _PIECES_PER_CALL = 1024  # UIO_MAXIOV of the kernel
 _WORD: Final = 8
 _GAP_BYTES: Final = 1024
-"""Pieces that are not farther from each other are read as one; copying that much takes less than another piece."""
+"""Pieces with a smaller gap are read as one; copying that much takes less time than another piece."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _READV = _LIBC.process_vm_readv
 _READV.restype = ctypes.c_ssize_t
@@ -52,7 +54,7 @@ class Memory:
     """The memory of one process, to read.
 
     Args:
-        process: Whose memory.
+        process: The process.
     """
 
     def __init__(self, process: Process) -> None:
@@ -66,7 +68,7 @@ class Memory:
             size_bytes: How long it is; at most `MAX_READ_BYTES`.
 
         Raises:
-            TargetError: It is not mapped, or too long to be true.
+            TargetError: It is not mapped, or implausibly long.
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it.
         """
@@ -79,7 +81,7 @@ class Memory:
         return found
 
     def try_read(self, addr: int, size_bytes: int) -> bytes | None:
-        """Read a piece; None when some of it is not mapped (any more). Raises as `read` does otherwise."""
+        """Read a piece; None if some of it is not mapped (any more). Raises as `read` does otherwise."""
         _check_bound(self.process.pid, size_bytes)
         out = np.empty(size_bytes, dtype=np.uint8)
         return out.tobytes() if self.read_into(addr, out) else None
@@ -89,7 +91,8 @@ class Memory:
 
         Args:
             addr: Where to begin in the target.
-            out: (n,) contiguous bytes, filled in place; one that was used before needs no new pages from the kernel.
+            out: (n,) contiguous bytes, filled in place; a used one needs no new pages from the
+                kernel.
 
         Returns:
             Whether all of it could be read. If not, ``out`` holds zeros.
@@ -109,7 +112,7 @@ class Memory:
         return bool(gather.ok[0])
 
     def read_many(self, addrs: U64, size_bytes: int) -> tuple[Bytes, npt.NDArray[np.bool_]]:
-        """Read pieces of one size from many places. To do it again and again, keep a `Gather`.
+        """Read pieces of one size from many places. To do it repeatedly, keep a `Gather`.
 
         Args:
             addrs: (n,) addresses in the target.
@@ -129,20 +132,20 @@ class Memory:
 
 
 class Gather:
-    """Pieces of one size at many places, to be read together and again.
+    """Pieces of one size at many places, to be read together and repeatedly.
 
-    The vectors for the kernel and the buffer are made once, so that reading again costs only the copying:
-    most of the time the same pools are read at each event.
+    The vectors for the kernel and the buffer are made once, so that reading again costs only the
+    copying: usually the same pools are read at each event.
 
     Args:
-        process: Whose memory.
+        process: The process.
         addrs: (n,) addresses in the target.
         size_bytes: Bytes of each piece.
         out: (n, size_bytes) contiguous buffer to fill instead of a new one.
 
     Attributes:
         data: (n, size_bytes) bytes, overwritten by each reading.
-        ok: (n,) whether the piece could be read the last time; overwritten by each reading.
+        ok: (n,) whether the piece could be read at the last reading; overwritten by each reading.
 
     Raises:
         TargetError: More than `MAX_READ_BYTES` in all.
@@ -164,11 +167,12 @@ class Gather:
         self._remote = np.empty((count, 2), dtype=np.uint64)
         self._remote[:, 0] = addrs
         self._remote[:, 1] = size_bytes
-        # One local vector a call: its pieces lie behind each other, and the kernel has half as many to check.
+        # One local vector per call: its pieces are contiguous, so the kernel has half as many to
+        # check.
         self._local = np.zeros(2, dtype=np.uint64)
 
     def read(self) -> None:
-        """Read all pieces into ``data`` and say in ``ok`` which of them could be read.
+        """Read all pieces into ``data`` and set ``ok`` for those that could be read.
 
         Raises:
             TargetGone: The target has ended.
@@ -201,18 +205,19 @@ class Gather:
 
 
 class Neighbours:
-    """Pieces of one size of which many lie near each other: read as few runs, with what is between them.
+    """Pieces of one size of which many are close to each other: read as few runs, including the gaps.
 
-    The kernel takes as long for a piece of some hundred bytes as for a kilobyte, so structures that an allocator put one behind the other
-    are read several times faster so. Where a run cannot be read, its pieces are read one by one, from then on.
+    The kernel takes as long for a piece of some hundred bytes as for a kilobyte, so this reads
+    structures that an allocator placed one behind the other several times faster. If a run cannot
+    be read, its pieces are read one by one, from then on.
 
     Args:
-        process: Whose memory.
+        process: The process.
         addrs: (n,) addresses in the target, each a multiple of 8.
         size_bytes: Bytes of each piece, a multiple of 8.
 
     Attributes:
-        ok: (n,) whether the piece could be read the last time; overwritten by each reading.
+        ok: (n,) whether the piece could be read at the last reading; overwritten by each reading.
 
     Raises:
         TargetError: More than `MAX_READ_BYTES` in all, or an address between words.
@@ -230,7 +235,7 @@ class Neighbours:
         self.ok = np.ones(len(addrs), dtype=np.bool_)
         order = np.argsort(addrs, kind="stable")
         low = addrs[order]
-        # Sorted, they cannot wrap: the distance to the one before is exact.
+        # Sorted, they cannot wrap: the distance to the previous one is exact.
         begins = np.ones(len(addrs), dtype=np.bool_)
         begins[1:] = np.diff(low) > np.uint64(size_bytes + _GAP_BYTES)
         first = np.flatnonzero(begins)
@@ -248,14 +253,14 @@ class Neighbours:
         self._at = at
 
     def read(self) -> None:
-        """Read all pieces, and say in ``ok`` which of them could be read.
+        """Read all pieces, and set ``ok`` for those that could be read.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it.
         """
         if self._pieces is None and not self._read_runs():
-            # Something between them has no memory (any more).
+            # Some memory between them is not mapped (any more).
             self._pieces = Gather(self._process, self._addrs, self._size_bytes)
             self._at = np.arange(len(self._addrs), dtype=np.int64) * self._size_bytes
         if self._pieces is not None:
@@ -266,13 +271,13 @@ class Neighbours:
     def column(
         self, offset: int, dtype: npt.DTypeLike = "<u8", *, first: int = 0, count: int | None = None
     ) -> npt.NDArray[Any]:
-        """Return a field of pieces, as it was read last.
+        """Return a field of the pieces, as read last.
 
         Args:
-            offset: Where in the piece it is, a multiple of its own size.
+            offset: Its offset in the piece, a multiple of its own size.
             dtype: Its type, of at most eight bytes.
-            first: From this piece on.
-            count: Of so many; None: of all from there on.
+            first: The first piece.
+            count: Number of pieces; None: all from there on.
 
         Returns:
             (pieces,), new.

@@ -1,6 +1,7 @@
-"""Writing into the target's memory, for the few bytes by which a runtime lets itself be asked for something.
+"""Writes into the target's memory, for the few bytes of a request to its runtime.
 
-Apart from reading, so that what writes can be seen by its imports. Nothing is written that was not asked for byte by byte.
+It is separate from reading, so that imports show which code writes. Only explicitly given bytes are
+written.
 
 Source: process_vm_writev(2).
 """
@@ -42,8 +43,8 @@ def write(process: Process, addr: int, data: bytes) -> None:
 
     Args:
         process: The target.
-        addr: Where, in its memory.
-        data: What; at most 4,096 bytes.
+        addr: Address in its memory.
+        data: The bytes; at most 4,096.
 
     Raises:
         TargetError: It is not mapped for writing, or too long.

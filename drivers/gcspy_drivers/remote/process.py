@@ -1,11 +1,11 @@
-"""Who the target is: a process that stays the same one, or is said to be gone.
+"""The identity of the target: the same process, or reported as gone.
 
-A PID is only a number, and the kernel hands it out again. Everything under ``/proc`` is therefore read
-through a directory opened once, which belongs to this very process for ever: the kernel answers ESRCH once
-it has ended, also when the number has a new owner. So `Process.check` confirms afterwards those reads which
-can only be addressed by number (``process_vm_readv``).
+A PID is only a number, and the kernel reuses it. Everything under ``/proc`` is therefore read
+through a directory that is opened once and belongs to this very process forever: the kernel answers
+ESRCH once it has ended, even if the number has a new owner. `Process.check` confirms afterwards
+those reads that can only be addressed by number (``process_vm_readv``).
 
-Knows nothing of the target's memory or runtime.
+Does not know the target's memory or runtime.
 
 Source: proc(5), pid_namespaces(7), ptrace(2) "Ptrace access mode checking", Yama in the kernel's
 admin-guide/LSM/Yama.rst.
@@ -26,7 +26,7 @@ from gcspy_drivers.remote.address import PAGE_BYTES
 __all__ = ["MAX_FILE_BYTES", "Process", "Stat", "permission_remedy"]
 
 MAX_FILE_BYTES: Final = 256 << 20
-"""The longest of the kernel's files that is read: 65,530 mappings (the kernel's default limit) have about 50 MB of ``smaps``."""
+"""Maximum size of the kernel's files: 65,530 mappings (the kernel's default limit) have about 50 MB of ``smaps``."""
 
 _STAT_BYTES = 4096  # one line; comm is at most 64 bytes, the other 51 fields are numbers
 _CAP_SYS_PTRACE = 1 << 19  # linux/capability.h
@@ -34,14 +34,15 @@ _CAP_SYS_PTRACE = 1 << 19  # linux/capability.h
 
 @dataclass(frozen=True, kw_only=True)
 class Stat:
-    """What ``/proc/PID/stat`` says that matters here.
+    """Fields of ``/proc/PID/stat``.
 
     Attributes:
         name: The command's short name (15 bytes at most).
         state: One letter; ``X`` means that it has ended, ``Z`` too unless it has other threads.
-        threads: How many it has, the first one even if that has ended.
-        start_ticks: Start time in clock ticks since boot: with the PID it names the process.
-        start_stack: Bottom of the main stack: changes when the process executes another program. 0 when we may not know.
+        threads: Number of threads, including the first one even if that has ended.
+        start_ticks: Start time in clock ticks since boot: with the PID it identifies the process.
+        start_stack: Bottom of the main stack: changes when the process executes another program. 0
+            if we may not know.
     """
 
     name: str
@@ -56,12 +57,12 @@ class Process:
 
     Args:
         pid: Its process id in our own PID namespace.
-        start_ticks: The start time it had when it was found, where it was found earlier; a process
-            with this number and another start time is another one.
+        start_ticks: The start time it had when it was found, if it was found earlier; a process
+            with this number and another start time is a different one.
 
     Raises:
         TargetGone: There is no such process, it has ended, or the number belongs to another one now.
-        NotPermitted: The system does not let us look at it at all.
+        NotPermitted: The system does not let us examine it at all.
     """
 
     def __init__(self, pid: int, *, start_ticks: int | None = None) -> None:
@@ -105,7 +106,7 @@ class Process:
         self.close()
 
     def close(self) -> None:
-        """Forget the process. Reading it afterwards raises `TargetGone`. May be called twice."""
+        """Close the process. Reading it afterwards raises `TargetGone`. May be called twice."""
         stat_fd, self._stat_fd = self._stat_fd, -1
         directory_fd, self._directory_fd = self._directory_fd, -1
         for fd in (stat_fd, directory_fd):
@@ -138,22 +139,23 @@ class Process:
     def check(self) -> None:
         """Confirm that this is still the same process, running the same program. About 10 µs.
 
-        Call it after a batch of ``process_vm_readv``: the number belonged to our process at the end, and
-        numbers do not return to their old owner, so all that was read came from it.
+        Call it after a batch of ``process_vm_readv``: the number belonged to our process at the
+        end, and numbers do not return to their old owner, so all data came from it.
 
         Raises:
-            TargetGone: It has ended, whoever has its number now, or it executed another program.
+            TargetGone: It has ended, even if its number is in use again, or it executed another
+                program.
         """
         now = self.stat()
         self._refuse_ended(now)
-        # 0 is "you may not know", which can begin when the target drops its rights.
+        # 0 means "you may not know", which can begin when the target drops its rights.
         if now.start_stack and self._start_stack and now.start_stack != self._start_stack:
             raise TargetGone(
                 f"process {self.pid} has executed another program ({now.name}): attach again"
             )
 
     def alive(self) -> bool:
-        """Whether `check` finds it as it was."""
+        """Whether `check` succeeds."""
         try:
             self.check()
         except TargetError:
@@ -165,9 +167,10 @@ class Process:
         return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / os.sysconf("SC_CLK_TCK")
 
     def resident_bytes(self) -> int | None:
-        """Return the bytes of its resident set, as the kernel counts them; None: it has no memory any more, or the system does not say.
+        """Return the bytes of its resident set, as counted by the kernel; None: it has no memory any more, or the system does not say.
 
-        Up to 64 pages a thread may not be counted in yet (proc_pid_statm(5)); ``smaps`` is exact, and takes a thousand times as long.
+        Up to 64 pages per thread may not be counted yet (proc_pid_statm(5)); ``smaps`` is exact,
+        and takes a thousand times as long.
         """
         try:
             fields = self.read_file("statm").split()
@@ -180,7 +183,8 @@ class Process:
 
         Args:
             name: Such as ``maps`` or ``task/17/syscall``.
-            most_bytes: How long it may be. A process chooses what its ``cmdline`` and ``environ`` show, and that may be all of its memory.
+            most_bytes: Maximum length. A process controls its ``cmdline`` and ``environ``, which
+                may be all of its memory.
 
         Raises:
             TargetGone: The process has ended.
@@ -207,20 +211,21 @@ class Process:
     def open_file(self, name: str) -> int:
         """Open one of the kernel's own files under ``/proc/PID`` for reading and return the descriptor, which the caller closes.
 
-        Never a file of the target's: where the last part of the name is a link, such as ``exe``, this is refused.
+        Never a file of the target: if the last part of the name is a link, such as ``exe``, this is
+        refused.
 
         Raises:
             TargetGone: The process has ended.
             NotPermitted: The system does not show us this file.
-            TargetError: It is a link, or not there.
+            TargetError: It is a link, or does not exist.
         """
         return self._open(name, os.O_RDONLY | os.O_NOFOLLOW)
 
     def follow(self, name: str) -> int:
-        """Go where a link of the kernel's under ``/proc/PID`` leads, such as ``root`` or ``exe``.
+        """Follow a link of the kernel under ``/proc/PID``, such as ``root`` or ``exe``.
 
         Returns:
-            A descriptor (``O_PATH``: nothing is opened by it), which the caller closes.
+            A descriptor (``O_PATH``: it opens nothing), which the caller closes.
 
         Raises:
             TargetGone: The process has ended.
@@ -238,7 +243,7 @@ class Process:
             self.refuse(error, f"/proc/{self.pid}/{name}")
 
     def read_link(self, name: str) -> str | None:
-        """Return where a link under ``/proc/PID`` points, such as ``exe`` or ``ns/pid``; None when we may not know."""
+        """Return the target of a link under ``/proc/PID``, such as ``exe`` or ``ns/pid``; None if we may not know."""
         if self._directory_fd < 0:
             raise TargetGone(f"process {self.pid} was released: attach again to monitor it")
         try:
@@ -261,14 +266,14 @@ class Process:
             os.close(fd)
 
     def refuse(self, error: OSError, what: str) -> NoReturn:
-        """Turn a refusal of the system into one of our errors.
+        """Convert a refusal of the system into one of our errors.
 
         Args:
-            error: What the system said.
-            what: What was being read, for the message.
+            error: The system's error.
+            what: What was read, for the message.
 
         Raises:
-            TargetGone: ESRCH, ENOENT or EIO of a process that is not there any more.
+            TargetGone: ESRCH, ENOENT or EIO of a process that no longer exists.
             NotPermitted: EPERM or EACCES, with the remedy.
             TargetError: Anything else.
         """
@@ -289,7 +294,8 @@ class Process:
         ) from None
 
     def _refuse_ended(self, stat: Stat) -> None:
-        # Of a process whose first thread has ended before the others, or is about to for one that executes a program, that is no end.
+        # For a process whose first thread has ended before the others, or is about to because
+        # another executes a program, that is not the end.
         if stat.state == "X" or (stat.state == "Z" and stat.threads <= 1):
             raise TargetGone(
                 f"process {self.pid} ({stat.name}) has ended: it is a zombie that its parent has not reaped"
@@ -297,10 +303,10 @@ class Process:
 
 
 def permission_remedy(pid: int) -> str:
-    """Say which right is missing for reading a process, and how to get it.
+    """Explain which right is missing for reading a process, and how to get it.
 
-    Reading another process's memory needs the rights of a debugger. Which of the rules refused is not told
-    by the kernel, so this looks at each of them, in the order in which they usually are the reason.
+    Reading another process's memory needs the rights of a debugger. The kernel does not say which
+    rule refused, so this checks each of them, in the order of likelihood.
     """
     ours = os.geteuid()
     theirs = _owner(pid)

@@ -1,17 +1,20 @@
-"""Holding all threads of another process still for a moment, so that what is read is of one moment.
+"""Stops all threads of another process for a moment, so that the data is of one moment.
 
-Each thread is attached to as a debugger does it (PTRACE_SEIZE) and interrupted; when all stand still and no new one has come meanwhile,
-the body of the ``with`` runs; then each is let go. Nothing stays in the target: no signal is sent (never SIGSTOP, which would outlive us),
-no option is set that would end the target with us, and the kernel lets every thread go that is attached to when the thread of
-ours that attached ends, however it ends. What held is bounded twice: by how long threads may take to stand still, and by
-how long they are kept; when the latter is over they go on, and the hold says so.
+Each thread is attached to as by a debugger (PTRACE_SEIZE) and interrupted. When all are stopped and
+no new one has appeared meanwhile, the body of the ``with`` runs; then each is released. Nothing
+stays in the target: no signal is sent (never SIGSTOP, which would outlive us), and no option is set
+that would end the target with us. The kernel releases every attached thread when our attaching
+thread ends, in whatever way. The hold has two limits: how long threads may take to stop, and how
+long they are held. After the latter they continue, and the hold reports that.
 
-A thread of ours for each hold, since only the thread that attached may let go, and its end is what the kernel watches.
+Each hold has a thread of ours, since only the attaching thread may detach, and the kernel watches
+for its end.
 
-A process can have one such visitor: where a debugger is attached we are refused. If the target is our own child, nobody else in this process
-may wait for it during a hold.
+A process can have only one tracer: if a debugger is attached we are refused. If the target is our
+own child, nothing else in this process may wait for it during a hold.
 
-Knows threads; nothing of what is read meanwhile. Source: ptrace(2), "Attaching and detaching", "Group-stop"; wait(2), __WALL.
+Knows threads; does not know what is read meanwhile. Source: ptrace(2), "Attaching and detaching",
+"Group-stop"; wait(2), __WALL.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from gcspy_drivers.remote.process import Process, permission_remedy
 __all__ = ["Hold", "held"]
 
 STOP_SECS: Final = 0.5
-"""How long threads may take to stand still: one that is in the kernel, uninterruptible, does not."""
+"""How long threads may take to stop: one in an uninterruptible system call does not."""
 
 _SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
 _EVENT_STOP = 128
@@ -41,13 +44,13 @@ _WALL, _NOT_OTHERS = 0x40000000, 0x20000000
 _POLL_SECS = 0.0002
 _REAP_SECS = 0.02
 _ENDS: Final = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
-_ROUNDS = 100  # of looking for threads that came while the others were stopped
+_ROUNDS = 100  # rounds of searching for threads that appeared while the others were stopped
 
 _VISITED: Final[set[int]] = set()
-"""Processes that are held by us: each can have one visitor."""
+"""Processes that we hold: each can have one tracer."""
 
 _LEFT: Final = threading.Condition()
-"""A copy that somebody asked for, and the sampling in stopped mode, wait for each other at it."""
+"""A requested copy, and the sampling in stopped mode, wait for each other with it."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PTRACE = _LIBC.ptrace
@@ -56,12 +59,13 @@ _PTRACE.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void
 
 
 class Hold:
-    """A hold, while it lasts and afterwards.
+    """A hold, during and after it.
 
     Attributes:
         threads: How many threads were held.
-        nanos: How long the target stood still, from the first thread's stop to when the last was let go; 0 while it does.
-        expired: Whether the threads were let go before the reader was ready.
+        nanos: How long the target was stopped, from the first thread's stop to the last one's
+            release; 0 during the hold.
+        expired: Whether the threads were released before the reader was done.
     """
 
     def __init__(self, process: Process, longest_secs: float) -> None:
@@ -73,7 +77,8 @@ class Hold:
         self._ready = threading.Event()
         self._release = threading.Event()
         self._error: TargetError | None = None
-        # Thread, and the signal that was about to be delivered to it: delivered when it is let go.
+        # Thread, and the signal that was about to be delivered to it: delivered when it is
+        # released.
         self._stopped: dict[int, int] = {}
         self._known: set[int] = set()
         self._began_nanos = 0
@@ -101,13 +106,13 @@ class Hold:
             self._error = error
         finally:
             self._let_go()
-            # A thread that was attached to and never stood still is let go by the end of this one.
+            # A thread that was attached to and never stopped is released by the end of this one.
             if self._began_nanos:
                 self.nanos = time.monotonic_ns() - self._began_nanos
             self._ready.set()
 
     def _stop_all(self) -> None:
-        """Stop threads until there is none that runs: only one that runs can start another."""
+        """Stop threads until none is running: only a running one can start another."""
         give_up = time.monotonic() + STOP_SECS
         known = self._known
         for _ in range(_ROUNDS):
@@ -167,13 +172,13 @@ class Hold:
         return _field(self._process, f"task/{tid}/status", "State")[:1] in ("", "Z", "X")
 
     def _is_still(self, tid: int) -> bool:
-        """Whether a thread stands still, or has ended."""
+        """Whether a thread is stopped, or has ended."""
         try:
             found, status = os.waitpid(tid, os.WNOHANG | _WALL | _NOT_OTHERS)
         except ChildProcessError:
             return True
         if not found:
-            # One that ended before it was attached to is never reported.
+            # One that ended before the attachment is never reported.
             return self._has_ended(tid)
         if os.WIFSTOPPED(status):
             about_to_deliver = status >> 16 != _EVENT_STOP
@@ -184,17 +189,20 @@ class Hold:
         return True
 
     def _reap(self) -> None:
-        """Take notice of threads that have ended, from any thread of ours.
+        """Reap threads that have ended, from any thread of ours.
 
-        A thread of the target that executes another program kills the others and waits until whoever holds them has seen that; and
-        meanwhile it keeps us from attaching to any: neither would go on.
+        A thread of the target that executes another program kills the others and waits until their
+        tracer has seen that; and it prevents us from attaching to any meanwhile, so neither would
+        continue.
         """
         for tid in tuple(self._known):
-            # The first thread is not waited for; where the target is a child of ours, its end is somebody else's to see.
+            # The first thread is not waited for; if the target is a child of ours, other code must
+            # see its end.
             if tid == self._process.pid:
                 continue
             with suppress(ChildProcessError):
-                # The kernel reports stops of what is traced whatever is asked for, and only once: they are the other thread's to see.
+                # The kernel reports stops of traced threads whatever is asked for, and only once:
+                # they belong to the other thread.
                 found = os.waitid(os.P_PID, tid, os.WEXITED | os.WNOHANG | os.WNOWAIT | _WALL)
                 if found is not None and found.si_code in _ENDS:
                     os.waitid(os.P_PID, tid, os.WEXITED | os.WNOHANG | _WALL)
@@ -205,7 +213,7 @@ class Hold:
 
 
 def _field(process: Process, file: str, name: str) -> str:
-    """Return a field of a status file; empty when it is not there."""
+    """Return a field of a status file; empty if it is missing."""
     try:
         text = process.read_file(file).decode("ascii", "replace")
     except TargetError:
@@ -231,13 +239,14 @@ def held(process: Process, *, longest_secs: float) -> Iterator[Hold]:
     """Hold all threads of a process for the body of the ``with``.
 
     Args:
-        process: Which.
-        longest_secs: They go on after so long, whether the body is ready or not; `Hold.expired` tells.
+        process: The process.
+        longest_secs: They continue after this time, whether the body is done or not; `Hold.expired`
+            reports it.
 
     Raises:
         NotPermitted: The system does not let us, or a debugger is attached already.
         TargetGone: The process has ended.
-        TargetError: Not all threads stood still in time; they were let go.
+        TargetError: Not all threads stopped in time; they were released.
     """
     hold = Hold(process, longest_secs)
     with _only_visitor(process.pid, longest_secs):
@@ -250,7 +259,7 @@ def held(process: Process, *, longest_secs: float) -> Iterator[Hold]:
 
 @contextmanager
 def _only_visitor(pid: int, most_secs: float) -> Iterator[None]:
-    """Wait until we do not hold a process elsewhere, at most so long; then the system says who does."""
+    """Wait until we do not hold a process elsewhere, up to a limit; then the system reports who does."""
     with _LEFT:
         alone = _LEFT.wait_for(lambda: pid not in _VISITED, timeout=most_secs)
         _VISITED.add(pid)

@@ -11,11 +11,11 @@ import os
 __all__ = ["waited_nanos"]
 
 _MOST_THREADS = 64
-"""Of a process with more nothing is said: asking all of them would cost more than it tells."""
+"""A process with more threads has no result: asking all of them would cost too much."""
 
 
 def waited_nanos(pid: int) -> int | None:
-    """Time that all threads that there are stood ready without a processor, ns; None: it cannot be said."""
+    """Total time for which all current threads were ready without a processor, ns; None: unknown."""
     total = 0
     try:
         folder = os.open(f"/proc/{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -33,7 +33,8 @@ def waited_nanos(pid: int) -> int | None:
 
 
 def _waited_by(folder: int, thread: str) -> int:
-    # Without pathlib and text files, which took four times as long: it is asked twice at each event.
+    # Without pathlib and text files, which took four times as long: it is called twice at each
+    # event.
     file = os.open(f"{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         return int(os.read(file, 256).split()[1])

@@ -1,13 +1,14 @@
-"""Unix sockets at places that a target names: listening there, connecting, and who is at the other end.
+"""Unix sockets at paths that a target names: listening, connecting, and identifying the peer.
 
-No mode and no owner is set by name. A socket's own mode, set before it is bound, is the mode of the file that ``bind`` makes, so there is
-no moment at which others may connect and no name that could be exchanged. Whose file it is, the caller's rights decide
+No mode and no owner is set by name. A socket's own mode, set before it is bound, becomes the mode
+of the file that ``bind`` makes, so there is no moment at which others may connect and no name that
+could be replaced. The caller's rights determine the owner of the file
 (`gcspy_drivers.remote.user`).
 
 Names are reached through the descriptor of their folder, or of the socket itself, in ``/proc/self/fd``: ``bind`` and ``connect`` have no
 other way to take a folder.
 
-Knows sockets and credentials; knows nothing of what is said.
+Knows sockets and credentials; does not know the data.
 
 Source: unix(7) on SO_PEERCRED and pathname sockets; net/unix/af_unix.c, unix_bind_bsd (the mode) and init_peercred (the credentials of a
 listener are those at ``listen``).
@@ -41,27 +42,27 @@ def bind_in(listener: socket.socket, name: str, folder: int) -> None:
     """Bind a socket to a new name, which belongs to the user whose rights are used.
 
     Args:
-        listener: As of `packet_socket`.
+        listener: See `packet_socket`.
         name: Without a folder.
         folder: Descriptor of its folder.
 
     Raises:
-        OSError: There is something of that name, or nothing may be made there.
+        OSError: The name exists, or nothing may be made there.
     """
     listener.bind(f"/proc/self/fd/{folder}/{name}")
 
 
 def connect_in(line: socket.socket, name: str, folder: int, owners: tuple[int, ...]) -> None:
-    """Connect to a socket of that name; to the very one that was looked at.
+    """Connect to a socket of that name; to the very one that was checked.
 
     Args:
         line: Not connected yet.
         name: Without a folder.
         folder: Descriptor of its folder.
-        owners: Whose it may be.
+        owners: Allowed owners.
 
     Raises:
-        FileNotFoundError: There is no socket of that name and of theirs.
+        FileNotFoundError: There is no socket of that name and those owners.
         OSError: It cannot be connected to.
     """
     looked_at = os.open(name, _LOOK, dir_fd=folder)
@@ -75,7 +76,7 @@ def connect_in(line: socket.socket, name: str, folder: int, owners: tuple[int, .
 
 
 def socket_owner(name: str, folder: int) -> int | None:
-    """Return whose socket stands under a name; None when there is none."""
+    """Return the owner of the socket with a name; None if there is none."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
@@ -84,7 +85,7 @@ def socket_owner(name: str, folder: int) -> int | None:
 
 
 def peer_pid(line: socket.socket) -> int:
-    """Return the process at the other end, as this PID name space numbers it; 0 when it has no number here."""
+    """Return the process at the other end, as this PID namespace numbers it; 0 if it has no number here."""
     data = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return int(_CREDENTIALS.unpack(data)[0])
 
@@ -98,7 +99,7 @@ def accept_from(listener: socket.socket, pid: int, secs: float) -> socket.socket
         secs: How long to wait.
 
     Returns:
-        The connection, which the caller closes; None when it did not come.
+        The connection, which the caller closes; None if it did not come.
     """
     until = time.monotonic() + secs
     while True:

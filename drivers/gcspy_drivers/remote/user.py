@@ -1,12 +1,13 @@
-"""The user that a target runs as, and acting with no more rights than that user has.
+"""The user of a target, and running code with no more rights than that user has.
 
-A target names folders, files and sockets, and gcspy may be root. Whatever gcspy makes, opens for writing, connects to or removes at a
-place that a target chose is therefore done as the target's user: the kernel then refuses what the target itself may not do.
+A target names folders, files and sockets, and gcspy may be root. Whatever gcspy makes, opens for
+writing, connects to or removes at a path that a target chose is therefore done as the target's
+user: the kernel then refuses what the target itself may not do.
 
 Credentials belong to a thread. `as_user` starts one, drops its rights and lets it end, so nothing has to be restored.
 The system calls are used, not the functions of libc, because those change all threads.
 
-Knows credentials; knows neither files nor sockets.
+Knows credentials; does not know files or sockets.
 
 Source: credentials(7), setresuid(2) "C library/kernel differences", proc_pid_status(5).
 """
@@ -51,7 +52,7 @@ class User:
 
 
 def user_of(process: Process) -> User:
-    """Return the user that a process runs as.
+    """Return the user of a process.
 
     Raises:
         TargetGone: It has ended.
@@ -76,15 +77,15 @@ def as_user(user: User, work: Callable[[], Result]) -> Result:
     """Call a function with the rights of a user.
 
     Args:
-        user: Whose rights.
-        work: What to do. It runs in a thread of its own if we are somebody else.
+        user: The user.
+        work: The function. It runs in a thread of its own if we are a different user.
 
     Returns:
-        What it returns.
+        Its result.
 
     Raises:
         NotPermitted: We are another user, and not root.
-        BaseException: What it raises.
+        BaseException: Its exception.
     """
     if os.geteuid() == user.uid:
         return work()
