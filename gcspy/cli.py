@@ -1,9 +1,9 @@
-"""The front door: the `gcspy` command.
+"""The `gcspy` command.
 
-Each command is one module in `gcspy.commands`, imported only when it is called, so
-that a command that needs no Qt never loads it; and each module imports what it works with
-in its function, so that help and a wrong command line cost neither numpy nor trio. Errors of ours become one line on
-standard error and an exit code, here and nowhere else.
+Each command is one module in `gcspy.commands`, imported only when it is called, so that a command
+that needs no Qt never loads it. Each module imports its dependencies in its function, so that help
+and usage errors load neither numpy nor trio. Errors of ours become one line on standard error and
+an exit code, here and nowhere else.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit code; `gcspy.exit_codes` lists them.
     """
-    # Ctrl-C and SIGTERM end us the same, clean way; neither ever reaches the target.
+    # Ctrl-C and SIGTERM end us in the same clean way; neither ever reaches the target.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         result = gcspy.main(args=arguments, prog_name="gcspy", standalone_mode=False)
@@ -116,7 +116,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, say) has seen enough. Python would complain again when it flushes at exit.
+        # The reader (such as head) has closed the pipe. Python would report that again when it
+        # flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
 

@@ -68,7 +68,7 @@ _CODES: tuple[tuple[type[GCspyError], ExitCode], ...] = (
 
 
 def exit_code_of(error: GCspyError) -> int:
-    """The exit code that tells a script what kind of error it was."""
+    """Return the exit code for a kind of error."""
     if isinstance(error, CommandError):
         return error.exit_code
     for kind, code in _CODES:

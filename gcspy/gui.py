@@ -1,6 +1,6 @@
-"""Whether a window can be had here, and one clear line where it cannot.
+"""Checks whether a window can be shown here, with a clear message if not.
 
-Imports no Qt: it only looks whether it is there.
+Imports no Qt: it only checks whether it is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["has_display", "has_window", "require_gui", "require_window"]
 
 
 def has_display() -> bool:
-    """Whether a window would be seen by anybody."""
+    """Whether a window would be visible."""
     if os.environ.get("QT_QPA_PLATFORM") in ("offscreen", "minimal", "vnc"):
         return False
     return sys.platform != "linux" or bool(
@@ -54,7 +54,7 @@ def require_gui() -> None:
 
 
 def require_window() -> None:
-    """Refuse where no window can be shown.
+    """Refuse if no window can be shown.
 
     Raises:
         CommandError: Qt is missing, or there is no display.

@@ -1,6 +1,6 @@
 """A group of commands, each a module that is imported only when it is called: `gcspy` itself, and groups below it.
 
-Knows names of modules; does not know what they do.
+Knows names of modules; does not know their purpose.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ __all__ = ["LazyGroup"]
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are asked for.
+    """A group whose commands are imported on demand.
 
     Args:
-        package: Where the modules are; each has a `command`.
+        package: The package of the modules; each has a `command`.
         modules: Their names within the package, in the order in which a newcomer needs them; or such names by
             the title under which the help lists them. The last part of a dotted name is the command's name.
-        options: What `click.Group` takes.
+        options: Arguments of `click.Group`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they read and mean the same everywhere."""
+"""Options that several commands share, so that they have the same text and meaning everywhere."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Condition(click.ParamType[str]):
-    """A condition over streams; what is wrong with it is shown with a mark under it."""
+    """A condition over streams; an error in it is shown with a mark under it."""
 
     name = "condition"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from gcspy_protocol.expression import parse_condition  # numpy comes with it
+        from gcspy_protocol.expression import parse_condition  # it imports numpy
 
         try:
             return parse_condition(str(value)).text
@@ -139,7 +139,7 @@ def sampling_options(function: F) -> F:
 
 
 def class_options(function: F) -> F:
-    """`--name` and `--successor`: who sits there, and who has control when that one's connection is lost."""
+    """`--name` and `--successor`: the user's name, and who gets control when the connection is lost."""
     name = click.option(
         "--name",
         "person",
@@ -176,7 +176,7 @@ def trace_options(function: F) -> F:
 
 
 class _RenamedOption(click.Option):
-    """An option whose last name is a former one: accepted, and not shown."""
+    """An option whose last name is a former one: accepted, but not shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         names, self.opts = self.opts, self.opts[:-1]
@@ -197,7 +197,7 @@ mode_option = click.option(
 
 
 def driver_option(function: F) -> F:
-    """`--driver`: which driver reads the process; several read it side by side."""
+    """`--driver`: the drivers that read the process, side by side."""
     return click.option(
         "--driver",
         "drivers",
@@ -234,7 +234,7 @@ inject_option = click.option(
 def driver_values_of(
     given: tuple[str, ...], *, inject: str | None = None, mode: str | None = None
 ) -> tuple[str, ...]:
-    """Return the values of drivers' options, with those of which a command has a short form.
+    """Return the values of drivers' options, including those for which a command has a short form.
 
     Raises:
         click.UsageError: `--inject` and `--mode stopped` together: with a stub the program waits by itself.
@@ -259,7 +259,7 @@ class DriverCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, and then those of drivers."""
         super().format_options(ctx, formatter)
-        from gcspy_server.driver_options import announced_options  # it reads what is installed
+        from gcspy_server.driver_options import announced_options  # it reads the installed packages
 
         rows: list[tuple[str, str]] = []
         for driver, options in announced_options().items():
@@ -300,7 +300,7 @@ token_option = click.option(
 
 
 def needs_token(source: str) -> bool:
-    """Whether what the user named, an address or a PID, is joined over TCP, where a token is asked for."""
+    """Whether the user's argument, an address or a PID, is joined over TCP, which needs a token."""
     return not source.isdecimal() and isinstance(parse_address(source), TcpAddress)
 
 
@@ -308,11 +308,11 @@ def read_token(token_file: Path | None, *, ask: bool) -> str | None:
     """The token from the file, else from GCSPY_TOKEN, else from a prompt.
 
     Args:
-        token_file: What the user named.
-        ask: Whether somebody may be asked, if this is a terminal.
+        token_file: The user's argument.
+        ask: Whether to prompt, if this is a terminal.
 
     Raises:
-        CommandError: The file is empty, or it can be read by others.
+        CommandError: The file is empty, or others can read it.
     """
     if token_file is not None:
         if os.name == "posix" and token_file.stat().st_mode & 0o077:
@@ -348,7 +348,7 @@ files_argument = click.argument(
 
 
 def new_file_option(what: str) -> Callable[[F], F]:
-    """`-o FILE` and `--force`: where a new file goes, and whether it may replace one."""
+    """`-o FILE` and `--force`: the name of a new file, and whether it may replace an existing one."""
 
     def both(function: F) -> F:
         output = click.option(

@@ -1,4 +1,4 @@
-"""`gcspy attach`: watch a running process; a window with it, or a server alone."""
+"""`gcspy attach`: monitor a running process, with a window or as a server only."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def command(
             values=values,
             longest_hold_secs=LONGEST_HOLD_SECS
             if no_window and loads_stub(values)
-            else None,  # sampling may be held as long as one likes
+            else None,  # sampling may be held indefinitely
         )
         if no_window:
             return _serve(options)
@@ -142,7 +142,7 @@ def _serve(options: ServingOptions) -> int:
     stop = stop_at_signals()
 
     def ready(server: Server, listening: ServedSession) -> None:
-        from gcspy_server.api import Mode  # loaded by now; the command line does without
+        from gcspy_server.api import Mode  # loaded by now; the command line does not need it
 
         say(
             f"gcspy: monitoring {server.name}, {server.mode.value}; a pause stops the {server.pause_acts_on.value}"

@@ -1,4 +1,4 @@
-"""`gcspy check-driver`: run a driver in this process with every check on, and say what it shows, or what is wrong."""
+"""`gcspy check-driver`: run a driver in this process with every check on, and report what it shows, or its mistakes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["command"]
 _TICKS = 3
 
 _MOST_SECS = 30.0
-"""A driver that has not shown three events by then hangs."""
+"""Time limit for three events; a driver that exceeds it hangs."""
 
 _LOOK_SECS = 0.2
 
@@ -42,10 +42,10 @@ def command(name: str, pid: int) -> None:
 
 
 class _Check:
-    """One run of a driver, in a thread of its own, which is left to itself if it never ends.
+    """One run of a driver, in a thread of its own, which is abandoned if it never ends.
 
     Attributes:
-        error: What it ended with; None: all is well, or it has not ended.
+        error: Its exception; None: it succeeded, or has not ended.
     """
 
     def __init__(self, name: str, pid: int) -> None:
@@ -55,7 +55,7 @@ class _Check:
         self.error: BaseException | None = None
 
     def slow_text(self, waited_secs: float) -> str:
-        """Say what takes too long; empty: nothing does."""
+        """Return what takes too long; empty: nothing does."""
         if text := self._slow():
             return text
         if waited_secs < _MOST_SECS:
@@ -63,7 +63,7 @@ class _Check:
         return f"driver {self._name}: it did not complete {_TICKS} events within {_MOST_SECS:g} s"
 
     def run(self) -> None:
-        """Run it, and keep what it raises."""
+        """Run it, and store its exception."""
         try:
             self._run()
         except BaseException as error:  # noqa: BLE001  # handed to the thread that waits

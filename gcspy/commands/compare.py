@@ -77,7 +77,7 @@ def command(
 def _numbers(
     one: Recording, two: Recording, event: int | None, other: int | None, by: str
 ) -> tuple[int, int]:
-    """Which event of each is compared."""
+    """The numbers of the two compared events."""
     for name, recording in (("A", one), ("B", two)):
         if not len(recording):
             raise CommandError(f"{name} has no event to compare")
@@ -136,7 +136,7 @@ def _side(recording: Recording, *, with_clock: bool) -> Any:
 def facts_of(
     one: Recording, two: Recording, first: int, second: int, tiles: str | None
 ) -> dict[str, Any]:
-    """What there is to say, as plain JSON values."""
+    """The comparison as plain JSON values."""
     from gcspy_client.model.compare.pairs import pair_spaces, same_process
 
     left, right = one.seek(first), two.seek(second)
@@ -264,7 +264,7 @@ def _by_name(counts: list[int], numbers: list[int], names: int) -> list[int]:
 
 
 def lines_of(facts: dict[str, Any]) -> list[str]:
-    """The same for a human."""
+    """The comparison as text."""
     lines = []
     for letter in ("a", "b"):
         side = facts[letter]

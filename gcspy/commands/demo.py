@@ -1,4 +1,4 @@
-"""`gcspy demo`: a real program that ships with GCspy, a simulated collector, or a lesson, watched in a window."""
+"""`gcspy demo`: shows a real program that is part of GCspy, a simulated collector, or a lesson, in a window."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _beginning(lesson: Lesson | None) -> str:
 
 
 def _list(*, as_json: bool) -> None:
-    """Say what there is."""
+    """List collectors, programs and lessons."""
     from gcspy_drivers.simulator.plans import PLANS
     from gcspy_drivers.simulator.programs import PROGRAMS
     from gcspy_replay.samples import lesson_recording
@@ -313,7 +313,7 @@ def _show(
     seconds: float,
     output: Path,
 ) -> int:
-    """Simulate in a sidecar, and show it in a window, or in a picture where there is no display."""
+    """Simulate in a sidecar, and show it in a window, or in a picture if there is no display."""
     require_gui()
     if lesson is not None:
         require_window()

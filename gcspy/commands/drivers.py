@@ -1,4 +1,4 @@
-"""`gcspy drivers`: which drivers are installed, and what each lets the user choose."""
+"""`gcspy drivers`: the installed drivers, and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gcspy export`: a recording for other people's tools."""
+"""`gcspy export`: a recording in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def command(files: tuple[Path, ...], output: str, force: bool, **options: Any) -
 
 
 def _refuse_foreign(options: dict[str, Any], *, is_folder: bool, is_gif: bool) -> None:
-    """Refuse options that would change nothing: the user meant something by them."""
+    """Refuse options that would have no effect: the user meant something by them."""
     foreign = _OF_TABLES if is_folder or is_gif else _OF_PICTURES
     if is_folder:
         foreign = (*foreign, "speed")

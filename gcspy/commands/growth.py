@@ -1,4 +1,4 @@
-"""`gcspy growth`: which types grew over a recording."""
+"""`gcspy growth`: the types that grew over a recording."""
 
 from __future__ import annotations
 

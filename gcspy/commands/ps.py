@@ -1,4 +1,4 @@
-"""`gcspy ps`: which processes can be watched, and why the others cannot."""
+"""`gcspy ps`: the processes that can be monitored, and why others cannot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Row", "command", "rows"]
 
 
 _OTHER_COLUMNS = 300
-"""Room for the columns of short texts, where the command lines are written whole."""
+"""Width of the columns with short texts, when command lines are written in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Row:
 
 
 def rows(everything: bool = False) -> list[Row]:
-    """The processes that some driver recognises.
+    """The processes that a driver recognises.
 
     Args:
-        everything: Also those that nobody recognises.
+        everything: Also those that no driver recognises.
     """
-    import psutil  # by who looks at processes, and not by who asks how to
+    import psutil  # imported only to list processes, not for help
 
     from gcspy.connection.target import options_of, recognise
 
@@ -143,7 +143,7 @@ def _print_table(found: list[Row]) -> None:
             escape(what),
             style=None if row.watchable else "dim",
         )
-    # Into a pipe there is no width to fit: what is cut off there could not be searched for.
+    # A pipe has no width to fit: a text that is cut off could not be searched for.
     console = Console(highlight=False)
     whole = Console(highlight=False, width=longest + _OTHER_COLUMNS)
     (console if console.is_terminal else whole).print(table)

@@ -1,4 +1,4 @@
-"""`gcspy record`: a session into a file."""
+"""`gcspy record`: record a session to a file."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def command(
         share_events=share_events,
         values=driver_values_of(driver_values, inject=inject, mode=mode),
     ) as place:
-        # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
+        # While the sidecar starts: it imports numpy, which a usage error need not wait for.
         from gcspy_replay.file import WireTap
 
         from gcspy.connection.link import Link, connect
@@ -145,7 +145,7 @@ def command(
         name = f"gcspy record ({os.getpid()})"
 
         def dial() -> Link:
-            taps[:] = [WireTap()]  # what came over the connection before is nothing to this one
+            taps[:] = [WireTap()]  # unrelated to messages of the earlier connection
             return connect(place.address, token=token or "", client=name, tap=taps[0].receive_data)
 
         def say_aside(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`gcspy replay`: play a recording or an object trace; a window with it, or a server alone."""
+"""`gcspy replay`: play a recording or an object trace, with a window or as a server only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PACES", "SPEEDS", "command", "loop_of"]
 
-# As in `gcspy_protocol.playback`, which brings numpy: who asks for help need not wait for that.
+# As in `gcspy_protocol.playback`, which imports numpy: help need not wait for that.
 PACES = ("original", "program", "fixed")
 SPEEDS = (0.1, 100.0)
 
@@ -53,7 +53,7 @@ def loop_of(text: str) -> tuple[int, int] | None:
 
 
 class _Played(click.Path):
-    """The path of a recording, or the name of a lesson that comes with one."""
+    """The path of a recording, or the name of a lesson that has one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not os.path.lexists(value):

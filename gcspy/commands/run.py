@@ -1,4 +1,4 @@
-"""`gcspy run`: start a Python program, or a JVM, that reports each collection, and watch it."""
+"""`gcspy run`: start a Python program, or a JVM, that reports each collection, and monitor it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _ENDING_SECS = 1.0
-"""How long a program that could not begin may take to end."""
+"""Time limit for the end of a program that could not start."""
 
 
 @click.command(cls=DriverCommand, context_settings={"allow_interspersed_args": False})
@@ -153,20 +153,20 @@ def command(
         except GCspyError as error:
             if not _ended(process):
                 raise
-            say_aside(str(error))  # it has said itself what is wrong
+            say_aside(str(error))  # it has reported itself what is wrong
         return _exit_code(process.wait())
 
 
 @dataclass
 class _Program:
-    """The program that is run.
+    """The started program.
 
     Attributes:
         process: Its process.
         ours: Our end of its socket.
-        second: The same a second time, to be closed when it is watched: until then the end of whoever was to watch it must not
-            let it go.
-        told_to_end: Whether SIGTERM came, and was handed on to it.
+        second: A duplicate of it, closed when the program is monitored: until then the program must
+            not be released if the monitoring process ends.
+        told_to_end: Whether SIGTERM was received, and forwarded to it.
     """
 
     process: subprocess.Popen[bytes]
@@ -175,7 +175,7 @@ class _Program:
     told_to_end: bool = False
 
     def end(self, _number: int, _frame: FrameType | None) -> None:
-        """Hand SIGTERM on."""
+        """Forward SIGTERM."""
         self.told_to_end = True
         self.process.terminate()
 
@@ -192,7 +192,7 @@ def _serve(options: ServingOptions, program: _Program) -> None:
 
 
 def _watch(options: ServingOptions, program: _Program, theme: str | None) -> None:
-    """Watch it in a window; closing that ends the watching and not the program."""
+    """Show it in a window; closing that ends the monitoring, but not the program."""
     with start_sidecar(options, pass_fds=(program.ours.fileno(),)) as sidecar:
         program.ours.close()
         program.second.close()
@@ -201,8 +201,8 @@ def _watch(options: ServingOptions, program: _Program, theme: str | None) -> Non
 
         say_addresses(sidecar.addresses[1:])
         address = sidecar.addresses[0]
-        # From here on SIGTERM closes the window, and leaves the program alone, as closing it does. Before it has ended the
-        # program: nobody would close a window then.
+        # From here on SIGTERM closes the window, and leaves the program alone, as closing the
+        # window does. Before, it ends the program, since there is no window to close.
         if not program.told_to_end:
             run_window(address, theme=theme)
 
@@ -211,7 +211,7 @@ def _watch(options: ServingOptions, program: _Program, theme: str | None) -> Non
 def _program(
     python: str, form: str, program: str, arguments: tuple[str, ...]
 ) -> Iterator[_Program]:
-    """Start the program; it waits before its first line. It is ended only if it could not be watched at all."""
+    """Start the program; it waits before its first line. It is ended only if it could not be monitored at all."""
     from gcspy.connection.target import command_of
     from gcspy_server.api import ProgramStart
 
@@ -233,7 +233,8 @@ def _program(
                 raise CommandError(
                     f"cannot start {command_line[0]}: {error.strerror}; give --python"
                 ) from error
-        # Ctrl-C is the terminal's for the whole group: the program decides what it means. SIGTERM is handed on.
+        # The terminal sends Ctrl-C to the whole group: the program decides what it means. SIGTERM
+        # is forwarded.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         running = _Program(process, ours, second)
         signal.signal(signal.SIGTERM, running.end)
@@ -246,7 +247,7 @@ def _program(
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the program ends by itself, without having been watched."""
+    """Whether the program ends by itself, without having been monitored."""
     try:
         process.wait(_ENDING_SECS)
     except subprocess.TimeoutExpired:
@@ -255,5 +256,5 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _exit_code(status: int) -> int:
-    """What a shell would make of it: 128 and the number of the signal that ended it."""
+    """The exit code as in a shell: 128 plus the number of the signal that ended it."""
     return 128 - status if status < 0 else status

@@ -34,7 +34,7 @@ def parse_size(text: str) -> tuple[int, int]:
     """``1280x720`` as width and height in pixels.
 
     Raises:
-        CommandError: It is not that, or too small or large to be a window.
+        CommandError: It is not a size, or too small or large for a window.
     """
     match = re.fullmatch(r"(\d{2,5})[xX×](\d{2,5})", text)
     size = (int(match[1]), int(match[2])) if match else (0, 0)
@@ -126,8 +126,8 @@ def command(
             # While the sidecar starts: both take about half a second.
             from gcspy_client.app import take_screenshot
 
-        # Python hears a signal between two of its own steps, and Qt may draw for long in one:
-        # the system ends us at once. The sidecar sees its standard input end, and goes.
+        # Python handles a signal between two of its own steps, and Qt may draw for long in one: the
+        # system ends us at once. The sidecar notices the end of its standard input, and ends.
         for number in (signal.SIGTERM, signal.SIGINT):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""`gcspy start`: a window that shows what could be opened; also `gcspy` alone, where there is a display."""
+"""`gcspy start`: a window with the start page; also `gcspy` alone, if there is a display."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def command(
         share_events=share_events,
         values=driver_values_of(driver_values, inject=inject),
     ) as place:
-        # While the sidecar starts: numpy comes with it, which who is told how to call this need not wait for.
+        # While the sidecar starts: it imports numpy, which a usage error need not wait for.
         from gcspy.connection.link import Link, connect
         from gcspy.connection.reconnecting_link import ReconnectingLink
         from gcspy.output.event_printer import Printer, print_session

@@ -1,4 +1,4 @@
-"""`gcspy types`: of which types a process's objects are, once and as a table."""
+"""`gcspy types`: the types of a process's objects, once, as a table."""
 
 from __future__ import annotations
 

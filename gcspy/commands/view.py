@@ -1,4 +1,4 @@
-"""`gcspy view`: a window on a session that somebody serves."""
+"""`gcspy view`: a window on a served session."""
 
 from __future__ import annotations
 

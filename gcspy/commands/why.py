@@ -1,4 +1,4 @@
-"""`gcspy why`: what a process's memory is for, who holds it, and why it grows."""
+"""`gcspy why`: what a process's memory is used for, who holds it, and why it grows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From what the user named to a session: addresses, links, targets, tokens."""
+"""Opens the session that the user named: addresses, links, targets, tokens."""

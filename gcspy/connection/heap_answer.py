@@ -1,6 +1,6 @@
-"""Questions about all objects of a process, or of a heap dump: from a PID or a file to an answer, with progress, and to text or JSON.
+"""Questions about all objects of a process, or of a heap dump: finds the driver, shows progress, and prints text or JSON.
 
-Knows drivers and questions; does not know what is asked.
+Knows drivers and questions; does not know their subjects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["answer_for", "ask", "ask_file", "print_answer"]
 
 
 def ask(pid: int, question: HeapQuestion, drivers: tuple[str, ...] = ()) -> DetailTable:
-    """Ask the driver that was named, or the one that knows the process best.
+    """Ask the chosen driver, or the most specific one for the process.
 
     Raises:
         TargetError: The process cannot be read, or has no such objects.

@@ -4,8 +4,8 @@
         for message in link:
             change = interpreter.apply(message)
 
-`gcspy.connection.reconnecting_link` makes a lost one anew. Knows sockets and the sans-IO
-`Connection`; knows nothing of what the messages mean.
+`gcspy.connection.reconnecting_link` restores a lost one. Knows sockets and the sans-IO
+`Connection`; does not know the meaning of the messages.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ __all__ = ["Link", "Tap", "connect"]
 _RECEIVE_BYTES = 1 << 20
 
 _REST_SECS = 1.0
-"""How long the rest of what a server said is waited for that has closed its end."""
+"""How long to wait for the last data of a server that has closed its end."""
 
 Tap = Callable[[bytes], None]
-"""Receives all bytes that a server sends, from the first on, as the connection is."""
+"""Receives all bytes of the server, from the first on, unchanged."""
 
 
 class Link:
-    """An open connection, greeted and welcomed; made by `connect`.
+    """An open connection after the greeting; made by `connect`.
 
     Attributes:
-        address: Where it leads.
-        welcome: How the server introduced itself; also the first message of the iteration.
+        address: The server's address.
+        welcome: The server's greeting; also the first message of the iteration.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class Link:
         """The next message; pings are answered on the way.
 
         Args:
-            timeout_secs: How long to wait in all; None: without end.
+            timeout_secs: How long to wait in all; None: no limit.
 
         Returns:
-            A message, or None when the server said goodbye before, or nothing came in time
+            A message, or None if the server said goodbye before, or nothing arrived in time
             (`closed` says which).
 
         Raises:
             LinkError: The connection is lost.
-            Refused: The server ended the connection with an error, which was the message before.
-            RemoteProtocolError: The server broke the protocol.
+            Refused: The server ended the connection with an error, which was the previous message.
+            RemoteProtocolError: The server violated the protocol.
         """
         give_up = None if timeout_secs is None else time.monotonic() + timeout_secs
         while True:
@@ -115,7 +115,7 @@ class Link:
         return self._connection.their_state.value == "closed"
 
     def _fill(self, give_up: float | None) -> bool:
-        """Take bytes from the socket; False when none came in time."""
+        """Read bytes from the socket; False if none arrived in time."""
         left = None if give_up is None else give_up - time.monotonic()
         if left is not None and left <= 0:
             return False
@@ -166,7 +166,7 @@ class Link:
             ) from error
 
     def _read_rest(self) -> None:
-        """Read what the server sent before it closed: the reason, as a rule."""
+        """Read what the server sent before it closed: usually the reason."""
         try:
             while self._fill(time.monotonic() + _REST_SECS):
                 pass
@@ -216,22 +216,22 @@ def connect(
     """Connect to a server and greet it.
 
     Args:
-        address: Where; see `gcspy_protocol.address`.
-        token: The secret that TCP needs. Over plain TCP and Unix sockets it is never sent, only proved.
+        address: The server's address; see `gcspy_protocol.address`.
+        token: The secret for TCP. Over plain TCP and Unix sockets it is never sent, only proved.
         client: Name of this program, as the others see it.
-        wants_control: Ask to be the controller.
+        wants_control: Request to be the controller.
         pause_at_connect: As controller, pause after the first transmission.
-        person: Name of who sits there, for a class.
-        following: Follow the one who leads the class.
+        person: Name of the user, for a class.
+        following: Follow the leader of the class.
         timeout_secs: For connecting, and for all of the greeting.
         tap: Receives all bytes that the server sends.
 
     Raises:
         CommandError: The address is malformed, or it is plain TCP beyond this machine.
-        LinkError: Nobody listens there, or nobody answers.
-        Refused: The server said no, or has not proved that it knows the token.
+        LinkError: No server listens there, or it does not answer.
+        Refused: The server refused, or has not proved that it knows the token.
         VersionMismatch: It speaks other protocol versions.
-        RemoteProtocolError: It is no GCspy server.
+        RemoteProtocolError: It is not a GCspy server.
     """
     place = parse_address(address) if isinstance(address, str) else address
     sock = _open(place, timeout_secs)
@@ -264,7 +264,7 @@ def connect(
 
 
 def _refused(place: Address, error: Error) -> Refused:
-    """The error of a connection that the server ended after it had welcomed us."""
+    """The error of a connection that the server ended after its Welcome."""
     return Refused(
         f"the server at {place} ended the connection: {error.message}",
         code=error.code.name.lower(),
@@ -293,7 +293,7 @@ def _open(place: Address, timeout_secs: float) -> socket.socket:
 
 
 def _open_tcp(place: TcpAddress, timeout_secs: float) -> socket.socket:
-    """Connect to the host; without TLS only if it is this one."""
+    """Connect to the host; without TLS only if it is this machine."""
     if place.tls:
         return socket.create_connection((place.host, place.port), timeout_secs)
     failure = OSError(f"{place.host} has no address")
@@ -312,7 +312,7 @@ def _open_tcp(place: TcpAddress, timeout_secs: float) -> socket.socket:
 
 
 def _tell_unproven(sock: socket.socket, connection: Connection) -> None:
-    """Leave the server a line for its log: who guards a session sees that somebody has another token."""
+    """Send the server a line for its log, so that its administrator learns of a wrong token."""
     why = Error(
         code=ErrorCode.TOKEN,
         message="wrong token: the server's proof does not match this client's token",
@@ -321,11 +321,11 @@ def _tell_unproven(sock: socket.socket, connection: Connection) -> None:
     try:
         sock.sendall(connection.send(why))
     except (OSError, LocalProtocolError):
-        return  # it does not listen any more, or nothing may be said
+        return  # it does not read any more, or nothing may be sent
 
 
 def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
-    """Speak TLS, and trust exactly the certificate that the join line names."""
+    """Use TLS, and trust exactly the certificate that the join line names."""
     try:
         if place.fingerprint is None:
             raise LinkError(
@@ -351,16 +351,16 @@ def _encrypt(place: TcpAddress, plain: socket.socket) -> ssl.SSLSocket:
 
 
 class _Greeting:
-    """The exchange of greetings, and of proofs; messages behind the Welcome stay in the connection.
+    """The exchange of greetings and proofs; messages behind the Welcome stay in the connection.
 
     Args:
         place: The server's address.
         sock: The socket.
         connection: Its protocol.
-        tap: Receives all bytes that the server sends.
-        give_up: When to stop waiting, by the monotonic clock: a server that sends a byte now and then does not
-            prolong it.
-        insists: Whether the server has to prove itself before it is believed.
+        tap: Receives all bytes of the server.
+        give_up: When to stop waiting, by the monotonic clock: a server that sends single bytes does
+            not prolong it.
+        insists: Whether the server has to prove itself.
     """
 
     def __init__(
@@ -379,7 +379,7 @@ class _Greeting:
         self._insists = insists
 
     def run(self, hello: Hello) -> Welcome:
-        """Greet, prove what has to be proved, and be welcomed."""
+        """Greet, exchange proofs if needed, and wait for the Welcome."""
         try:
             self._socket.sendall(self._connection.preamble() + self._connection.send(hello))
             while isinstance(message := self._next(), Challenge | Proof):
@@ -406,14 +406,14 @@ class _Greeting:
         code = error.code.name.lower()
         if not self._insists:
             return Refused(error.message, code=code, remedy=error.remedy)
-        # Who has not proved itself is quoted, and gives no advice.
+        # A server that has not proved itself is quoted, without its advice.
         return Refused(
             f"the server at {self._place} has not proved that it knows the token, and reports: {error.message}",
             code=code,
         )
 
     def _next(self) -> Message:
-        """The next message, waited for."""
+        """Wait for the next message."""
         while (message := self._connection.next_message()) is None:
             left = self._give_up - time.monotonic()
             if left <= 0:
@@ -429,9 +429,9 @@ class _Greeting:
         return message
 
     def _end_of_data(self) -> None:
-        """The server closed before it welcomed us."""
+        """The server closed before its Welcome."""
         if not self._any_came:
-            # As a tunnel does whose other end has nobody to connect to: that breaks no protocol.
+            # A tunnel does so if its other end cannot connect: that violates no protocol.
             raise LinkError(
                 f"{self._place} closed the connection before its greeting; is the server running?"
             )
@@ -439,7 +439,7 @@ class _Greeting:
         try:
             self._connection.receive_eof()
         except RemoteProtocolError as error:
-            if spoke:  # it was cut off, or killed: that it may be there again soon is for the caller to say
+            if spoke:  # it was cut off, or killed: the caller decides whether to try again
                 raise LinkError(
                     f"{self._place} closed the connection before its welcome: {error}"
                 ) from error

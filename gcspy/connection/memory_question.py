@@ -1,6 +1,6 @@
-"""`explain`: from a PID to what its memory is for and why it grows, with progress.
+"""`explain`: reports what the memory of a PID is used for and why it grows, with progress.
 
-Knows drivers and questions; knows no words for answers.
+Knows drivers and questions; does not format answers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["explain"]
 def explain(
     pid: int, question: MemoryQuestion, drivers: tuple[str, ...] = ()
 ) -> Iterator[MemoryReport]:
-    """Ask the driver that was named, or the one that knows the process best.
+    """Ask the chosen driver, or the most specific one for the process.
 
     Yields:
-        What one look found; then, if a second one is wanted, what grew until then.
+        The result of the first sample; then, if a second one is requested, the growth until then.
 
     Raises:
         TargetError: The process cannot be read.
@@ -34,7 +34,7 @@ def explain(
 
     reports = driver.explain_memory(pid, question, show)
     while True:
-        # What is shown of the progress is gone before the report is printed.
+        # The progress display is removed before the report is printed.
         with steps_shown() as progress:
             shown.append(progress)
             report = next(reports, None)

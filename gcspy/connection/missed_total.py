@@ -1,7 +1,7 @@
-"""How many events were missed in all, over the connections of one session.
+"""The number of events missed in all, over the connections of one session.
 
-A server counts from a client's connecting on. What happened between two connections the events' sequence tells. Knows messages; knows neither links
-nor who is told.
+A server counts from a client's connecting on. The events' sequence shows what happened between two
+connections. Knows messages; does not know links or who needs the number.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ __all__ = ["MissedTotal"]
 
 
 class MissedTotal:
-    """Counts what was missed; give it each message in order."""
+    """Counts missed events; pass it each message in order."""
 
     def __init__(self) -> None:
-        self._before = 0  # without what the server of this connection has counted
+        self._before = 0  # without those that the server of this connection has counted
         self._counted = 0
         self._sequence = 0
         self._joined = (
-            True  # an event of this connection has come that is later than those of the one before
+            True  # an event of this connection arrived that is later than those of the previous one
         )
 
     @property
     def total(self) -> int:
-        """How many were missed, up to the latest message."""
+        """The number missed, up to the latest message."""
         return self._before + self._counted
 
     def connected(self) -> None:
@@ -35,7 +35,7 @@ class MissedTotal:
         self._joined = self._sequence == 0
 
     def follow(self, message: Message) -> Message:
-        """Count what a message tells; returns it, with the total of all connections if it is about that."""
+        """Count a message; return it, with the total of all connections if it is about that."""
         if isinstance(message, Missed):
             self._counted = message.total
             return replace(message, total=self.total)

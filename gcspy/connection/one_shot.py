@@ -1,6 +1,6 @@
-"""Looking once into a process: one gathering, one question, and away again.
+"""One sample of a process: one gathering, one question, and detach.
 
-Knows drivers and questions; does not know what is asked.
+Knows drivers and questions; does not know their subjects.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ __all__ = ["OneShot", "look_once", "print_as_json", "print_as_text"]
 
 _OBJECTS = 3
 _SOON_SECS = 1.0
-"""Who waits for longer is told so."""
+"""A user who waits longer gets a message."""
 
 _PATIENCE_SECS = 3.0
-"""A look that takes longer is worth compiling loops for it; a shorter one would be slowed down by that, and have ended before."""
+"""If a sample takes longer, it is worth compiling loops for it; a shorter one would be slowed down by that, and end before."""
 
 _MOST_LOOKS = 3
-"""So often a look is repeated that found too much in motion."""
+"""How often a sample is repeated if too much changed during it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneShot:
-    """What was found.
+    """The result.
 
     Attributes:
-        pid: In which process.
-        name: What it is.
-        space: Name of the space that was asked.
-        gather_nanos: What the look took.
+        pid: The process.
+        name: Its name.
+        space: Name of the space that answered.
+        gather_nanos: Duration of the gathering.
         table: The answer.
     """
 
@@ -51,16 +51,16 @@ class OneShot:
 
 
 def look_once(pid: int, kind: str, *, most: int, drivers: tuple[str, ...] = ()) -> OneShot:
-    """Attach to a process, gather once, ask what all of it is made of, and let go.
+    """Attach to a process, gather once, ask for its whole content, and detach.
 
     Args:
         pid: The process.
-        kind: Of the question.
+        kind: Kind of the question.
         most: Rows.
-        drivers: Names of the drivers; none: the one that knows the process best.
+        drivers: Names of the drivers; none: the most specific one.
 
     Raises:
-        TargetError: It cannot be attached to, or it cannot be told.
+        TargetError: It cannot be attached to, or does not support the question.
     """
     slow = told_when_slow(f"looking into process {pid}", say_aside, secs=_SOON_SECS)
     with slow, compile_after(_PATIENCE_SECS):
@@ -97,7 +97,7 @@ def _look(pid: int, kind: str, *, most: int, drivers: tuple[str, ...]) -> OneSho
 
 
 def _whole_space(server: Server, kind: str) -> ServerSpace | None:
-    """The first space that tells it: a driver adds the one of the whole process before those of its parts."""
+    """The first space that supports it: a driver adds the one of the whole process before those of its parts."""
     return next((space for space in server.spaces if kind in space.schema.details), None)
 
 

@@ -1,8 +1,8 @@
-"""A connection that is made anew when it is lost, for as long as the user is patient.
+"""A connection that is restored when it is lost, up to a time limit.
 
-Each connection begins with a Welcome, with which whoever follows the messages begins
-anew; its `session` says whether it is the session of before. Knows links; does not
-know how they are made, nor what the messages mean.
+Each connection begins with a Welcome, at which code that follows the messages starts again; its
+`session` says whether it is the same session. Knows links; does not know how they are made, nor the
+meaning of the messages.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _LONGEST_RETRY_SECS = 2.0
 
 
 class ReconnectingLink:
-    """A link, and the one after it.
+    """A link, and its replacements.
 
     Args:
-        dial: Makes a connection; what it raises at first is not caught.
-        within_secs: For how long to try to connect again; None: not at all, so that this is a link like any.
-        say: Told when the connection is lost, and when it is there again.
+        dial: Makes a connection; its first exception is not caught.
+        within_secs: How long to try to connect again; None: not at all, as for an ordinary link.
+        say: Called when the connection is lost, and when it is restored.
 
     Attributes:
         lost: How often a connection was lost.
@@ -49,12 +49,12 @@ class ReconnectingLink:
 
     @property
     def welcome(self) -> Welcome:
-        """How the server introduced itself on the latest connection."""
+        """The server's greeting on the latest connection."""
         return self._latest.welcome
 
     @property
     def address(self) -> str:
-        """Where it leads."""
+        """The server's address."""
         return str(self._latest.address)
 
     @property
@@ -63,19 +63,19 @@ class ReconnectingLink:
         return self._connected and self._latest.closed
 
     def receive(self, timeout_secs: float | None = None) -> Message | None:
-        """The next message, of this connection or of one made anew.
+        """The next message, of this connection or of a restored one.
 
         Args:
-            timeout_secs: How long to wait in all, but for the time that a connection takes; None: without end.
+            timeout_secs: How long to wait in all, without the time for connecting; None: no limit.
 
         Returns:
-            A message, or None when the server said goodbye before, or nothing came in time
+            A message, or None if the server said goodbye before, or nothing arrived in time
             (`closed` says which).
 
         Raises:
-            LinkError: The connection is lost, and could not be made again in time.
+            LinkError: The connection is lost, and could not be restored in time.
             Refused: The server ended it with an error, other than that we were too slow.
-            RemoteProtocolError: The server broke the protocol.
+            RemoteProtocolError: The server violated the protocol.
         """
         give_up = None if timeout_secs is None else time.monotonic() + timeout_secs
         while True:
@@ -88,7 +88,7 @@ class ReconnectingLink:
                 self._lose(error)
 
     def _lose(self, error: LinkError) -> None:
-        """The connection is lost: try again, unless nobody wants that or it would be refused again."""
+        """Handle a lost connection: try again, unless that is not requested or it would be refused again."""
         refused = isinstance(error, Refused) and error.code != ErrorCode.TOO_SLOW.name.lower()
         if self._within_secs is None or refused:
             raise error
@@ -101,7 +101,7 @@ class ReconnectingLink:
         self._say(f"{error}; trying to reconnect for {self._within_secs:g} s")
 
     def _connect(self, give_up: float | None) -> bool:
-        """Try until it is there; False when it is not in time."""
+        """Try until it is restored; False if that fails in time."""
         while True:
             now = time.monotonic()
             if give_up is not None and give_up < self._next_try:
@@ -129,10 +129,10 @@ class ReconnectingLink:
             yield message
 
     def send(self, message: Message) -> None:
-        """Send a message on the connection that there is; without one it is not sent.
+        """Send a message on the current connection; without one it is not sent.
 
         Raises:
-            LinkError: The connection is lost, and is not to be made again.
+            LinkError: The connection is lost, and is not to be restored.
         """
         if not self._connected:
             return
@@ -142,7 +142,7 @@ class ReconnectingLink:
             self._lose(error)
 
     def close(self) -> None:
-        """Say goodbye and close; harmless when it is closed or lost."""
+        """Say goodbye and close; harmless if it is closed or lost."""
         self._latest.close()
 
     def __enter__(self) -> ReconnectingLink:

@@ -1,4 +1,4 @@
-"""From what the user named, an address, a PID or a recording, to an address that a client can join."""
+"""Converts the user's argument, an address, a PID or a recording, to an address that a client can join."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LOOK_SECS = 2.0
 
 
 class SessionAddress:
-    """Where a client can join; made by `joinable`.
+    """An address that clients can join; made by `joinable`.
 
     Args:
-        address: Gives the address; may wait until somebody listens there.
+        address: Returns the address; may wait until a server listens there.
     """
 
     def __init__(self, address: Callable[[], str]) -> None:
@@ -35,9 +35,9 @@ class SessionAddress:
 
     @cached_property
     def address(self) -> str:
-        """The address; waits until somebody listens there.
+        """The address; waits until a server listens there.
 
-        What else takes time, such as loading Qt or numpy, is best done before this is asked for.
+        Do other slow work, such as loading Qt or numpy, before this call.
 
         Raises:
             CommandError: The sidecar could not start, with its exit code.
@@ -57,24 +57,25 @@ def joinable(
     share_events: bool = False,
     values: tuple[str, ...] = (),
 ) -> Iterator[SessionAddress]:
-    """A place to join for the body of the `with`.
+    """An address to join during the body of the `with`.
 
-    A PID that somebody watches already is joined there; otherwise a sidecar watches it for
-    as long as the body runs. A recording is played by a sidecar, which stands still at its last event. Anything else
-    is an address and stays what it is.
+    If a server monitors the PID already, that one is joined; otherwise a sidecar monitors it during
+    the body. A sidecar plays a recording, paused at its last event. Anything else is an address and
+    is returned unchanged.
 
     Args:
-        source: What the user named.
-        clock_hz: Events of the clock a second, for a sidecar.
-        tiles: About how many tiles a space should have at most, for a sidecar.
-        level: How much is gathered at each event, for a sidecar.
-        budget: What watching may take of the target's time, in thousandths, for a sidecar.
-        drivers: Names of the drivers, the leading one first, for a sidecar; none: the one that knows the target best.
+        source: The user's argument.
+        clock_hz: Events of the clock per second, for a sidecar.
+        tiles: Approximate maximum of tiles per space, for a sidecar.
+        level: The level, for a sidecar.
+        budget: Maximum share of the target's time for monitoring, in thousandths, for a sidecar.
+        drivers: Names of the drivers, the leading one first, for a sidecar; none: the most specific
+            one.
         share_events: Each driver gathers at the exact events of the others, too, for a sidecar.
         values: Options of the drivers, ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``, for a sidecar.
 
     Raises:
-        CommandError: Drivers were named for what no sidecar of ours reads.
+        CommandError: Drivers were named for a source that no sidecar of ours reads.
     """
     if drivers and not source.isdecimal():
         raise CommandError(f"--driver needs a process: {source} is not a process ID")
@@ -116,7 +117,7 @@ def joinable(
 
 
 def somebody_listens(address: UnixAddress) -> bool:
-    """Whether a server has this socket; it is not greeted, so that no other client sees us come and go."""
+    """Whether a server has this socket; it is not greeted, so that no other client notices."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(_LOOK_SECS)
         try:

@@ -1,7 +1,8 @@
-"""A condition at which a command stops: an expression that is looked at after each event that came.
+"""A condition at which a command stops: an expression that is evaluated after each received event.
 
-Knows expressions and the client interpreter; does not know commands. A client looks at the events that it was sent: one that
-must not miss any, or that is to hold the target at the very event, sets a trigger.
+Knows expressions and the client interpreter; does not know commands. A client evaluates the events
+that it received. If it must not miss any, or is to hold the target at the very event, it has to set
+a trigger.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ __all__ = ["Until"]
 
 
 class Until:
-    """Whether a condition holds, from event to event.
+    """Whether a condition is true, from event to event.
 
     Args:
         condition: Its text.
 
     Raises:
-        ExpressionError: It is no condition.
+        ExpressionError: It is not a condition.
 
     Attributes:
-        why_not: Why it could not be looked at so far; empty once it was.
+        why_not: Why it could not be evaluated so far; empty once it was.
     """
 
     def __init__(self, condition: str) -> None:
@@ -35,7 +36,7 @@ class Until:
         self._evaluator: Evaluator | None = None
 
     def holds(self, session: ClientInterpreter) -> bool:
-        """Look at it right after an event."""
+        """Evaluate it right after an event."""
         spaces = tuple(state.space for state in session.spaces.values())
         if spaces != self._spaces:
             self._spaces = spaces
@@ -51,14 +52,14 @@ class Until:
     def _bind(self, spaces: tuple[Space, ...]) -> None:
         try:
             self._evaluator = Evaluator(bind(self._condition, spaces))
-        except UnknownName as error:  # it may come with a later event
+        except UnknownName as error:  # it may appear with a later event
             self._evaluator = None
             self.why_not = str(error)
         else:
             self.why_not = "the values it uses were not gathered at any event"
 
     def never(self) -> str:
-        """What to say when it never held."""
+        """The message if it was never true."""
         return f"{self._condition.text!r} was never true" + (
             f": {self.why_not}" if self.why_not else ""
         )

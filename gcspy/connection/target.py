@@ -1,4 +1,4 @@
-"""From a PID to a driver: who can watch this process, and if nobody, why not."""
+"""Finds the drivers that can monitor a process, and if there are none, the reason."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ _log = logging.getLogger("gcspy")
 
 @cache
 def _bench(names: tuple[str, ...] = ()) -> DriverBench:
-    """The installed drivers; one that makes mistakes is reported once, and is not asked again."""
+    """The installed drivers; a faulty one is reported once, and is not asked again."""
     return DriverBench(_log.warning, names)
 
 
 def recognise(pid: int) -> list[tuple[str, Recognition]]:
-    """What each installed driver says of a process, the best first.
+    """Each installed driver's statement about a process, the best first.
 
     Returns:
-        Driver name and what it recognised; drivers that know nothing of it are left out.
+        Driver name and its recognition; drivers that do not know it are left out.
     """
     return [(one.name, one.recognition) for one in _bench().recognise(pid)]
 
@@ -69,18 +69,18 @@ def attach_group(
     share_events: bool = False,
     given: Mapping[str, str] | None = None,
 ) -> DriverGroup:
-    """Attach the drivers that were named, or the one that knows the process best.
+    """Attach the chosen drivers, or the most specific one for the process.
 
     Args:
         pid: The process.
-        options: What the user chose.
-        names: Names of drivers, the leading one first; none: one is chosen.
+        options: The user's choices.
+        names: Names of drivers, the leading one first; none: the most specific one.
         share_events: Each driver gathers at the exact events of the others, too.
         given: Values of options by ``NAME`` or ``DRIVER.NAME``.
 
     Raises:
-        TargetError: The process cannot be watched so.
-        DriverError: A driver makes mistakes.
+        TargetError: The process cannot be monitored in this way.
+        DriverError: A driver is faulty.
         CommandError: A driver was named twice.
     """
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -88,7 +88,7 @@ def attach_group(
         raise CommandError(f"driver {twice[0]} is named twice: name each driver once")
     names = names or ("",)
     stub_user = _stub_user(names) if options.stub_fd is not None else names[0]
-    if stub_user is None:  # what knows the stub leads: those that were named only watch
+    if stub_user is None:  # the driver that knows the stub leads: the chosen ones only monitor
         names, stub_user = ("", *names), ""
     attached: list[tuple[str, str, Driver]] = []
     threads = [DriverThread(name) for name in names] if len(names) > 1 else []
@@ -118,12 +118,12 @@ def attach_group(
 
 
 def command_of(start: ProgramStart) -> list[str]:
-    """Ask the drivers how to start a program with a stub in it; the surest is taken.
+    """Ask the drivers how to start a program with a stub in it; the most certain answer is taken.
 
     Raises:
-        CommandError: It is no program that a driver can start.
+        CommandError: It is not a program that a driver can start.
         Unsupported: It is, and cannot be started with a stub here.
-        DriverError: A driver makes mistakes.
+        DriverError: A driver is faulty.
     """
     offers, startable = [], []
     for name in _bench().names:
@@ -149,13 +149,13 @@ def command_of(start: ProgramStart) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class InstalledDriver:
-    """What is told about a driver.
+    """The description of a driver.
 
     Attributes:
         name: Its name.
-        package: The package that it is from, with its version.
-        startable: What it starts; empty: nothing.
-        options: What the user may choose.
+        package: Its package, with its version.
+        startable: What it can start; empty: nothing.
+        options: Its options.
     """
 
     name: str
@@ -165,11 +165,11 @@ class InstalledDriver:
 
 
 def installed_drivers(name: str = "") -> list[InstalledDriver]:
-    """Return what is told about each installed driver, or about one.
+    """Return the description of each installed driver, or of one.
 
     Raises:
         Unsupported: No driver of that name is installed.
-        DriverError: The driver that was named makes mistakes.
+        DriverError: The chosen driver is faulty.
     """
     bench = _bench((name,)) if name else _bench()
     found = []
@@ -183,7 +183,7 @@ def installed_drivers(name: str = "") -> list[InstalledDriver]:
 
 
 def options_of(name: str) -> tuple[dict[str, object], ...]:
-    """Return what a driver lets the user choose, as plain values: ``driver``, ``name``, ``default``, ``about``, ``bounds``, ``choices``."""
+    """Return a driver's options, as plain values: ``driver``, ``name``, ``default``, ``about``, ``bounds``, ``choices``."""
     driver = _bench().load_or_tell(name)
     return tuple(
         {
@@ -199,11 +199,11 @@ def options_of(name: str) -> tuple[dict[str, object], ...]:
 
 
 def start_option_of(name: str) -> str:
-    """Return the argument with which a program of a driver's runtime has the stub from its start.
+    """Return the argument that makes a program of a driver's runtime load the stub at its start.
 
     Raises:
         Unsupported: There is none, or no such driver.
-        DriverError: The driver makes mistakes.
+        DriverError: The driver is faulty.
     """
     option = _bench((name,)).load(name).start_option()
     if not option:
@@ -216,22 +216,22 @@ def start_option_of(name: str) -> str:
 
 
 def _stub_user(names: tuple[str, ...]) -> str | None:
-    """Return the first of the named drivers that a stub can talk to; None: there is none."""
+    """Return the first of the chosen drivers that a stub can talk to; None: there is none."""
     return next((name for name in names if not name or _bench((name,)).load(name).has_stub), None)
 
 
 def attach(pid: int, options: AttachOptions) -> Driver:
-    """Attach the driver that knows this process best; see `attach_group`."""
+    """Attach the most specific driver for this process; see `attach_group`."""
     return _attach(pid, options, "", {})[1]
 
 
 def driver_of(pid: int, name: str = "") -> type[Driver]:
-    """Return the driver that was named, or the one that knows a process best.
+    """Return the chosen driver, or the most specific one for a process.
 
     Raises:
         TargetGone: There is no such process.
         Unsupported: No installed driver knows its runtime.
-        DriverError: The driver makes mistakes, or none of this name is installed.
+        DriverError: The driver is faulty, or none of this name is installed.
     """
     if not os.path.isdir(f"/proc/{pid}"):
         raise TargetGone(
@@ -268,10 +268,10 @@ def investigate(
     question: HeapQuestion,
     progress: Callable[[str, int, int], None],
 ) -> DetailTable:
-    """Answer a question about all objects of a process, with the first of these drivers that does; in any thread.
+    """Answer a question about all objects of a process, with the first of these drivers that supports it; in any thread.
 
     Raises:
-        Unsupported: None of them answers it.
+        Unsupported: None of them supports it.
         TargetError: The process is gone, not permitted, or not supported.
     """
     for name in names[:-1]:
@@ -283,30 +283,31 @@ def investigate(
 def _attach(
     pid: int, options: AttachOptions, name: str, given: Mapping[str, str]
 ) -> tuple[str, Driver, set[str]]:
-    """Attach a driver that was named, or the one that knows this process best.
+    """Attach the chosen driver, or the most specific one for this process.
 
     Returns:
-        Its name, the driver, and which of the given options it took.
+        Its name, the driver, and the given options that it used.
 
     Raises:
-        CommandError: An option has a value that it may not have.
+        CommandError: An option has an invalid value.
         TargetGone: There is no such process.
         NotPermitted: The system does not let us read it.
         Unsupported: No installed driver knows its runtime, or its version.
-        DriverError: The driver makes mistakes.
+        DriverError: The driver is faulty.
     """
     if not os.path.isdir(f"/proc/{pid}"):
         raise TargetGone(
             f"there is no process {pid}: `gcspy ps` lists the processes that can be monitored"
         )
     if options.stub_fd is not None:
-        # A program that was started for us is what it is to be by the time its stub says hello, or has ended.
+        # A program that was started for us has executed its final program by the time its stub says
+        # hello, or has ended.
         select.select([options.stub_fd], [], [], _HELLO_SECS)
     bench = _bench((name,)) if name else _bench()
     recognised = bench.recognise(pid)
     if recognised or name:
-        # Also one that cannot be monitored: the driver tells more exactly than a cheap look what is wrong,
-        # with a remedy; and what was only starting at that look may be there by now.
+        # Also one that cannot be monitored: the driver's error is more exact than a quick check,
+        # with a remedy; and a process that was only starting at the check may be ready by now.
         chosen = recognised[0].name if recognised else name
         values, taken = values_for(chosen, bench.load(chosen).declared_options, given)
         return chosen, bench.attach(chosen, pid, replace(options, values=values)), taken

@@ -1,4 +1,4 @@
-"""A token of our own for a session on TCP, where the user gave none: in a file that only its owner can read."""
+"""A token of our own for a session on TCP, if the user gave none: in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["own_token"]
 
 @contextmanager
 def own_token(pid: int) -> Iterator[str]:
-    """Make a token, keep it in a file of mode 0600 for the body of the `with`, and tell the user where.
+    """Make a token, keep it in a file of mode 0600 during the body of the `with`, and print its path.
 
     Args:
-        pid: The target, for the file's name. Our own number is in it too: who tries in vain to serve
-            the same target must not take away the token of the one who does.
+        pid: The target, for the file's name. Our own number is in it too: a second process that
+            fails to serve the same target must not remove the token of the first.
     """
     default_address(pid)  # makes the directory, for this user alone
     path = runtime_directory() / f"{pid}-{os.getpid()}.token"
@@ -40,7 +40,7 @@ def own_token(pid: int) -> Iterator[str]:
 
 
 def _sweep(folder: Path) -> None:
-    """Take away the tokens of processes that were killed before they could."""
+    """Remove the tokens of processes that were killed before they could."""
     for path in folder.glob("*-*.token"):
         owner = path.stem.rpartition("-")[2]
         if owner == str(os.getpid()) or not os.path.isdir(f"/proc/{owner}"):

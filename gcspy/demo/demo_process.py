@@ -1,4 +1,4 @@
-"""Running the demonstration's program for as long as somebody watches it."""
+"""Runs the demonstration's program while it is monitored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def running_workload(python: str, *, seed: int) -> Iterator[int]:
         try:
             if not workload.stdout.readline():
                 raise TargetGone(f"the demo program ended at once, exit code {workload.wait()}")
-            # It reports once a second; a pipe that nobody reads would stop it after some hours.
+            # It reports once a second; a pipe that nothing reads would stop it after some hours.
             reports = threading.Thread(target=_discard, args=(workload.stdout,), daemon=True)
             reports.start()
             yield workload.pid

@@ -1,22 +1,24 @@
-"""A small web-like service whose heap is worth watching, as a target for demos and tests.
+"""A small web-like service with an interesting heap, as a target for demos and tests.
 
-It knows nothing of GCspy and nothing outside the standard library, so that any Python from 3.9 to 3.13 runs it as
-a plain script: ``python3.12 gcspy/demo/workload.py``. No sockets: its visitors are in the same process.
+It does not depend on GCspy or on anything outside the standard library, so that any Python from 3.9
+to 3.13 runs it as a plain script: ``python3.12 gcspy/demo/workload.py``. No sockets: its visitors
+are in the same process.
 
-What there is to see in its heap:
+Its heap shows:
 
-* an LRU cache of rendered pages, which fills and then turns over;
+* an LRU cache of rendered pages, which fills and then replaces its entries;
 * visitors' sessions that refer to their carts and back, so that only the cycle collector frees them;
 * JSON documents, parsed at each request and dropped after it;
-* an import of a catalogue every now and then: arenas come, and most of them go again. A few records are kept
-  from each, and hold on to the arenas they are in;
+* a periodic import of a catalogue: arenas are allocated, and most of them freed. A few records are
+  kept from each import, and keep the arenas they are in;
 * a leak: the handler of ``/checkout`` registers a listener with the metrics and never removes it.
 
-All that happens is a function of the seed and of the number of the tick, never of the clock: two runs with one
-seed build the same objects in the same order. The clock only decides how fast ticks follow each other.
+Everything that happens is a function of the seed and of the number of the tick, never of the clock:
+two runs with one seed build the same objects in the same order. The clock only determines how fast
+ticks follow each other.
 
-Runs until it is told to stop: SIGTERM, Ctrl-C, ``--seconds``, ``--ticks``, or the end of its standard input
-where that is a pipe. It then prints what it did and exits 0.
+Runs until it is stopped: SIGTERM, Ctrl-C, ``--seconds``, ``--ticks``, or the end of its standard
+input if that is a pipe. It then prints a summary and exits 0.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ IMPORT_BATCHES = 5
 IMPORT_BATCH_EVERY_TICKS = 8
 IMPORT_ENDS_AT_TICK = 120
 IMPORT_RECORDS = 120_000
-KEPT_OF_IMPORT = 200  # so many consecutive records outlive their import
+KEPT_OF_IMPORT = 200  # number of consecutive records that outlive their import
 CHECKOUTS = 0.03  # the share of requests that leak
 
 WORDS = (
@@ -79,7 +81,7 @@ WORDS = (
 
 
 class Cart:
-    """What a visitor wants to buy. It refers to its session, which refers to it: a cycle."""
+    """A visitor's shopping cart. It refers to its session, which refers to it: a cycle."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -87,7 +89,7 @@ class Cart:
 
 
 class Session:
-    """One visitor, with the pages seen lately."""
+    """One visitor, with the pages seen recently."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -117,28 +119,28 @@ class Metrics:
 
 
 class PageCache:
-    """Rendered pages, the least recently used first to go. A page is a list of fragments, as templates make."""
+    """Rendered pages, evicted in LRU order. A page is a list of fragments, as templates make."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.pages: OrderedDict[str, list[str]] = OrderedDict()
 
     def get(self, path: str) -> Optional[list[str]]:
-        """Return a page, or None where it is not cached."""
+        """Return a page, or None if it is not cached."""
         page = self.pages.get(path)
         if page is not None:
             self.pages.move_to_end(path)
         return page
 
     def put(self, path: str, page: list[str]) -> None:
-        """Keep a page, at the cost of the one that was used longest ago."""
+        """Add a page, and evict the least recently used one."""
         self.pages[path] = page
         if len(self.pages) > self.limit:
             self.pages.popitem(last=False)
 
 
 class CatalogueImport:
-    """The periodic burst: records come in over some ticks, are held for some, and go at once but for a few."""
+    """The periodic burst: records are loaded over some ticks, kept for some, and dropped at once except a few."""
 
     def __init__(self, rng: random.Random, records: int) -> None:
         self._rng = rng
@@ -158,8 +160,9 @@ class CatalogueImport:
         """
         batch, rest = divmod(phase, IMPORT_BATCH_EVERY_TICKS)
         if batch < IMPORT_BATCHES and rest == 0:
-            # A batch at a time, not a few records a tick: else the pages cached meanwhile would sit among the
-            # records in every arena, and no arena could go when the records do.
+            # A batch at a time, not a few records per tick: otherwise the pages cached meanwhile
+            # would lie among the records in every arena, and no arena could be freed with the
+            # records.
             for number in range(len(self.records), len(self.records) + self._batch):
                 name = f"{self._rng.choice(WORDS)}-{number}"
                 self.records.append({"id": number, "name": name, "price": self._rng.random() * 100})
@@ -205,7 +208,7 @@ class Site:
             self._serve()
 
     def state(self) -> str:
-        """Return one line about the service as it is now."""
+        """Return one line about the current state of the service."""
         metrics = self.metrics
         hit_rate = 100 * metrics.hits // max(1, metrics.requests)
         return (
@@ -238,7 +241,8 @@ class Site:
         if rng.random() < CHECKOUTS:
             self._checkout(session)
             return
-        # Popular documents are asked for often: the cache is of use, and yet it turns over.
+        # Popular documents are requested often: the cache is useful, and yet its entries are
+        # replaced.
         number = int(len(self.documents) * rng.random() ** 3)
         path = f"/item/{number}"
         session.visited(path)
@@ -252,7 +256,7 @@ class Site:
         self.metrics.checksum = zlib.crc32(body, self.metrics.checksum)
         if rng.random() < 0.2:
             session.cart.lines.append({"path": path, "count": rng.randrange(1, 4)})
-        if rng.random() < 0.01:  # an edit: the old text and its page go
+        if rng.random() < 0.01:  # an edit: the old text and its page are dropped
             self.documents[number] = self._document(number)
             self.cache.pages.pop(path, None)
 
@@ -267,7 +271,7 @@ class Site:
         self._next_session += 1
         self.sessions[session.number] = session
         if len(self.sessions) > self._session_limit:
-            self.sessions.popitem(last=False)  # its cycle with its cart stays for the collector
+            self.sessions.popitem(last=False)  # its cycle with its cart is left to the collector
         return session
 
     def _checkout(self, session: Session) -> None:
@@ -296,11 +300,12 @@ def _list(value: object) -> list[Any]:
 
 
 class Stop:
-    """Whether the program was told to stop, by a signal or by the end of its standard input."""
+    """Whether the program was asked to stop, by a signal or by the end of its standard input."""
 
     def __init__(self) -> None:
         self.asked = False
-        # Only a pipe: a terminal has no end until somebody types it, and /dev/null is at its end from the start.
+        # Only a pipe: a terminal has no end until the user types it, and /dev/null is at its end
+        # from the start.
         self._pipe = False
         try:
             self._pipe = stat.S_ISFIFO(os.fstat(0).st_mode)
@@ -310,7 +315,7 @@ class Stop:
             signal.signal(number, self._on_signal)
 
     def wait(self, secs: float) -> None:
-        """Sleep, and wake up early when told to stop."""
+        """Sleep, and wake up early when asked to stop."""
         if not self._pipe:
             time.sleep(secs)
             return
@@ -324,8 +329,8 @@ class Stop:
 def permit_reading() -> None:
     """Let other processes of the same user read this one, where Linux (Yama, ptrace_scope 1) permits only ancestors.
 
-    A target need not do this; the demo does, so that it works for a user without further rights. Source:
-    prctl(2), PR_SET_PTRACER. Where there is no Yama the call fails, and nothing is lost.
+    A target need not do this; the demo does, so that it works for a user without further rights.
+    Source: prctl(2), PR_SET_PTRACER. Without Yama the call fails, which is harmless.
     """
     if sys.platform == "linux":
         import ctypes
@@ -335,12 +340,12 @@ def permit_reading() -> None:
 
 
 def run(site: Site, stop: Stop, *, load: float, seconds: float, ticks: int) -> None:
-    """Tick until told to stop, and print a line a second.
+    """Tick until asked to stop, and print a line a second.
 
     Args:
         site: what to run.
         stop: asked between ticks.
-        load: the share of one core to use at most, 0 < load <= 1.
+        load: the maximum share of one core, 0 < load <= 1.
         seconds: an end in seconds, 0 for none.
         ticks: an end in ticks, 0 for none.
     """

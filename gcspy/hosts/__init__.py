@@ -1,1 +1,1 @@
-"""What serves a session from this process or beside it: a process, a simulation, a playback, a program itself."""
+"""Serves a session from this process or beside it: a process, a simulation, a playback, or the program itself."""

@@ -1,4 +1,4 @@
-"""What a window may start: the front door's side of the start page.
+"""The commands that a window may start, from its start page.
 
 Knows the commands and the sidecar; does not know windows.
 """
@@ -24,7 +24,7 @@ _GCSPY = (sys.executable, "-P", "-m", "gcspy")
 
 
 def front_door() -> FrontDoor:
-    """What can be started from a window of this program."""
+    """The commands that a window of this program can start."""
     return FrontDoor(
         processes=(*_GCSPY, "ps", "--json"),
         everything="--all",

@@ -1,9 +1,10 @@
-"""`gcspy.listen()`: a program lets itself be watched, with exact events.
+"""`gcspy.listen()`: makes a program available for monitoring, with exact events.
 
-The server never lives in the program whose heap is watched: its allocations would be part of the picture. So a sidecar is
-started, a process of its own and nobody's child, and attaches back. What is loaded here is the stub and little else.
+The server never runs in the monitored program: its allocations would be part of the picture. So a
+sidecar is started, as a process of its own that is not a child, and attaches to the program. Only
+the stub and little else is loaded here.
 
-Knows how to start a sidecar and what it answers; knows neither server nor driver.
+Knows how to start a sidecar and its answers; does not know server or driver.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ _END_SECS: Final = 1.0
 """How long `close` waits for the sidecar's end, which takes some ten milliseconds."""
 
 _open: set[ListeningProgram] = set()
-"""What listens does so until it is closed, also when nobody keeps it."""
+"""A listening program stays so until it is closed, even if the object is not kept."""
 
 
 class ListeningProgram:
-    """A program that lets itself be watched, until this is closed; made by `gcspy.listen`.
+    """A program that can be monitored, until this is closed; made by `gcspy.listen`.
 
     Attributes:
-        addresses: What clients join with.
+        addresses: Addresses for clients.
     """
 
     def __init__(
@@ -47,17 +48,18 @@ class ListeningProgram:
 
     @property
     def connected(self) -> bool:
-        """Whether the stub is in the program; a collection takes it out when the sidecar has gone."""
+        """Whether the stub is in the program; a collection removes it when the sidecar has gone."""
         return self._stub is not None and self._stub.connected
 
     def close(self) -> None:
-        """Take the stub out of the program and end the sidecar; clients are told. May be called twice."""
+        """Remove the stub from the program and end the sidecar; clients are informed. May be called twice."""
         stub, self._stub = self._stub, None
         if stub is not None:
             stub.close()
         self._lifeline.close()
         if not self._answers.closed:
-            # The sidecar says nothing more: what can be read is its end, and then its address is free for the next one.
+            # The sidecar sends nothing more: a read returns at its end, and then its address is
+            # free for the next one.
             select.select([self._answers], [], [], _END_SECS)
             self._answers.close()
         _open.discard(self)
@@ -82,23 +84,23 @@ def listen(
     budget: float | None = 0.05,
     token: str | None = None,
 ) -> ListeningProgram:
-    """Let this program be watched with exact events: each collection tells, and waits while the heap is read.
+    """Make this program available for monitoring with exact events: each collection is announced, and waits while the heap is read.
 
     Args:
-        address: Where clients join besides the local default, which `gcspy view PID` finds: ``127.0.0.1:7777``,
-            ``tls:0.0.0.0:7777``, ``unix:/path``.
-        wait: Return when the first client has come.
+        address: Address for clients in addition to the local default, which `gcspy view PID` finds:
+            ``127.0.0.1:7777``, ``tls:0.0.0.0:7777``, ``unix:/path``.
+        wait: Return when the first client has connected.
         longest_hold_secs: Longest single stop of the program; None: unlimited.
-        budget: What watching may take of this program's time, until a client chooses otherwise; None: all of it, so that
-            each collection that a client wants is gathered.
-        token: What TCP clients must know; None takes GCSPY_TOKEN.
+        budget: Maximum share of this program's time for monitoring, until a client changes it;
+            None: no limit, so that each requested collection is gathered.
+        token: The token for TCP clients; None takes GCSPY_TOKEN.
 
     Returns:
-        What to close when that shall end; it also ends with the program.
+        An object to close; it also ends with the program.
 
     Raises:
-        CommandError: The sidecar cannot watch this process, and why; or a token is missing.
-        RuntimeError: This Python runs without its lock (GIL).
+        CommandError: The sidecar cannot monitor this process, and why; or a token is missing.
+        RuntimeError: This Python runs without a GIL.
     """
     addresses = [f"unix:{_default_path()}"]
     if address is not None:
@@ -140,7 +142,7 @@ def listen(
 
 
 def _launch(options: dict[str, object], theirs: socket.socket) -> subprocess.Popen[bytes]:
-    """Start a sidecar that is not our child: a program that waits for its children must not find one of ours."""
+    """Start a sidecar that is not our child, so that a program that waits for its children does not find it."""
     fd = theirs.fileno()
     launcher = subprocess.Popen(
         [sys.executable, "-P", "-m", "gcspy.hosts.sidecar", "--apart"],

@@ -1,4 +1,4 @@
-"""Playing a recording to whoever joins, until told to stop."""
+"""Plays a recording for all clients that join, until stopped."""
 
 from __future__ import annotations
 
@@ -28,30 +28,31 @@ if TYPE_CHECKING:
 __all__ = ["LAST", "PlayingOptions", "default_playing_address", "losses_of", "play"]
 
 _LATELY_SECS = 30.0
-"""A recorder of a session without events writes nothing for so long, and is taken for one that was killed, until it does."""
+"""If a recorder of a session without events writes nothing for this long, it counts as killed, until it writes again."""
 
 LAST = (1 << 63) - 1
-"""As number of an event: the last one, because a number beyond the end goes there."""
+"""Event number that means the last one, because a number beyond the end goes there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlayingOptions:
-    """What is played to whom, and how.
+    """What is played, for which clients, and how.
 
     Attributes:
         files: A file, the files of a split recording, the folder of a ring; or an object trace.
         listen: Addresses; empty takes the local default of this process.
-        token: The secret for TCP; None where only Unix sockets are used.
+        token: The secret for TCP; None if only Unix sockets are used.
         pace: ``original``, ``program`` or ``fixed``.
         interval_millis: Between events, at the fixed pace.
-        speed: Playback speed, at the others.
+        speed: Playback speed, at the other paces.
         backwards: Whether it is played towards the beginning.
-        loop: First and last number of a range that is played over and over; None: none.
-        loops: Whether the whole recording is.
-        paused: Whether it stands still at first.
-        event: Number of the event with which it begins; None: the first, or backwards the last.
-        tile_bytes: Of an object trace: bytes of a tile; None: by the size of its heap.
-        clock_bytes: Of an object trace: what is allocated between two events of the clock; None: by all that is allocated.
+        loop: First and last number of a repeated range; None: none.
+        loops: Whether the whole recording is repeated.
+        paused: Whether it is paused at first.
+        event: Number of its first event; None: the first, or backwards the last.
+        tile_bytes: For an object trace: bytes of a tile; None: by the size of its heap.
+        clock_bytes: For an object trace: bytes allocated between two events of the clock; None: by
+            all allocations.
     """
 
     files: tuple[str, ...]
@@ -89,15 +90,16 @@ def default_playing_address() -> UnixAddress:
     """The Unix socket on which a player in this process listens, in a directory made for this user alone.
 
     Raises:
-        LinkError: The directory is somebody else's, or open to others.
+        LinkError: The directory belongs to another user, or is open to others.
     """
     own = Path(default_address(os.getpid()).path)
-    # Not the process's own name: who watches this very process must not find its recording there.
+    # Not the process's own name: a client that monitors this very process must not find its
+    # recording there.
     return UnixAddress(str(own.with_name(f"replay-{own.stem}.sock")))
 
 
 def losses_of(recording: Recording) -> list[str]:
-    """What of a recording cannot be played, a line each; what only playing it finds is told then."""
+    """What of a recording cannot be played, one line each; losses that only playing finds are reported then."""
     lines = [f"{name}: {damage.what}" for name, damage in recording.damages]
     if recording.torn_bytes:
         lines.append(
@@ -118,15 +120,15 @@ def play(
     Args:
         options: What to play and how.
         stop: Set by another thread or a signal handler.
-        on_ready: Called once, when clients can connect, with what there is to say to the user, a line each.
-        on_progress: Told what is done of a trace, how much of it, and of how much.
+        on_ready: Called once, when clients can connect, with messages for the user, one line each.
+        on_progress: Called with the current step of reading a trace, its progress, and its total.
 
     Raises:
-        RecordingError: It is none, or its header is damaged.
+        RecordingError: It is not a recording, or its header is damaged.
         TraceError: It is a trace that cannot be read.
         LinkError: An address cannot be listened on.
     """
-    # numpy and trio are loaded only by who plays.
+    # only playing loads numpy and trio
     from gcspy_replay.file import Recording
     from gcspy_replay.player import serve_recording
 
@@ -164,7 +166,7 @@ def _traced(
     stop: threading.Event,
     on_progress: Callable[[str, int, int], None] | None,
 ) -> Iterator[TracedRecording]:
-    """A recording of an object trace, with a bar in a terminal."""
+    """A recording of an object trace, with a progress bar in a terminal."""
     from gcspy_drivers.traced import TracedOptions
 
     from gcspy.objects.trace_conversion import traced_recording
@@ -187,7 +189,7 @@ def _traced(
 
 
 def _is_written(recording: Recording) -> bool:
-    """Whether a recorder seems to write it still: it was not closed, and one of its files has changed lately."""
+    """Whether a recorder probably still writes it: it was not closed, and one of its files has changed recently."""
     if recording.finished:
         return False
     newest = max(Path(part.window.source.name).stat().st_mtime for part in recording.parts)

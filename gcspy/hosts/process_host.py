@@ -1,4 +1,4 @@
-"""Serving one attached process: driver and server interpreter, until told to stop."""
+"""Serves one attached process: driver and server interpreter, until stopped."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ if TYPE_CHECKING:
 __all__ = ["BUDGET", "LONGEST_HOLD_SECS", "ServingOptions", "serve_target"]
 
 _LOOK_SECS = 0.1
-"""How often a wait for the first client looks whether it should end."""
+"""How often a wait for the first client checks whether it should end."""
 
 
 BUDGET = 50
-"""What watching may take of a program's time if nobody says otherwise, in thousandths."""
+"""Default maximum share of a program's time for monitoring, in thousandths."""
 
 LONGEST_HOLD_SECS = 30.0
-"""Where nobody has a window of his own: the longest single stop of a program by a client."""
+"""Longest single stop of a program by a client, if it has no window of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServingOptions:
-    """How a process is watched and served.
+    """How a process is monitored and served.
 
     Attributes:
         pid: The target.
         listen: Addresses; empty takes the local default of the PID.
         token: The secret for TCP; None where only Unix sockets are used.
-        tiles: About how many tiles a space should have at most.
+        tiles: Approximate maximum of tiles per space.
         clock_hz: Samples per second.
-        level: How much is gathered at each event.
-        budget: What watching may take of the target's time, in thousandths; 1000: no limit.
-        linger: Go on serving what was gathered after the target ended.
-        triggers: Conditions at which it pauses; they are looked at while clients are there.
-        stub_fd: A socket whose other end a stub in the target has; taken over. None: there is none.
+        level: The level.
+        budget: Maximum share of the target's time for monitoring, in thousandths; 1000: no limit.
+        linger: Keep serving the gathered data after the target ended.
+        triggers: Conditions at which it pauses; they are evaluated while there are clients.
+        stub_fd: A socket whose other end a stub in the target has; this takes ownership. None:
+            there is none.
         wait: Begin with the first client.
         longest_hold_secs: Longest single stop of the target; None: unlimited.
-        drivers: Names of the drivers to watch with, the leading one first; none: the one that knows the target best.
+        drivers: Names of the drivers, the leading one first; none: the most specific one.
         share_events: Each driver gathers at the exact events of the others, too.
         values: Options of the drivers: ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``.
     """
@@ -74,7 +75,7 @@ def serve_target(
     """Attach, serve, and sample until `stop` is set or the target ends.
 
     Args:
-        options: What to watch and how.
+        options: What to monitor and how.
         stop: Set by another thread or a signal handler.
         on_ready: Called once, when clients can connect.
 
@@ -82,10 +83,10 @@ def serve_target(
         Why it ended, for a human.
 
     Raises:
-        TargetError: The process cannot be watched.
+        TargetError: The process cannot be monitored.
         LinkError: An address cannot be listened on.
     """
-    # Imported by who serves: the options alone are needed by many who do not.
+    # Imported only to serve: much code needs the options alone.
     from gcspy.connection.target import attach_group, investigate
     from gcspy_server.api import AttachOptions, Trigger
     from gcspy_server.driver_options import named_values

@@ -1,10 +1,9 @@
 """The sidecar: driver and server, a simulation, or a player, in a process of their own, beside the window or the text client.
 
-A window that draws must not delay the sampling or the playing, and its memory must not be
-near the target's. The child lives as long as its standard input is open: when the
-parent ends, however it ends, the child sees the end of file, stops, and the
-target runs on. Options, with the token, travel through that pipe and never stand on
-a command line.
+A window that draws must not delay the sampling or the playing, and its memory must not be near the
+target's. The child lives as long as its standard input is open: when the parent ends, in whatever
+way, the child reads end of file, stops, and the target keeps running. Options, including the token,
+are sent through that pipe and never appear on a command line.
 
     parent ──one JSON line of options──▶ child
            ◀─JSON lines: how far it is, and last: ready, or what was wrong──
@@ -45,7 +44,7 @@ __all__ = ["SidecarProcess", "command_of_sidecar", "first_line", "start_sidecar"
 
 _PROGRESS_SECS = 0.1
 _STOP_SECS = 5.0
-"""A child that has not stopped by then is killed: it holds nothing that a kill could harm."""
+"""A child that has not stopped by then is killed, which is harmless."""
 
 
 class SidecarProcess:
@@ -61,35 +60,35 @@ class SidecarProcess:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where it listens, the local one first; waits until it does.
+        """Its addresses, the local one first; waits until it listens.
 
-        What else takes time, such as loading Qt, is best done before this is asked for.
+        Do other slow work, such as loading Qt, before this call.
 
         Raises:
-            CommandError: What the child said was wrong, with its exit code.
+            CommandError: The child's error, with its exit code.
         """
         return tuple(self._ready["addresses"])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What it has to say to the user, a line each; waits as `addresses` does.
+        """Its messages for the user, one line each; waits as `addresses` does.
 
         Raises:
-            CommandError: As `addresses`.
+            CommandError: See `addresses`.
         """
         return tuple(self._ready["notes"])
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What it made of a trace, to play it for as long as it runs; empty where it plays what was named. Waits as `addresses` does.
+        """The files that it made of a trace, valid while it runs; empty if it plays the given files. Waits as `addresses` does.
 
         Raises:
-            CommandError: As `addresses`.
+            CommandError: See `addresses`.
         """
         return tuple(map(Path, self._ready["files"]))
 
     def exit_code(self) -> int | None:
-        """Return what it ended with, where it ended by itself within a moment; None: it goes on."""
+        """Return its exit code, if it ended by itself within a moment; None: it still runs."""
         try:
             return self._process.wait(_STOP_SECS)
         except subprocess.TimeoutExpired:
@@ -97,7 +96,7 @@ class SidecarProcess:
 
     @cached_property
     def _ready(self) -> dict[str, list[str]]:
-        """What the child said when it was ready."""
+        """The child's message when it was ready."""
         assert self._process.stdout is not None
         while True:
             answer = self._process.stdout.readline()
@@ -123,7 +122,7 @@ def command_of_sidecar() -> tuple[str, ...]:
 
 
 def first_line(options: ServingOptions | PlayingOptions | SimulatingOptions) -> str:
-    """What a sidecar reads first; to watch process 0 is to start the demonstration's program and watch that."""
+    """The first line for a sidecar; process 0 means the demonstration's program, which the sidecar starts."""
     does = (
         "plays"
         if isinstance(options, PlayingOptions)
@@ -138,7 +137,7 @@ def first_line(options: ServingOptions | PlayingOptions | SimulatingOptions) -> 
 def start_sidecar(
     options: ServingOptions | PlayingOptions | SimulatingOptions, *, pass_fds: tuple[int, ...] = ()
 ) -> Iterator[SidecarProcess]:
-    """Start a sidecar for the body of the `with`; it stops with the body, and has the descriptors `pass_fds` as well."""
+    """Start a sidecar for the body of the `with`; it stops with the body, and inherits the descriptors `pass_fds`."""
     # A session of its own, so that Ctrl-C in the terminal reaches us and not the child.
     with subprocess.Popen(
         command_of_sidecar(),
@@ -150,7 +149,7 @@ def start_sidecar(
     ) as child:
         assert child.stdin is not None
         try:
-            with suppress(BrokenPipeError):  # a child that ended at once is reported by `addresses`
+            with suppress(BrokenPipeError):  # `addresses` reports a child that ended at once
                 child.stdin.write(first_line(options) + "\n")
                 child.stdin.flush()
             yield SidecarProcess(child)
@@ -164,11 +163,11 @@ def start_sidecar(
 
 
 def _answer(**fields: object) -> None:
-    """Tell the parent; one that has ended needs no answer, and standard input ends as well."""
+    """Answer the parent; one that has ended needs no answer, and standard input ends as well."""
     try:
         os.write(sys.stdout.fileno(), (json.dumps(fields) + "\n").encode())
     except BrokenPipeError:
-        # Nothing is left in a buffer, so that nothing is said when Python ends.
+        # Nothing is left in a buffer, so that nothing is written when Python ends.
         logging.getLogger("gcspy").debug("the process that started this sidecar has ended")
 
 
@@ -194,15 +193,15 @@ def _say_playing(
 
 
 class _WarningLines(logging.Handler):
-    """Says, until it is ready, what keeps it from that: who waits may show it."""
+    """Reports, until it is ready, what delays it, so that the parent can show it."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say it as progress."""
+        """Send it as progress."""
         _answer(progress=[record.getMessage(), 0, 1])
 
 
 class _ProgressLines:
-    """Says how far it is, some ten times a second: who waits may show it."""
+    """Reports its progress, some ten times a second, so that the parent can show it."""
 
     def __init__(self) -> None:
         self._next = 0.0
@@ -215,7 +214,7 @@ class _ProgressLines:
 
 @contextmanager
 def _target(options: ServingOptions) -> Iterator[ServingOptions]:
-    """The process to watch; the demonstration's program runs for the body of the `with`."""
+    """The process to monitor; the demonstration's program runs for the body of the `with`."""
     if options.pid:
         yield options
         return
@@ -228,8 +227,9 @@ def _target(options: ServingOptions) -> Iterator[ServingOptions]:
 def main() -> int:
     """The child: read the options, serve until standard input ends.
 
-    With ``--apart`` it is nobody's child: who started it waits for a moment only, and has none to wait for later. Then its
-    number is the first line that it says: that it may read the target can be needed to be allowed first.
+    With ``--apart`` it is not a child: its starter waits for a moment only, and has no child to
+    wait for later. Then its first line is its own process id, because the starter may have to allow
+    it to read the target first.
     """
     if sys.argv[1:] == ["--apart"]:
         child = os.fork()
@@ -237,7 +237,7 @@ def main() -> int:
             os.write(sys.stdout.fileno(), b"%d\n" % child)
             os._exit(0)
     logging.basicConfig(level=logging.WARNING, format="gcspy: %(message)s")
-    # Byte by byte: what a buffered reader took too much, the thread would wait for in vain.
+    # Byte by byte: the thread would wait in vain for bytes that a buffered reader took.
     line = b""
     while not line.endswith(b"\n"):
         more = os.read(sys.stdin.fileno(), 1)

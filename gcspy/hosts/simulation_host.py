@@ -1,6 +1,6 @@
-"""Serving a simulated heap: collector, program and server interpreter in this process, until told to stop.
+"""Serves a simulated heap: collector, program and server interpreter in this process, until stopped.
 
-Knows the simulator's session; the command line and lessons say what is simulated.
+Knows the simulator's session; the command line and lessons choose the simulation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SimulatingOptions", "fields_of_lesson", "simulate", "simulation_of"]
 
 _LOOK_SECS = 0.1
-"""How often a wait for the first client looks whether it should end."""
+"""How often a wait for the first client checks whether it should end."""
 
 _SIZES = {"heap": "heap_bytes", "tile": "tile_bytes", "clock": "clock_bytes"}
 _NUMBERS = {"align": "align_bytes", "pace": "pace_millis", "options": "plan"}
@@ -34,15 +34,16 @@ class SimulatingOptions:
     """What is simulated and served.
 
     Attributes:
-        simulation: Fields of the simulator's options that are not as by default.
+        simulation: Fields of the simulator's options that differ from the defaults.
         listen: Addresses; empty takes the local default of this process.
         token: The secret for TCP; None where only Unix sockets are used.
-        linger: Go on serving what was gathered after the program ended.
+        linger: Keep serving the gathered data after the program ended.
         wait: Begin with the first client.
         longest_hold_secs: Longest single stop of the program; None: unlimited.
-        pause_at: A condition at which it pauses, as a trigger of lessons: who leads through one replaces it.
+        pause_at: A condition at which it pauses, as a trigger of lessons, which a lesson's
+            controller replaces.
         versus: Fields in which another simulation differs, which keeps step with this one; empty: there is none.
-        versus_listen: Where that one is served.
+        versus_listen: Addresses of that one.
     """
 
     simulation: Mapping[str, Any] = field(default_factory=dict)
@@ -57,10 +58,10 @@ class SimulatingOptions:
 
 
 def fields_of_lesson(lesson: Lesson) -> dict[str, Any]:
-    """What a lesson simulates, as fields of the simulator's options.
+    """The simulation of a lesson, as fields of the simulator's options.
 
     Raises:
-        LocalProtocolError: A size is none.
+        LocalProtocolError: A size is invalid.
     """
     from gcspy_drivers.simulator.driver.options import parse_size
 
@@ -88,7 +89,7 @@ def simulate(
     """Simulate and serve until `stop` is set or the program ends.
 
     Args:
-        options: What is simulated, and for whom.
+        options: The simulation and its addresses.
         stop: Set by another thread or a signal handler.
         on_ready: Called once, when clients can connect.
 
@@ -99,7 +100,7 @@ def simulate(
         LocalProtocolError: There is no such collector or program, or it cannot have these options.
         LinkError: An address cannot be listened on.
     """
-    # numpy and trio are loaded only by who simulates.
+    # only simulating loads numpy and trio
     from gcspy_drivers.simulator.driver import Lockstep, SimulatorSession
 
     lockstep = Lockstep() if options.versus else None

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM of a command that serves: an event that they set."""
+"""Ctrl-C and SIGTERM of a command that serves: they set an event."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["stop_at_signals"]
 
 
 _MOST = 3
-"""A driver that never returns sees no event that is set."""
+"""A driver that never returns does not notice an event."""
 
 
 def stop_at_signals() -> threading.Event:
-    """From now on Ctrl-C and SIGTERM set what is returned; the third of them interrupts what does not look at it."""
+    """From now on Ctrl-C and SIGTERM set the returned event; the third of them interrupts code that does not check it."""
     stop = threading.Event()
     came: list[int] = []
 
@@ -23,8 +23,9 @@ def stop_at_signals() -> threading.Event:
         came.append(number)
         if len(came) >= _MOST:
             raise KeyboardInterrupt
-        # In a thread of its own: what the signal interrupts may be this very event's own code, which holds its lock; to wait
-        # for that here would be for ever. `threading.Thread` would take locks of its own.
+        # In a thread of its own: the signal may interrupt this very event's own code, which holds
+        # its lock; waiting for that here would block forever. `threading.Thread` would take locks
+        # of its own.
         _thread.start_new_thread(stop.set, ())
 
     for one in (signal.SIGINT, signal.SIGTERM):

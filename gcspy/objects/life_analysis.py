@@ -1,6 +1,6 @@
-"""The lives of a trace's objects, ready to be asked about: the trace is read, its heap rebuilt, what ended is written to a store.
+"""The lives of a trace's objects, ready for queries: reads the trace, rebuilds its heap, and stores lives as they end.
 
-Knows which part of ours does what; does not know what is asked.
+Knows the parts that do this; does not know the queries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["lives_of", "require_engine"]
 
 
 def require_engine() -> None:
-    """Refuse, with the remedy, where the engine that answers questions is not installed.
+    """Refuse, with the remedy, if the query engine is not installed.
 
     Raises:
         CommandError: It is missing.
@@ -42,7 +42,7 @@ def require_engine() -> None:
 def lives_of(path: Path) -> Iterator[LifeStore]:
     """The lives of all objects of a trace; the files of the store are removed when the block ends.
 
-    What the trace contradicts itself in, and that it ends early, is said on standard error.
+    Contradictions in the trace, and an early end, are reported on standard error.
 
     Raises:
         CommandError: The engine is not installed.

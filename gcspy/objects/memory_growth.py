@@ -1,4 +1,4 @@
-"""Why memory grew over a recording: what `gcspy why FILE` prints.
+"""Computes why memory grew over a recording, for `gcspy why FILE`.
 
 Knows recordings, the space "Memory over time", and the growth of types.
 """
@@ -25,13 +25,13 @@ _BYTES = "bytes"
 
 @dataclass(frozen=True, slots=True)
 class GrownMemory:
-    """What was found.
+    """The result.
 
     Attributes:
-        nanos: Between the first and the last event with a resident set.
+        nanos: Time between the first and the last event with a resident set.
         before: Bytes of the resident set at the first.
         now: Bytes at the last.
-        types: What types grew; None: no event has types.
+        types: The types that grew; None: no event has types.
     """
 
     nanos: int
@@ -61,7 +61,7 @@ class GrownMemory:
 
 
 def grown_memory(paths: list[Path], top: int) -> GrownMemory:
-    """Find how the resident set grew, and types where they were recorded.
+    """Compute the growth of the resident set, and of types if they were recorded.
 
     Args:
         paths: Files of a recording.
@@ -69,7 +69,7 @@ def grown_memory(paths: list[Path], top: int) -> GrownMemory:
 
     Raises:
         RecordingError: It cannot be read.
-        CommandError: It has no resident set: it is of no process, or of an earlier version.
+        CommandError: It has no resident set: it is not of a process, or of an earlier version.
     """
     ends: list[tuple[int, int]] = []
     with opened(paths) as recording:

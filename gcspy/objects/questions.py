@@ -1,4 +1,4 @@
-"""The questions of `gcspy objects`: what the command line says, put to the lives of a trace.
+"""The queries of `gcspy objects`: translates the command line to queries on the lives of a trace.
 
 Knows options and analyses; does not know how either works.
 """
@@ -16,11 +16,11 @@ from gcspy.objects.results import Output, prepare, show
 __all__ = ["ask_collections", "ask_kinds", "ask_lifetimes", "ask_survival"]
 
 _DRAWN_POINTS = 400
-"""Ages of a curve that is drawn, a generation."""
+"""Number of ages in a plotted curve, for each generation."""
 
 
 class QueryOptions(TypedDict):
-    """Which objects, and in which form: options that all of these have."""
+    """The selection of objects, and the form of the answer: options that all queries share."""
 
     type: str
     site: str
@@ -32,7 +32,7 @@ class QueryOptions(TypedDict):
 
 
 def _prepare(wanted: QueryOptions, *, in_bytes: bool = False) -> Output:
-    """Refuse what cannot be before the trace is read."""
+    """Refuse impossible options before the trace is read."""
     require_engine()
     output = Output(
         as_json=wanted["as_json"],
@@ -56,7 +56,7 @@ def ask_kinds(
     top: int,
     **wanted: Unpack[QueryOptions],
 ) -> None:
-    """Ask what became of objects, by type or by site: over the whole trace, in one collection, or in each."""
+    """Query the fate of objects, by type or by site: over the whole trace, in one collection, or in each."""
     if number is not None and each_gc:
         raise click.UsageError("--gc shows one collection and --each-gc shows all: choose one")
     output = _prepare(wanted, in_bytes=in_bytes)
@@ -86,7 +86,7 @@ def ask_kinds(
 
 
 def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[QueryOptions]) -> None:
-    """Ask what happened in each collection."""
+    """Query what happened in each collection."""
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import ObjectFilter, collections
 
@@ -104,7 +104,7 @@ def ask_lifetimes(
     top: int,
     **wanted: Unpack[QueryOptions],
 ) -> None:
-    """Ask how long objects lived: all of them, or those of each type or site."""
+    """Query how long objects lived: all of them, or those of each type or site."""
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import GroupBy, ObjectFilter
     from gcspy_objects.analysis.lifetimes import distribution, spans
@@ -122,7 +122,7 @@ def ask_lifetimes(
 def ask_survival(
     trace: Path, *, clock: str, points: int, in_bytes: bool, **wanted: Unpack[QueryOptions]
 ) -> None:
-    """Ask which share is still there at which age."""
+    """Query the share that is still present at each age."""
     output = _prepare(wanted, in_bytes=in_bytes)
     from gcspy_objects.analysis.kinds import ObjectFilter
     from gcspy_objects.analysis.survival import AgeClock, survival

@@ -1,6 +1,6 @@
-"""What was found out about objects, as a table for people, as JSON for scripts, as Parquet, or as a picture.
+"""Results about objects, as a table for people, as JSON for scripts, as Parquet, or as a picture.
 
-Knows findings and how people read numbers; does not know how they came about.
+Knows results and number formats; does not know how they were computed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PICTURE_PIXELS = 1100, 560
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """Where findings go, and how much of them.
+    """Where results go, and how many.
 
     Attributes:
         as_json: One JSON object instead of a table.
@@ -48,10 +48,10 @@ class Output:
 
 
 def prepare(output: Output) -> None:
-    """Refuse what cannot be, before the trace is read for it.
+    """Refuse impossible options, before the trace is read.
 
     Raises:
-        CommandError: A file is there already, or what draws is not installed.
+        CommandError: A file exists already, or the plotting library is not installed.
     """
     for path in (output.parquet, output.plot):
         if path is not None:
@@ -67,16 +67,17 @@ def show(
     *,
     drawn: tuple[str, QueryResult] | None = None,
 ) -> None:
-    """Print findings, and write them where that was asked for.
+    """Print results, and write the requested files.
 
     Args:
-        findings: What is printed.
-        store: Where it was found.
-        output: Where it goes.
-        drawn: For `Output.plot`: the kind of chart (`gcspy_client.model.panels.chart`), and of what.
+        findings: The results.
+        store: Their source.
+        output: Their destination.
+        drawn: For `Output.plot`: the kind of chart (`gcspy_client.model.panels.chart`), and its
+            data.
 
     Raises:
-        CommandError: A file is there already, or cannot be written.
+        CommandError: A file exists already, or cannot be written.
     """
     if output.parquet is not None:
         with new_file(output.parquet, replace=output.force) as part:
@@ -171,7 +172,7 @@ def _print_table(findings: QueryResult, output: Output) -> None:
 
 
 def _places(columns: Sequence[Column], *, in_bytes: bool) -> list[int]:
-    """Which columns people see: what comes in objects and in bytes is shown in one of them, but for what was allocated."""
+    """The columns for people: a quantity in objects and in bytes is shown in one of them, except for allocations."""
     names = {one.name for one in columns}
     left_out = "_objects" if in_bytes else "_bytes"
     kept = "_bytes" if in_bytes else "_objects"

@@ -1,6 +1,7 @@
-"""Traces that name every object, made into recordings: into a file, or into one for the time of a playback that can also be asked.
+"""Converts object traces into recordings: a permanent file, or a temporary one for a playback that also answers questions.
 
-Knows the traced driver, the writer and the player's questions; a format is known to `gcspy_objects` alone.
+Knows the traced driver, the writer and the player's questions; only `gcspy_objects` knows the
+formats.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ __all__ = [
 ]
 
 ARCHIVES = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
-"""Suffixes of archives in which the files of a trace may be."""
+"""Suffixes of archives that may contain the files of a trace."""
 
 _MAGIC = bytes.fromhex("eeffc000")
 
 Progress = Callable[[str, int, int], None]
-"""Told what is done, how much of it, and of how much."""
+"""Called with the current step, its progress, and its total."""
 
 
 def names_trace(path: Path | str) -> bool:
-    """Whether a path is to be taken for an object trace: an archive, a trace's file, or a folder with one. Nothing is said of whether it can be read."""
+    """Whether a path is to be taken for an object trace: an archive, a trace's file, or a folder with one. It may still be unreadable."""
     path = Path(path)
     if path.is_dir():
         return not any(path.glob("*.gcspy")) and any(
@@ -55,10 +56,10 @@ def names_trace(path: Path | str) -> bool:
 
 
 def named_trace(paths: Sequence[Path | str]) -> Path | None:
-    """The trace that a user named; None: these are files of a recording.
+    """The trace that a user named; None: the paths are files of a recording.
 
     Raises:
-        CommandError: A trace and something else.
+        CommandError: A trace and another file.
     """
     traces = [Path(path) for path in paths if names_trace(path)]
     if traces and len(paths) > 1:
@@ -70,7 +71,7 @@ def named_trace(paths: Sequence[Path | str]) -> Path | None:
 
 def _begins_like_one(path: Path) -> bool:
     with suppress(OSError):
-        if path.is_file():  # a pipe would have us wait for who writes into it
+        if path.is_file():  # opening a pipe would wait for its writer
             with path.open("rb") as file:
                 return file.read(len(_MAGIC)) == _MAGIC
     return False
@@ -78,7 +79,7 @@ def _begins_like_one(path: Path) -> bool:
 
 @contextmanager
 def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[RebuiltHeap]:
-    """The rebuilt heap of a trace, read from end to end; closed when the block ends.
+    """The rebuilt heap of a trace, read to its end; closed when the block ends.
 
     Raises:
         TraceError: There is none, or it cannot be read.
@@ -100,7 +101,7 @@ def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Rebuil
 
 
 def event_of(heap: RebuiltHeap, text: str) -> int:
-    """The event of a trace before which the heap is meant by ``end``, ``gc:3`` (its start), ``gc:3:end``, or the event's own number.
+    """The event of a trace named by ``end``, ``gc:3`` (its start), ``gc:3:end``, or the event's own number; the heap before it is meant.
 
     Raises:
         CommandError: There is no such event.
@@ -128,7 +129,7 @@ def event_of(heap: RebuiltHeap, text: str) -> int:
 
 
 def record_trace(session: TracedSession, store: Store, progress: Progress | None = None) -> int:
-    """Let a traced session go through all its events, into a store.
+    """Run a traced session through all its events, into a store.
 
     Returns:
         How many events were written.
@@ -169,12 +170,12 @@ def record_trace(session: TracedSession, store: Store, progress: Progress | None
 
 @dataclass(frozen=True, slots=True)
 class TracedRecording:
-    """A recording of a trace, for as long as it is played.
+    """A recording of a trace, for a playback.
 
     Attributes:
         path: File to write.
         query_service: Answers questions about it.
-        notes: What is to be said of it, a line each.
+        notes: Messages about it, one line each.
     """
 
     path: Path
@@ -189,7 +190,7 @@ def traced_recording(
     """A recording of a trace in a temporary file, which is deleted when the block ends.
 
     Raises:
-        TraceError: It is none, or cannot be read.
+        TraceError: It is not a trace, or cannot be read.
         RecordingError: There is no room for the recording.
     """
     from gcspy_drivers.traced import TracedSession

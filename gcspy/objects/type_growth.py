@@ -1,4 +1,4 @@
-"""Which types grew over a recording: what `gcspy growth` prints.
+"""Computes which types grew over a recording, for `gcspy growth`.
 
 Knows recordings and the model of growth; decodes each event once.
 """
@@ -34,15 +34,15 @@ _LINE = 16
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """What was found.
+    """The result.
 
     Attributes:
         space: Name of the space.
         measures: Names of the numbers.
         first: Number of the earlier event.
         last: Number of the later one.
-        before: What there was at the earlier.
-        now: What there was at the later.
+        before: The amounts at the earlier event.
+        now: The amounts at the later one.
         rows: The types that changed most, those that grew first.
     """
 
@@ -56,7 +56,7 @@ class Grown:
 
 
 def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> Grown:
-    """Find what grew.
+    """Compute the growth.
 
     Args:
         paths: Files of a recording.
@@ -101,7 +101,7 @@ def print_as_json(found: Grown) -> None:
 
 
 def as_json(found: Grown) -> dict[str, Any]:
-    """Return what was found, for JSON; unknown is null."""
+    """Return the result, for JSON; unknown is null."""
     rows = [
         {
             "name": row.name,
@@ -168,7 +168,7 @@ def _plain(value: int | None) -> str:
 
 
 def _line(values: tuple[int | None, ...]) -> str:
-    """A small graph of blocks; a gap where nothing is known."""
+    """A small graph of blocks; a gap where values are unknown."""
     picked = (
         [values[round(place * (len(values) - 1) / (_LINE - 1))] for place in range(_LINE)]
         if len(values) > _LINE

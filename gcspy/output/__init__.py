@@ -1,1 +1,1 @@
-"""What the command line prints: text, tables, progress, pictures."""
+"""Output of the command line: text, tables, progress, pictures."""

@@ -1,6 +1,6 @@
 """Tables of detail as text and as JSON.
 
-Knows tables; does not know what they are about.
+Knows tables; does not know their subjects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def print_table(table: DetailTable, *, rounded: bool = False) -> None:
 
     Args:
         table: The table.
-        rounded: Whether bytes are printed as ``12.3 MiB``, and no value as nothing instead of "unknown".
+        rounded: Whether bytes are printed as ``12.3 MiB``, and a missing value as nothing instead
+            of "unknown".
     """
 
     def texts(row: tuple[Cell, ...], unknown: str) -> list[str]:

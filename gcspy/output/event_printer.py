@@ -1,6 +1,6 @@
-"""`gcspy tail`, once it is known what to print: the events of a session as they happen, or those of a recording.
+"""Prints the events of a session as they happen, or those of a recording, for `gcspy tail`.
 
-Knows the client interpreter and what an event looks like as text; does not know who is connected where.
+Knows the client interpreter and the text form of an event; does not know connections.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Printer:
 
     @property
     def done(self) -> bool:
-        """Whether so many were shown as were asked for, or the condition holds."""
+        """Whether the requested number was shown, or the condition is true."""
         return self._held or self.shown == self.most
 
     @property
     def shortfall(self) -> str:
-        """What came instead of what was asked for; empty: nothing was, or it came."""
+        """Why the request was not fulfilled; empty: it was, or there was none."""
         if self.done or (self.most is None and self.until is None):
             return ""
         events = f"{self.shown} of {self.most} events" if self.most else f"{self.shown} events"
@@ -88,11 +88,11 @@ def _end_words(session: ClientInterpreter) -> str:
 
 
 def print_recording(paths: list[Path], printer: Printer) -> None:
-    """Print the events of a recording, as a viewer saw them.
+    """Print the events of a recording, as a viewer would receive them.
 
     Raises:
-        RecordingError: It is none, or damaged.
-        CommandError: It ends before the condition holds.
+        RecordingError: It is not a recording, or it is damaged.
+        CommandError: It ends before the condition is true.
     """
     with opened(paths) as recording:
         if recording.chunks:
@@ -108,11 +108,12 @@ def print_recording(paths: list[Path], printer: Printer) -> None:
 
 
 def print_session(link: ReconnectingLink, printer: Printer) -> None:
-    """Print events until so many came or the session ended.
+    """Print events until the requested number is reached or the session ends.
 
     Raises:
-        LinkError: The connection was lost, or the server ended the session before so many events.
-        TargetGone: The target ended before so many events.
+        LinkError: The connection was lost, or the server ended the session, before the requested
+            number.
+        TargetGone: The target ended before the requested number.
         DriverError: The driver failed.
     """
     session, before = ClientInterpreter(), None
@@ -121,9 +122,9 @@ def print_session(link: ReconnectingLink, printer: Printer) -> None:
     state = session.state
     while (message := waiting.popleft() if waiting else link.receive()) is not None:
         if isinstance(message, Welcome) and session.welcome is not None:
-            # Connected again: in the same session the event that everybody is sent at first may be known already.
+            # After a reconnection to the same session, the first event may be known already.
             before = session.last_event if message.session == session.welcome.session else None
-            # Another session, or the same one: its server counts from here on what is missed.
+            # Another session, or the same one: its server counts missed events from here on.
             missed = missed if before is not None else MissedTotal()
             missed.connected()
             session = ClientInterpreter()
@@ -160,12 +161,12 @@ def print_session(link: ReconnectingLink, printer: Printer) -> None:
 def _fetch_names(
     link: ReconnectingLink, session: ClientInterpreter, waiting: deque[Message]
 ) -> None:
-    """Ask for the texts of tiles that are not here yet, before the event is printed that has them.
+    """Request missing texts of tiles, before the event that uses them is printed.
 
     Args:
         link: The connection.
         session: The state right after the event.
-        waiting: What comes meanwhile, and is not followed yet.
+        waiting: Messages that arrive meanwhile, not applied yet.
     """
     asked = 0
     for number, space in session.spaces.items():
@@ -188,7 +189,7 @@ def _fetch_names(
             case Error() if message.code is ErrorCode.BAD_REQUEST and not message.fatal:
                 asked -= 1
             case Tiles() if message.old_starts.tolist() != message.new_starts.tolist():
-                renumbered.add(message.space)  # names that come now are of other tiles
+                renumbered.add(message.space)  # names that arrive now are of other tiles
             case Welcome() | State() if isinstance(message, Welcome) or (
                 message.state is ControlState.ENDED
             ):

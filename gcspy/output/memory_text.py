@@ -1,6 +1,6 @@
-"""What the memory is for and why it grows, as text and as JSON.
+"""The report on the use and growth of memory, as text and as JSON.
 
-Knows reports, and the sentence about growth; knows no process.
+Knows reports, and the sentence about growth; does not know processes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ NOTHING_GREW = "Memory does not grow"
 
 
 def print_first(report: MemoryReport, name: str) -> None:
-    """Print what one look found.
+    """Print the report of one sample.
 
     Args:
         report: The report.
-        name: The process.
+        name: Name of the process.
     """
     say(f"{name}: resident set {size_in_words(report.resident)}")
     say("")
@@ -38,7 +38,7 @@ def print_first(report: MemoryReport, name: str) -> None:
 
 
 def print_later(report: MemoryReport) -> None:
-    """Print what grew since the first look."""
+    """Print the growth since the first sample."""
     say("")
     say(sentence_of(report) or f"{NOTHING_GREW}: {_changed(report)}.")
     if not sentence_of(report):
@@ -54,7 +54,7 @@ def print_later(report: MemoryReport) -> None:
 
 
 def report_as_json(first: MemoryReport, later: MemoryReport | None) -> dict[str, Any]:
-    """Return what the looks found, for one JSON object; sizes in bytes, unknown is null."""
+    """Return the reports, for one JSON object; sizes in bytes, unknown is null."""
     data: dict[str, Any] = {
         "resident": first.resident,
         "memory": rows_as_json(first.memory),

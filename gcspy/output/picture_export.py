@@ -1,6 +1,6 @@
-"""`gcspy export` into pictures: the window at each event, as a folder of PNG files or an animated GIF.
+"""`gcspy export` to pictures: the window at each event, as a folder of PNG files or an animated GIF.
 
-The recording is followed from the first event that is wanted to the last, without a server; the window is
+The recording is applied from the first requested event to the last, without a server; the window is
 that of `gcspy view`, off screen. Qt is imported when the first picture is taken.
 """
 
@@ -37,21 +37,21 @@ __all__ = [
 ]
 
 MOST_FRAMES = 300
-"""Frames of an animation unless the user says otherwise: more are some ten megabytes, and nobody's patience."""
+"""Default maximum of frames of an animation: more would be some ten megabytes, and too long to watch."""
 
 _INDEX = "index.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PictureOptions:
-    """What the user wants to see.
+    """The requested pictures.
 
     Attributes:
         first: Number of the first event; None: of the recording.
         last: Number of the last event; None: of the recording.
-        every: One in this many events.
+        every: Only every n-th event.
         kinds: Names of kinds of event; empty: all.
-        most: At most so many pictures, evenly; None: of every event.
+        most: Maximum number of pictures, evenly spread; None: of every event.
         size: Width and height in pixels.
         theme: ``dark`` or ``light``.
         space: Only this space's tiles; None: the whole window.
@@ -71,11 +71,11 @@ class PictureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was written.
+    """The result.
 
     Attributes:
-        pictures: How many.
-        left_out: Events that the user asked for and that have none, because they were too many.
+        pictures: Number of pictures.
+        left_out: Requested events without a picture, because there were too many.
     """
 
     pictures: int
@@ -86,7 +86,7 @@ def wanted_events(recording: Recording, chosen: PictureOptions) -> tuple[NDArray
     """The events of which pictures are taken.
 
     Returns:
-        Rows of `Recording.events`, in order, and how many more the user asked for.
+        Rows of `Recording.events`, in order, and how many more were requested.
 
     Raises:
         RecordingError: There is no such kind of event.
@@ -130,7 +130,7 @@ def _pictures(
     """Each row, in order, with a camera that shows its event.
 
     Raises:
-        KeyboardInterrupt: Somebody wants us to stop.
+        KeyboardInterrupt: The user asked us to stop.
     """
     from gcspy.recorder.recorder import stop_signals
     from gcspy_client.model.palette import Theme
@@ -138,8 +138,8 @@ def _pictures(
 
     wanted = {int(row["number"]): row for row in rows}
     first, last = int(rows["number"][0]), int(rows["number"][-1])
-    # An exception out of a signal handler may unwind through a widget that is half built or being painted, and Qt
-    # does not survive that: Ctrl-C waits for the end of the event.
+    # An exception from a signal handler may unwind through a widget that is half built or being
+    # painted, and Qt does not survive that: Ctrl-C waits for the end of the event.
     with stop_signals() as stop:
         camera = Camera(
             size=chosen.size, theme=Theme(chosen.theme), space=chosen.space, stream=chosen.stream
@@ -159,7 +159,7 @@ def _pictures(
 
 
 def _prepare(recording: Recording, chosen: PictureOptions) -> None:
-    """Refuse what cannot be, before anything is written.
+    """Refuse impossible options, before anything is written.
 
     Raises:
         CommandError: Qt is missing, or no event has the space.
@@ -189,10 +189,10 @@ def _spaces_of(recording: Recording) -> list[str]:
 def write_png_folder(
     recording: Recording, folder: Path, chosen: PictureOptions, *, replace: bool
 ) -> Taken:
-    """Write a PNG file an event, numbered as in the recording, and an index that says which is what.
+    """Write a PNG file per event, numbered as in the recording, and an index of them.
 
     Raises:
-        CommandError: A part is missing, nothing is wanted, or the folder cannot be written.
+        CommandError: A dependency is missing, there is no event, or the folder cannot be written.
         RecordingError: The recording is damaged.
     """
     rows, left_out = wanted_events(recording, chosen)
@@ -255,12 +255,12 @@ def write_gif(
         recording: What to show.
         path: The file.
         chosen: What of it.
-        replace: Whether a file that is there may be replaced.
-        speed: How many times faster than it happened.
-        say: Told what the user should know.
+        replace: Whether an existing file may be replaced.
+        speed: Playback speed.
+        say: Called with messages for the user.
 
     Raises:
-        CommandError: A part is missing, nothing is wanted, or the file cannot be written.
+        CommandError: A dependency is missing, there is no event, or the file cannot be written.
         RecordingError: The recording is damaged.
     """
     if find_spec("PIL") is None:

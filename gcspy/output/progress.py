@@ -11,18 +11,18 @@ __all__ = ["progress_bar", "steps_shown"]
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far some work is.
+    """Show the progress of some work.
 
     Args:
-        what: What is done, as a label.
+        what: Label of the work.
 
     Yields:
-        To be called with how much is done, and of how much.
+        A function to call with the progress and the total.
     """
     if not sys.stderr.isatty():
-        yield lambda _done, _total: None  # a bar in a file or a pipe would be noise
+        yield lambda _done, _total: None  # no bar in a file or a pipe
         return
-    # rich takes 60 ms to import, which a command in a script is spared.
+    # rich takes 60 ms to import, which scripts need not wait for.
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -52,10 +52,10 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def steps_shown() -> Iterator[Callable[[str, int, int], None]]:
-    """Show what is done now, of work that has several steps.
+    """Show the current step of work that has several.
 
     Yields:
-        To be called with what is done, how much of it, and of how much; 0: that is not known.
+        A function to call with the current step, its progress, and its total; 0: not known.
     """
     if not sys.stderr.isatty():
         yield lambda _what, _done, _total: None

@@ -1,6 +1,6 @@
-"""Sizes, durations and shares as people write them on a command line: ``200MB``, ``90s``, ``2h``, ``5%``.
+"""Sizes, durations and shares as users write them on a command line: ``200MB``, ``90s``, ``2h``, ``5%``.
 
-Knows text; does not know what is measured.
+Knows text; does not know its use.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20,
 _SECS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _LONGEST_DEADLINE_SECS = 60.0
 _LEAST_BYTES = 10_000
-"""A part of a recording holds at least one chunk with its keyframe: a smaller size would promise what cannot be."""
+"""A part of a recording has at least one chunk with its keyframe: a smaller size would be impossible."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kept:
-    """What a ring keeps: so many bytes or so much time.
+    """What a ring keeps: a number of bytes or a duration.
 
     Attributes:
-        size_bytes: At most so many; None: any.
-        nanos: At least so much time; None: any.
+        size_bytes: Maximum bytes; None: no limit.
+        nanos: Minimum duration; None: none.
     """
 
     size_bytes: int | None = None
@@ -42,7 +42,7 @@ def size_of(text: str) -> int:
     """A number of bytes: ``500kB``, ``200MB``, ``1GiB``.
 
     Raises:
-        click.BadParameter: It is none, or too small for a part of a recording.
+        click.BadParameter: It is not a size, or too small for a part of a recording.
     """
     number, unit = _split(text)
     size = int(number * _BYTES.get(unit.lower(), 0))
@@ -57,7 +57,7 @@ def amount_of(text: str) -> int:
     """A number of bytes, however small: ``512``, ``64kB``, ``1MiB``.
 
     Raises:
-        click.BadParameter: It is none.
+        click.BadParameter: It is not a size.
     """
     number, unit = _split(text)
     size = int(number * {"": 1, "b": 1, **_BYTES}.get(unit.lower(), 0))
@@ -86,7 +86,7 @@ def budget_of(text: str) -> int:
     """A share of the target's time in thousandths: ``5%``, ``0.5%``; ``off`` is all of it.
 
     Raises:
-        click.BadParameter: It is none.
+        click.BadParameter: It is not a share.
     """
     if text.strip().lower() == "off":
         return 1000
@@ -103,7 +103,7 @@ def deadline_of(text: str) -> float:
     """Seconds of a deadline, to a minute: ``500ms``, ``2s``.
 
     Raises:
-        click.BadParameter: It is none.
+        click.BadParameter: It is not a duration.
     """
     number, unit = _split(text)
     secs = number * {"ms": 0.001, **_SECS}.get(unit.lower(), 0.0)
@@ -118,7 +118,7 @@ def patience_of(text: str) -> float:
     """Seconds to try something: ``30s``, ``5min``, or a bare number of seconds.
 
     Raises:
-        click.BadParameter: It is none.
+        click.BadParameter: It is not a duration.
     """
     number, unit = _split(text)
     secs = number * {"": 1.0, **_SECS}.get(unit.lower(), 0.0)

@@ -1,6 +1,6 @@
 """A session as text: one event as a JSON object, or as lines for a human.
 
-Knows the client interpreter's state; does not know where it came from.
+Knows the client interpreter's state; does not know its source.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["event_as_dict", "event_as_lines", "fired_as_line", "info_lines", "un
 
 
 def unit_of(stream: Stream) -> str:
-    """The unit that a script can rely on: the suffix, else the prefix, without blanks and colons."""
+    """A stable unit for scripts: the suffix, else the prefix, without spaces and colons."""
     if stream.presentation is Presentation.ENUM:
         return "names"
     return stream.suffix.strip() or stream.prefix.strip(" :")
@@ -33,8 +33,8 @@ def event_as_dict(
     Args:
         session: The state right after the event.
         event: The event.
-        values: Also the value of each tile, None where it is unknown; and the texts that tiles are called by, None where they
-            are not here.
+        values: Also the value of each tile, None if it is unknown; and the names of tiles, None if
+            they are missing.
     """
     return {
         "event": session.event_name(event.event),
@@ -82,7 +82,7 @@ def _stream_as_dict(
     names = stream.schema.enum_names
     values = list(summary.values) if summary is not None and known else None
     if values is not None and isinstance(stream.schema, NamedStream):
-        # Thousands may be known of which a few are there: these, the most frequent first.
+        # Thousands may be known of which only a few occur: these, the most frequent first.
         there = sorted((-count, place) for place, count in enumerate(values) if count)
         names, values = tuple(names[place] for _, place in there), [-count for count, _ in there]
     out: dict[str, Any] = {
@@ -109,7 +109,7 @@ def _stream_as_dict(
 
 
 def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
-    """An event as lines for a terminal: the event, then one line a space."""
+    """An event as lines for a terminal: the event, then one line per space."""
     name = session.event_name(event.event)
     notes = [f"gathered in {event.gather_nanos / 1e6:.1f} ms"]
     if event.cause:
@@ -139,11 +139,11 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 
 
 def info_lines(session: ClientInterpreter, told: dict[int, str]) -> list[str]:
-    """What spaces say of themselves, as a line for each that says something else than before; other numbers alone are nothing else.
+    """The information texts of spaces, one line for each text that changed in more than its numbers.
 
     Args:
         session: The state.
-        told: What each space said, by its number, without numbers. Changed.
+        told: The text of each space, by its number, without numbers. Changed.
     """
     lines = []
     for number, space in session.spaces.items():
@@ -178,7 +178,7 @@ def _summary_text(stream: StreamState, event: Event) -> str:
 
 
 def fired_as_line(fired: Fired) -> str:
-    """That a trigger fired, with the numbers that its condition was made of."""
+    """A message that a trigger fired, with the operands of its condition."""
     trigger = fired.trigger
     numbers = ", ".join(f"{one.text} = {_number(one.value)}" for one in fired.operands)
     what = visible(trigger.note or trigger.expression)

@@ -1,4 +1,4 @@
-"""The lines that tell a user how others join."""
+"""Prints how others can join."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def say_addresses(addresses: Iterable[str]) -> None:
 
 
 def reachable_ones(addresses: Iterable[str]) -> tuple[str, ...]:
-    """The same of several."""
+    """Replace several addresses in this way."""
     return tuple(map(reachable, addresses))
 
 
 def reachable(address: str) -> str:
-    """An address that others can use: who listens at all interfaces is called by this machine's name."""
+    """An address that others can use: for a server that listens at all interfaces it has this machine's name."""
     place = parse_address(address)
     if isinstance(place, TcpAddress) and place.host in ("0.0.0.0", "::"):
         place = replace(place, host=socket.gethostname())

@@ -1,7 +1,7 @@
-"""What is printed for people: lines in which no terminal finds anything to obey.
+"""Output for people, without control sequences for a terminal.
 
-Names in a session, a trace or a command line are strangers': an escape sequence in one would be
-obeyed by the terminal that it is printed on.
+Names in a session, a trace or a command line come from strangers: a terminal would obey an escape
+sequence in one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _KEPT = re.compile(r"[^\t]+")
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a line, or several that are given as `Lines`; what is hidden in them becomes visible.
+    """Print a line, or several that are given as `Lines`; hidden characters become visible.
 
-    A name with a line break in it forges no line: of a text that is not `Lines` a break is shown as an escape.
+    A line break in a name cannot forge a line: in a text that is not `Lines` it is shown as an
+    escape.
 
     Args:
         text: A line of columns between tabs, or `Lines`.
@@ -38,5 +39,5 @@ def say_json(data: object) -> None:
 
 
 def say_aside(text: str) -> None:
-    """Say something that is no result, where it is in nobody's way: one line, whatever names are in it."""
+    """Print a message that is not part of the result: one line, whatever names are in it."""
     say(f"gcspy: {text}", err=True)

@@ -1,7 +1,7 @@
-"""Where a recording goes, as the user named it: looked at before anything is attached, created when there is something to write.
+"""The destination of a recording: checked before anything is attached, created when there is data to write.
 
-Knows names of files; does not know what is written. What writes is loaded when it is needed, because a name that
-cannot be is reported at once.
+Knows names of files; does not know their content. The writer is loaded when it is needed, so that
+an impossible name is reported at once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["Destination"]
 
 @dataclass(kw_only=True)
 class Destination:
-    """Where a recording goes: a file, several by size, or a folder that keeps the latest.
+    """The destination of a recording: a file, several by size, or a folder that keeps the latest.
 
     Attributes:
         path: Of the file, of the first of several, or of the folder.
-        split_bytes: A file that reached so many is followed by another; None: one file.
+        split_bytes: Size at which a file is followed by another; None: one file.
         keep: What the folder keeps; None: everything.
-        replace: Whether a recording that is there may be replaced.
-        sync_secs: How often what was written is brought to the disk; 0: when the system likes.
+        replace: Whether an existing recording may be replaced.
+        sync_secs: How often data is flushed to the disk; 0: left to the system.
     """
 
     path: Path
@@ -41,10 +41,10 @@ class Destination:
     _store: Store | None = field(default=None, init=False, repr=False)
 
     def check(self) -> None:
-        """Refuse early what `open` would refuse when the first event has come.
+        """Refuse early what `open` would refuse when the first event has arrived.
 
         Raises:
-            CommandError: A recording is there and may not be replaced, or there is no folder for it.
+            CommandError: A recording exists and may not be replaced, or its folder does not exist.
         """
         if not self.path.parent.is_dir():
             raise CommandError(
@@ -63,7 +63,7 @@ class Destination:
             )
 
     def _there(self) -> list[Path]:
-        """Files that belong to what would be replaced, the further parts of a split recording included."""
+        """Existing files of the recording to be replaced, including the further parts of a split one."""
         if self.keep is not None:
             return self._parts()
         found = [self.path] if self.path.exists() else []
@@ -81,14 +81,15 @@ class Destination:
         return sorted(self.path.glob("*" + SUFFIX))
 
     def open(self) -> Store:
-        """Create it; what is to be replaced goes now.
+        """Create it; existing files to be replaced are removed now.
 
         Raises:
             RecordingError: It cannot be created.
         """
         from gcspy_replay.file import FileStore, RingStore, SplitStore
 
-        # A part of the recording before, left beside the new ones, would be taken for one of them.
+        # A part of the previous recording, left beside the new ones, would be taken for one of
+        # them.
         if self.replace and (self.keep is not None or self.split_bytes is not None):
             for path in self._there():
                 path.unlink(missing_ok=True)
@@ -111,7 +112,7 @@ class Destination:
         return self._store
 
     def put_beside(self, added: Sidecar) -> None:
-        """Write what belongs beside it, bookmarks; nothing where there is none of it, or no file.
+        """Write bookmarks beside it; nothing if there are none, or no file.
 
         Raises:
             RecordingError: It cannot be written.
@@ -123,7 +124,7 @@ class Destination:
             put_sidecar(sidecar_path(self.path if self.keep is not None else files[0]), added)
 
     def files(self) -> list[Path]:
-        """The files that there are of it, in order."""
+        """Its existing files, in order."""
         if self._store is None:
             return []
         if self.split_bytes is not None:

@@ -1,8 +1,10 @@
-"""Recording a lesson: it is led through as by a student who looks at every event, and what came is written to a file that plays like the live one.
+"""Records a lesson: runs it like a student who watches every event, and writes a file that plays like the live session.
 
-For students whose system simulates nothing, and for who has written a lesson: it ends with an error at the step whose event never comes.
+For students whose system cannot simulate, and for authors of lessons: it ends with an error at a
+step whose event never comes.
 
-Nothing is waited for: times are those that the pace says. Knows lessons, the simulator and the recorder; does not know windows.
+It does not wait: times are computed from the pace. Knows lessons, the simulator and the recorder;
+does not know windows.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ _DEADLINE_SECS = 60.0
 
 
 class _Leader(ReconnectingLink):
-    """A link that leads through a lesson by what comes over it.
+    """A link that runs a lesson by its messages.
 
     Attributes:
-        reached: Number of the event at which each step stood, in their order.
-        problem: Why it went no further; empty: it did.
+        reached: Number of the event of each step, in their order.
+        problem: Why it could not continue; empty: it could.
     """
 
     def __init__(self, dial: Callable[[], Link], lesson: Lesson, stop: StopFlag) -> None:
@@ -51,7 +53,7 @@ class _Leader(ReconnectingLink):
         self.problem = ""
 
     def receive(self, timeout_secs: float | None = None) -> Message | None:
-        """The next message; the lesson goes on by it."""
+        """The next message; it drives the lesson."""
         message = super().receive(timeout_secs)
         if message is not None:
             self._follow(message)
@@ -70,7 +72,7 @@ class _Leader(ReconnectingLink):
             case State(state=ControlState.ENDED) if self._waits:
                 self._end(f"the program ended before the event of the step: {message.reason}")
             case _:
-                pass  # nothing that a lesson waits for
+                pass  # not a message that a lesson waits for
 
     def _go_on(self) -> None:
         """Take the next steps, up to one whose event has to come."""
@@ -105,17 +107,17 @@ class _Leader(ReconnectingLink):
 
 
 def record_lesson(lesson: Lesson, path: Path) -> tuple[int, ...]:
-    """Lead through a lesson to its end, and record it.
+    """Run a lesson to its end, and record it.
 
     Args:
         lesson: The lesson.
-        path: A file that is not there yet.
+        path: A file that does not exist yet.
 
     Returns:
-        The number of the event at which each step stands, by step.
+        The number of the event of each step, by step.
 
     Raises:
-        CommandError: A step's event never comes, or it sets what cannot be set.
+        CommandError: A step's event never comes, or a setting is impossible.
         RecordingError: The file cannot be written.
     """
     from gcspy_drivers.simulator.driver import PacedClock, SimulatorSession

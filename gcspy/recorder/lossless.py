@@ -1,6 +1,6 @@
-"""Asking that no event be dropped, and what that costs whoever is watched (SPEC.md 8.6).
+"""Requests that no event be dropped, and measures the cost for the target (SPEC.md 8.6).
 
-Knows messages and a link; does not know who asks, nor what is done with the events.
+Knows messages and a link; does not know the client, or its use of the events.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _NUMBER = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cost:
-    """What the mode cost so far, by the clock of whoever is watched.
+    """Cost of the mode so far, by the target's clock.
 
     Attributes:
-        deadline_secs: How long we are waited for at one event.
+        deadline_secs: How long the server waits for us at one event.
         acts_on: What is held.
         held_nanos: How long it was held for us, and for other lossless clients if there are any.
         span_nanos: From the first event to the latest.
@@ -49,7 +49,7 @@ class Cost:
 
     @property
     def percent(self) -> float:
-        """Share of the time in which it was held."""
+        """Share of the time for which the target was held."""
         return 100 * self.held_nanos / self.span_nanos if self.span_nanos > 0 else 0.0
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class LosslessMode:
     """The mode of one client, over one connection or several.
 
     Args:
-        deadline_secs: How long to be waited for at one event.
+        deadline_secs: Maximum wait at one event.
     """
 
     def __init__(self, deadline_secs: float) -> None:
@@ -69,12 +69,12 @@ class LosslessMode:
         self._acts_on = PauseActsOn.PROGRAM
         self._first: Event | None = None
         self._last: Event | None = None
-        self._before = (0, 0)  # nanoseconds held and in all, over the connections before this one
+        self._before = (0, 0)  # nanoseconds held and in all, over the previous connections
         self._ended = ""
 
     @property
     def cost(self) -> Cost:
-        """What it cost so far."""
+        """Cost so far."""
         held, span = self._before
         if self._first is not None and self._last is not None:
             held += self._last.waited_nanos - self._first.waited_nanos
@@ -88,17 +88,17 @@ class LosslessMode:
         )
 
     def ask(self, link: ReconnectingLink) -> None:
-        """Ask for it, on a new connection; where a program would be held, for its control first."""
+        """Request it, on a new connection; if a program would be held, request control first."""
         self._ended = ""
         if link.welcome.pause_acts_on is PauseActsOn.PROGRAM and not link.welcome.controller:
             link.send(TakeControl())
         link.send(Lossless(deadline_millis=round(1000 * self._deadline_secs)))
 
     def begin(self, link: ReconnectingLink) -> list[Message]:
-        """Ask for it, and wait for the answer.
+        """Request it, and wait for the answer.
 
         Returns:
-            What came meanwhile, not followed yet.
+            Messages that arrived meanwhile, not applied yet.
 
         Raises:
             Refused: The server said no.
@@ -124,7 +124,7 @@ class LosslessMode:
         )
 
     def follow(self, message: Message) -> None:
-        """Take from a message what it says of the mode."""
+        """Take information about the mode from a message."""
         match message:
             case Welcome():
                 cost = self.cost
@@ -137,4 +137,4 @@ class LosslessMode:
             case Error(code=ErrorCode.NOT_CONTROLLER | ErrorCode.TOO_SLOW):
                 self._ended = message.message
             case _:
-                pass  # says nothing of it
+                pass  # has no information about it

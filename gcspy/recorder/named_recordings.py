@@ -1,4 +1,4 @@
-"""Recordings that the user names: whether it is one, and not an address or a PID; and opening it."""
+"""Recordings that the user names: distinguishes them from addresses and PIDs, and opens them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["loss_lines", "names_recording", "opened"]
 
 @contextmanager
 def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
-    """A recording, closed when the block ends; a bar shows the scan of one whose index is missing.
+    """A recording, closed when the block ends; a progress bar shows the scan of one without an index.
 
     Raises:
-        RecordingError: It is none, or cannot be read.
+        RecordingError: It is not a recording, or cannot be read.
         CommandError: It is an object trace.
     """
     from gcspy_replay.file import Recording
@@ -41,7 +41,7 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
 
 
 def loss_lines(lost: Sequence[Loss]) -> list[str]:
-    """What was lost, for people: each range of events, and all of them together where there are several."""
+    """The losses, for people: each range of events, and the total if there are several."""
     lines = []
     for one in lost:
         which = (
@@ -65,13 +65,13 @@ def loss_lines(lost: Sequence[Loss]) -> list[str]:
 
 
 def names_recording(source: str) -> bool:
-    """Whether this is a file or folder to read, of a recording; otherwise it is a PID or an address.
+    """Whether this is a file or folder of a recording; otherwise it is a PID or an address.
 
-    A number is a PID, unless a recording has that name. Any other file or folder that is there is taken for a
-    recording, so that the error says what is wrong with it.
+    A number is a PID, unless a recording has that name. Any other existing file or folder is taken
+    for a recording, so that the error says what is wrong with it.
 
     Raises:
-        CommandError: It has the suffix of a recording, and is not there.
+        CommandError: It has the suffix of a recording, and does not exist.
     """
     from gcspy_replay.file import PACKED_SUFFIX, SUFFIX
 

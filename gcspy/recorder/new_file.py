@@ -1,6 +1,6 @@
-"""New files and folders that are there whole or not at all: a temporary name first, renamed at the end.
+"""New files and folders that appear complete or not at all: written under a temporary name and renamed at the end.
 
-Ctrl-C, an error or a full disk leave what was there before as it was.
+Ctrl-C, an error or a full disk leave an existing file unchanged.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def _cannot(path: Path, error: OSError) -> CommandError:
 
 
 def need_place(path: Path, *, replace: bool) -> None:
-    """Refuse where a new file cannot be put: before long work whose outcome it would hold.
+    """Refuse an impossible place for a new file, before long work for it.
 
     Raises:
-        CommandError: It is there already and must not be replaced, or its folder is not there.
+        CommandError: It exists already and must not be replaced, or its folder does not exist.
     """
     if path.exists() and not replace:
         raise CommandError(f"{path} exists already: name another file, or use --force")
@@ -56,7 +56,7 @@ def new_file(path: Path, *, replace: bool) -> Iterator[Path]:
         Where to write.
 
     Raises:
-        CommandError: It is there already, or cannot be written.
+        CommandError: It exists already, or cannot be written.
     """
     need_place(path, replace=replace)
     part = _temporary(path)
@@ -71,18 +71,18 @@ def new_file(path: Path, *, replace: bool) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path, *, replace: bool, ours: Callable[[Path], bool]) -> Iterator[Path]:
-    """A folder that appears under its name when the block ends without an error; an empty one may be there.
+    """A folder that appears under its name when the block ends without an error; an empty one may exist.
 
     Args:
         path: Its name.
-        replace: Whether a folder that is `ours` may be replaced, with all that is in it.
-        ours: Whether a folder holds nothing but what was exported before.
+        replace: Whether a folder that is `ours` may be replaced, with all its content.
+        ours: Whether a folder contains nothing but an earlier export.
 
     Yields:
-        Where to write; it is there, and empty.
+        Where to write; it exists, and is empty.
 
     Raises:
-        CommandError: It is there already, or cannot be written.
+        CommandError: It exists already, or cannot be written.
     """
     full = path.exists() and (not path.is_dir() or any(path.iterdir()))
     if full and not replace:

@@ -1,7 +1,7 @@
-"""The recorder: what one client receives, into a file, until somebody or something ends it.
+"""The recorder: writes what one client receives to a file, until it is stopped.
 
-However it ends, what was written can be read: a stop closes the file with its index, a
-lost server too, and a disk that is full leaves every event that fitted.
+However it ends, written data can be read: a stop closes the file with its index, so does the loss
+of the server, and a full disk leaves every event that fitted.
 
 Knows a link and a store; does not know where either comes from, nor how progress is shown.
 """
@@ -40,15 +40,15 @@ from gcspy.recorder.lossless import Cost, LosslessMode
 __all__ = ["Progress", "Recorder", "RecordingReport", "StopFlag", "StopReason", "stop_signals"]
 
 _POLL_SECS = 0.2
-"""How soon a stop is noticed where no event comes."""
+"""How soon a stop is noticed if no event comes."""
 
 _NOTICE_SECS = 0.5
-"""So long a notice waits for the next event, to be one write with it. With the poll it is in the file within a second: a session
-that is paused has no next event."""
+"""How long a notice waits for the next event, to be one write with it. With the poll it is in the
+file within a second: a paused session has no next event."""
 
 
 _MOST_BOOKMARKS = 5_000
-"""That triggers ask for: one that fires at every other event would fill the sidecar file."""
+"""Maximum bookmarks of triggers: one that fires at every other event would fill the sidecar file."""
 
 
 class StopReason(Enum):
@@ -67,7 +67,7 @@ class StopReason(Enum):
 
 
 class StopFlag:
-    """Set by a signal, asked by the recorder between two messages.
+    """Set by a signal, checked by the recorder between two messages.
 
     A plain attribute, where a `threading.Event` would do for threads: a signal may come while the handler of
     another holds the event's lock.
@@ -82,14 +82,14 @@ class StopFlag:
 
 @contextmanager
 def stop_signals() -> Iterator[StopFlag]:
-    """Ctrl-C, SIGTERM and a terminal that goes set a flag for the body of the `with`, so that none tears a write apart."""
+    """Ctrl-C, SIGTERM and the end of the terminal set a flag during the body of the `with`, so that none interrupts a write."""
     flag = StopFlag()
 
     def request(_number: int, _frame: FrameType | None) -> None:
         flag.requested = True
 
     numbers = [signal.SIGINT, signal.SIGTERM]
-    # SIGHUP exists on Unix only, and whoever started us with nohup wants it to be without effect.
+    # SIGHUP exists on Unix only, and a user who started us with nohup wants it to be ignored.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
     before = {number: signal.signal(number, request) for number in numbers}
@@ -102,16 +102,16 @@ def stop_signals() -> Iterator[StopFlag]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """How far a recording is.
+    """Progress of a recording.
 
     Attributes:
         events: Recorded.
-        written_bytes: Written; a ring has given some of them back.
+        written_bytes: Written; a ring has deleted some of them.
         missed: Events that the server did not send us, since we were too slow or joined late.
         secs: Since the recorder began.
-        cost: What it cost whoever is watched that no event was to be dropped; None: that was not asked for.
-        reconnected: How often the connection was lost, and made or tried again.
-        budget: What the server's cost budget did; None: it has none.
+        cost: What the lossless mode cost the target; None: it was not requested.
+        reconnected: How often the connection was lost, and restored or tried again.
+        budget: The server's report on its cost budget; None: it has none.
     """
 
     events: int
@@ -125,10 +125,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Between two connections of one session.
+    """A gap between two connections of one session.
 
     Attributes:
-        sequence: Of the last event before it.
+        sequence: Sequence of the last event before it.
         missed: Events missed before it.
     """
 
@@ -138,13 +138,13 @@ class _Gap:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordingReport:
-    """What became of a recording.
+    """The result of a recording.
 
     Attributes:
         progress: What was recorded.
         stopped: Why it ended.
-        reason: What the server said of it, or what went wrong.
-        error: What went wrong; None for an end that was asked for, and for the target's.
+        reason: The server's reason, or the error.
+        error: The error; None for a requested end, and for the target's end.
     """
 
     progress: Progress
@@ -154,15 +154,15 @@ class RecordingReport:
 
 
 class Recorder:
-    """Records what comes over a link.
+    """Records the messages of a link.
 
     Args:
-        link: The connection, from which nothing was received yet. Where it is made anew and the session is the same, the recording
-            goes on after a gap.
+        link: The connection, from which nothing was received yet. If it is restored and the session
+            is the same, the recording continues after a gap.
         tap: what receives all bytes of the latest connection.
-        open_store: Creates what is written to, when there is something to write: a recorder that is killed before
-            leaves no empty file.
-        lossless: Asks that no event be dropped.
+        open_store: Creates the destination, when there is data to write: a recorder that is killed
+            before leaves no empty file.
+        lossless: Requests that no event be dropped.
     """
 
     def __init__(
@@ -187,12 +187,12 @@ class Recorder:
 
     @property
     def added(self) -> Sidecar:
-        """What belongs beside the recording: the bookmarks that triggers asked for."""
+        """The data beside the recording: the bookmarks that triggers requested."""
         return Sidecar(recording=self._recording, bookmarks=tuple(self._bookmarks.values()))
 
     @property
     def progress(self) -> Progress:
-        """How far it is."""
+        """The current progress."""
         return Progress(
             events=self._writer.events if self._writer else 0,
             written_bytes=self._writer.bytes_written if self._writer else 0,
@@ -212,14 +212,14 @@ class Recorder:
         until: Until | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> RecordingReport:
-        """Record until something ends it, and close what was written.
+        """Record until it is stopped, and close the file.
 
         Args:
-            stop: Ends it.
-            max_events: End after so many.
-            max_secs: End after so long.
-            until: End after the first event at which it holds.
-            on_progress: Told after each message, and now and then where none comes.
+            stop: Stops it.
+            max_events: End after this many.
+            max_secs: End after this time.
+            until: End after the first event at which it is true.
+            on_progress: Called after each message, and periodically if none comes.
         """
         error: GCspyError | None = None
         self._began = time.monotonic()
@@ -237,7 +237,7 @@ class Recorder:
             stopped, error = (
                 StopReason.UNWRITABLE,
                 unwritable,
-            )  # the writer has closed what there is
+            )  # the writer has closed the file
         reason = (
             str(error)
             if error
@@ -258,7 +258,7 @@ class Recorder:
         first = deque(self._lossless.begin(self._link) if self._lossless else ())
         while True:
             if stop.requested:
-                return StopReason.SIGNAL  # before anything is shown: the terminal may be gone
+                return StopReason.SIGNAL  # before anything is printed: the terminal may be gone
             progress = self.progress
             if on_progress is not None:
                 on_progress(progress)
@@ -301,7 +301,7 @@ class Recorder:
                 self._bookmark(message, self._writer.number)
 
     def _bookmark(self, fired: Fired, number: int) -> None:
-        """Remember an event that a trigger wants bookmarked; it is the one that was recorded last."""
+        """Store a bookmark that a trigger requested, for the event recorded last."""
         if (
             fired.trigger.action is TriggerAction.BOOKMARK
             and len(self._bookmarks) < _MOST_BOOKMARKS
@@ -310,7 +310,7 @@ class Recorder:
             self._bookmarks.setdefault(number, Bookmark(number=number, title=title))
 
     def _begin(self, welcome: Welcome) -> None:
-        """A connection begins, the first or one made anew."""
+        """Begin a connection, the first or a restored one."""
         before = self._session
         if before.welcome is not None and welcome.session != before.welcome.session:
             raise LinkError(
@@ -326,11 +326,11 @@ class Recorder:
             self._gap = _Gap(before.last_event.sequence, before.missed_total)
 
     def _bridge(self, message: Message, gap: _Gap) -> None:
-        """Follow a connection made anew until it brings an event that is not recorded yet; with that go on."""
+        """Apply a restored connection until it sends an event that is not recorded yet; then continue with that."""
         assert self._writer is not None
         if not isinstance(message, Event):
             return
-        self._tap.take(message)  # with all that came before it, which the keyframe repeats
+        self._tap.take(message)  # including everything before it, which the keyframe repeats
         if message.cached and message.sequence == gap.sequence:
             return
         total = self._missed.total
@@ -341,7 +341,7 @@ class Recorder:
         self._gap = None
 
     def _flush_notices(self) -> None:
-        """Write what has waited for an event for too long."""
+        """Write notices that have waited for an event for too long."""
         if self._writer is None or not self._writer.waiting:
             self._waits_since = None
         elif self._waits_since is None:
@@ -356,7 +356,7 @@ class Recorder:
         return RecordingWriter(self._open_store(), self._session, facts=facts, tap=self._tap)
 
     def _close(self, *, without_events: bool) -> None:
-        """Finish the file; `without_events`: also one that has none, for its schema."""
+        """Finish the file; `without_events`: also one without events, for its schema."""
         if self._writer is None and without_events and self._session.welcome is not None:
             self._writer = self._make_writer()
         if self._writer is not None:

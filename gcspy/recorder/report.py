@@ -1,4 +1,4 @@
-"""What a recorder tells its user: a status line meanwhile, and a report at the end.
+"""The recorder's messages for its user: a status line meanwhile, and a report at the end.
 
 Knows progress and reports; does not know where either comes from.
 """
@@ -23,11 +23,11 @@ __all__ = ["report_facts", "report_line", "status_line"]
 
 _REFRESH_SECS = 0.25
 _RATE_OVER = 12
-"""Rates are over so many refreshes, three seconds."""
+"""Rates are over this many refreshes, three seconds."""
 
 
 def report_facts(report: RecordingReport, files: list[Path]) -> dict[str, Any]:
-    """What there is to say at the end, as plain JSON values."""
+    """The report as plain JSON values."""
     cost = report.progress.cost
     return {
         "files": [str(path) for path in files],
@@ -55,7 +55,7 @@ def _cost_facts(cost: Cost) -> dict[str, Any]:
 
 
 def report_line(report: RecordingReport, facts: dict[str, Any]) -> str:
-    """The same for a human."""
+    """The report as text."""
     files = facts["files"]
     where = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
     why = report.reason if report.error is None and report.reason else report.stopped.value
@@ -70,7 +70,7 @@ def report_line(report: RecordingReport, facts: dict[str, Any]) -> str:
 
 
 class _StatusLine:
-    """Events, size, rates and what was missed, on one line that is drawn over."""
+    """Events, size, rates and missed events, on one line that is overwritten."""
 
     def __init__(self, output: Path, live: Live) -> None:
         self._output, self._live = output, live
@@ -78,7 +78,7 @@ class _StatusLine:
         self._due = 0.0
 
     def show(self, progress: Progress) -> None:
-        """Draw it again, if it is time to."""
+        """Draw it again, if it is time."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -102,7 +102,7 @@ class _StatusLine:
 
 @contextmanager
 def status_line(output: Path) -> Iterator[Callable[[Progress], None] | None]:
-    """A status line on standard error, where that is a terminal."""
+    """A status line on standard error, if that is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None

@@ -75,7 +75,7 @@ def command(
             f"gcspy: {output}: {events:,} events of {collections:,} collections, {size:,} bytes; tiles of {session.tile_bytes:,} bytes"
         )
     for note in notes:
-        if ended is None or str(ended) not in note:  # that is the error with which this ends
+        if ended is None or str(ended) not in note:  # that is the error that this reports
             say_aside(note)
     if ended is not None:
         raise ended

@@ -1,4 +1,4 @@
-"""`gcspy info`: what is in a recording."""
+"""`gcspy info`: a summary of a recording."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAMPLED = 12
 _COLUMNS = 80
 _INDENT = 10
 _LAST_YEAR_NANOS = 253_000_000_000 * 10**9
-"""Beyond the year 9987 a date cannot be told; a recording may say anything."""
+"""Dates beyond the year 9987 cannot be represented; a recording may contain any time."""
 
 
 @click.command()
@@ -44,8 +44,8 @@ def command(files: tuple[Path, ...], as_json: bool) -> None:
 
 
 def facts_of(recording: Recording) -> dict[str, Any]:
-    """What there is to say, as plain JSON values."""
-    import numpy as np  # by who reads a recording, and not by who asks how to
+    """The summary as plain JSON values."""
+    import numpy as np  # imported only to read a recording, not for help
     from gcspy_replay.file import compensated_nanos
 
     welcome, events = recording.welcome, recording.events
@@ -91,7 +91,7 @@ def facts_of(recording: Recording) -> dict[str, Any]:
 
 
 def _not_recorded(events: NDArray[Any], names: list[str]) -> dict[str, int]:
-    """How many of each kind happened between the first and last that are here, and are not: by occurrence numbers."""
+    """For each kind, how many events between the first and the last recorded one are missing: computed from occurrence numbers."""
     import numpy as np
 
     found = {}
@@ -110,7 +110,7 @@ def _snapshot_bytes(recording: Recording) -> float | None:
         try:
             session = recording.seek(at.place.first)
         except RecordingError:
-            continue  # damaged, which is told elsewhere
+            continue  # damaged, which is reported elsewhere
         sizes.append(
             sum(
                 stream.values.nbytes
@@ -122,7 +122,7 @@ def _snapshot_bytes(recording: Recording) -> float | None:
 
 
 def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
-    """What somebody added in the sidecar."""
+    """The content of the sidecar file."""
     from gcspy_replay.file import Sidecar, read_sidecar, sidecar_of
 
     found, wrong = Sidecar(), ""
@@ -158,10 +158,10 @@ def _last_state(recording: Recording) -> ClientInterpreter | None:
             return None
         cursor = recording.cursor()
         cursor.seek(recording.last)
-        cursor.step()  # what was said after it
+        cursor.step()  # notices after it
         return cursor.session
     except RecordingError:
-        return None  # the damage is told below; everything else can be told without it
+        return None  # the damage is reported below; the rest can be summarised
 
 
 def _space(state: Any) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _space(state: Any) -> dict[str, Any]:
 
 
 def lines_of(facts: dict[str, Any]) -> list[str]:
-    """The same for a human, no line longer than 80 columns where words allow it."""
+    """The summary as text, with lines of at most 80 columns where words allow it."""
     lines = []
     for line in _lines(facts) + _added_lines(facts):
         indent = max(_INDENT, len(line) - len(line.lstrip()) + 2)

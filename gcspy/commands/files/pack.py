@@ -1,4 +1,4 @@
-"""`gcspy pack`: a recording made small, to keep or to send."""
+"""`gcspy pack`: make a recording smaller, to keep or to send."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
     if output.exists() and output.samefile(file):
         raise CommandError(f"{output} is the recording itself: name another file")
     with opened([file]) as recording:
-        pass  # it is one: anything else is told what is wrong with it
+        pass  # it is one: for anything else an error says what is wrong with it
     with (
         new_file(output, replace=force) as part,
         closing(open_source(file)) as source,
@@ -89,10 +89,10 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
 
 
 def _name_for(file: Path, suffix: str, *, undo: bool) -> Path:
-    """The name of what is made of a file.
+    """The name of the output file.
 
     Raises:
-        CommandError: It cannot be told from the file's own.
+        CommandError: It cannot be derived from the input's name.
     """
     if not undo:
         return file.with_name(file.name + suffix)

@@ -1,4 +1,4 @@
-"""`gcspy repair`: what can be saved of a damaged recording."""
+"""`gcspy repair`: save the undamaged parts of a recording."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def command(file: Path, output: Path, force: bool) -> None:
 
 
 def _carry(file: Path, output: Path) -> None:
-    """Give the repaired file the bookmarks of the damaged one."""
+    """Copy the bookmarks of the damaged file to the repaired one."""
     from gcspy_replay.file import Recording, carry_sidecar, sidecar_path
 
     try:

@@ -1,4 +1,4 @@
-"""`gcspy verify`: is every byte of a recording what was written?"""
+"""`gcspy verify`: check that every byte of a recording is intact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gcspy objects`: what a trace of every allocation and every move shows about a program's objects.
+"""`gcspy objects`: analyses of a trace of every allocation and every move.
 
 A new subcommand is a module here with a `command`, and its name in `_SUBCOMMANDS`.
 """

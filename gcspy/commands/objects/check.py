@@ -1,4 +1,4 @@
-"""`gcspy objects check`: is a trace consistent with itself, and with the VM's own log?"""
+"""`gcspy objects check`: check a trace for consistency with itself, and with the VM's own log."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def command(
 
 
 def _told(name: str, report: ConsistencyReport) -> Iterator[str]:
-    """Say what was held against what, and what was found."""
+    """Print what was compared, and the findings."""
     word = "consistent" if report.consistent else "NOT CONSISTENT"
     yield f"{name}: {word}: {report.events:,} events, {report.objects:,} objects, {report.collections:,} collections"
     if report.ended is not None:

@@ -1,4 +1,4 @@
-"""`gcspy objects collections`: what each collection let live, promoted and found dead."""
+"""`gcspy objects collections`: what survived each collection, was promoted, or died in it."""
 
 from __future__ import annotations
 

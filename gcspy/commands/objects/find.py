@@ -1,4 +1,4 @@
-"""`gcspy objects find`: the objects of a trace that are of a type, a site, a size, or at an address, at a time."""
+"""`gcspy objects find`: the objects of a trace of a type, a site, a size, or at an address, at a given time."""
 
 from __future__ import annotations
 

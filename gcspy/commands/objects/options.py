@@ -1,4 +1,4 @@
-"""Options that several questions about objects have."""
+"""Options that several commands about objects share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ clock_option = click.option(
 
 
 def top_option(rows: int) -> Callable[[F], F]:
-    """`--top N`: how many rows are shown."""
+    """`--top N`: the number of rows."""
     return click.option(
         "--top",
         type=click.IntRange(0),
@@ -55,7 +55,7 @@ def top_option(rows: int) -> Callable[[F], F]:
 
 
 def only_options(function: F) -> F:
-    """`--type` and `--site`: which objects are looked at."""
+    """`--type` and `--site`: which objects are selected."""
     for name, what in (("--site", "allocation site"), ("--type", "type")):
         function = click.option(
             name,
@@ -67,7 +67,7 @@ def only_options(function: F) -> F:
 
 
 def output_options(function: F) -> F:
-    """`--json`, `--parquet`, `--plot` and `--force`: in which form the answer comes."""
+    """`--json`, `--parquet`, `--plot` and `--force`: the form of the answer."""
     options = (
         json_option,
         click.option(

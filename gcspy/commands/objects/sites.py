@@ -1,4 +1,4 @@
-"""`gcspy objects sites`: where in the program objects were allocated, and what became of them."""
+"""`gcspy objects sites`: the places where objects were allocated, and the fate of the objects."""
 
 from __future__ import annotations
 

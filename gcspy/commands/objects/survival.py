@@ -1,4 +1,4 @@
-"""`gcspy objects survival`: which share of objects is still there at which age."""
+"""`gcspy objects survival`: the share of objects that is still present at each age."""
 
 from __future__ import annotations
 

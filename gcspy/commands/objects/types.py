@@ -1,4 +1,4 @@
-"""`gcspy objects types`: of which types a program's objects were, and what became of them."""
+"""`gcspy objects types`: the types of a program's objects, and the fate of the objects."""
 
 from __future__ import annotations
 
