@@ -1,6 +1,7 @@
-"""The recordings that come with GCspy, for a first look and of each lesson: where they are, and what each shows.
+"""The recordings that are part of GCspy, for first experiments and for each lesson.
 
-Knows files; does not open them. In a wheel they lie beside this module, in a source tree in `replay/samples/`.
+Knows files; does not open them. In a wheel they are beside this module, in a source tree in
+`replay/samples/`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ __all__ = ["Sample", "lesson_recording", "samples"]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A recording to look at.
+    """A sample recording.
 
     Attributes:
-        path: Of the file.
+        path: Path of the file.
         title: A few words.
         about: A sentence.
     """
@@ -39,7 +40,7 @@ _ABOUT = {
 
 
 def samples() -> tuple[Sample, ...]:
-    """The samples that are installed, in the order in which a newcomer looks at them."""
+    """The installed samples, in a good order for newcomers."""
     folder = _folder()
     found = ((folder / name, *told) for name, told in _ABOUT.items())
     return tuple(Sample(*one) for one in found if one[0].is_file())

@@ -1,6 +1,6 @@
 """Make the recordings of the lessons again: ``python replay/samples/lessons.py [LESSON…]``.
 
-Each lesson is led through to its end, and what came is packed. Times are those of the lesson's pace, whatever it took.
+Each lesson is run to its end, and the result is packed. Times are computed from the lesson's pace.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Make the samples again: ``python replay/samples/make.py --python /usr/bin/python3.11``.
 
-Real recordings of real programs, made by the `gcspy` command: small enough for a repository, long enough
-to see something happen. A recording names the files that its target has mapped; an interpreter of the
-system's keeps the folders of whoever makes them out of it.
+Real recordings of real programs, made by the `gcspy` command: small enough for a repository, long
+enough to be interesting. A recording names the files that its target has mapped; using the system's
+interpreter keeps private folders out of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEMISPACE = "semispace.gcspy"
 
 @contextmanager
 def running(arguments: list[str], environment: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """Run a program; yields its PID and its first line, with which it says that it works."""
+    """Run a program; yields its PID and its first line, which means that it is ready."""
     with subprocess.Popen(
         arguments,
         cwd=ROOT,

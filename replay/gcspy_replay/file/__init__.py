@@ -1,4 +1,4 @@
-"""Recordings: what one client received, in files that need no reader's trust (FORMAT.md).
+"""Recordings: the messages that one client received, in validated files (FORMAT.md).
 
 The door for the player, the recorder and the window. No loop, no window, no server.
 

@@ -1,4 +1,4 @@
-"""A place in a recording: what a viewer knew right after an event, and the way on from there.
+"""A position in a recording: a viewer's state right after an event, and stepping forwards from there.
 
 Decoding is the wire's own: each chunk is fed to a `Connection` as a server would send
 it. Knows one recording; many cursors may read one, each with sources of its own.
@@ -23,7 +23,7 @@ from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry
 __all__ = ["ChunkAt", "Cursor", "OneChunk", "Places", "RecordedEvent"]
 
 _PREFETCH_BYTES = 64 << 20
-"""A seek reads what it needs of a chunk at once, up to so much."""
+"""Maximum bytes of a chunk that a seek reads at once."""
 
 
 class RecordedEvent(NamedTuple):
@@ -33,7 +33,7 @@ class RecordedEvent(NamedTuple):
         number: Its number in the recording.
         change: The event, and what it changed.
         data: Its bytes: frames and EVENT, as a server may send them to a client that is at the event before.
-        notices: What was said before it, since the event before: schema, state, filters, counters.
+        notices: Messages between the previous event and this one: schema, state, filters, counters.
         notice_data: The same as bytes.
     """
 
@@ -45,14 +45,14 @@ class RecordedEvent(NamedTuple):
 
 
 class ChunkAt(NamedTuple):
-    """A chunk and the part it is in; `part` belongs to whoever asks."""
+    """A chunk and its part; the caller owns `part`."""
 
     part: ChunkFile
     place: ChunkPlace
 
 
 class Places(Protocol):
-    """Where chunks are: what a cursor needs of a recording."""
+    """The places of chunks, as a cursor needs them."""
 
     limits: Limits
 
@@ -71,18 +71,18 @@ class Places(Protocol):
 
 
 class OneChunk(Places):
-    """A chunk by itself: what `integrity` and the repair look at.
+    """A single chunk, as `integrity` and the repair examine it.
 
     Args:
         at: The chunk.
-        limits: Beyond which it is not believed.
+        limits: Limits on its content.
     """
 
     def __init__(self, at: ChunkAt, limits: Limits) -> None:
         self.limits, self._at = limits, at
 
     def chunk_of(self, number: int) -> ChunkAt:
-        """It, whatever is asked for."""
+        """This chunk, for any event."""
         return self._at
 
     def chunk_now(self, at: ChunkAt) -> ChunkAt:
@@ -95,14 +95,14 @@ class OneChunk(Places):
 
 
 class Cursor:
-    """What a viewer knew right after one event, and the way to others.
+    """A viewer's state right after one event, and moves to others.
 
     Args:
         places: File to write.
 
     Attributes:
-        number: The event at which it stands; 0 before the first `seek` or `step`.
-        session: What a viewer knew then. It is changed by `step` in place, and replaced by `seek`.
+        number: The current event; 0 before the first `seek` or `step`.
+        session: A viewer's state at that event. `step` changes it in place, `seek` replaces it.
     """
 
     def __init__(self, places: Places) -> None:
@@ -114,10 +114,10 @@ class Cursor:
         self._offset = 0
 
     def seek(self, number: int) -> ClientInterpreter:
-        """Stand right after the event with this number.
+        """Go to the position right after the event with this number.
 
         Returns:
-            `session`: what a viewer knew then.
+            `session`: a viewer's state at that event.
 
         Raises:
             RecordingError: The recording does not have it.
@@ -143,11 +143,11 @@ class Cursor:
         return self.session
 
     def stand(self, number: int, session: ClientInterpreter) -> None:
-        """Stand right after an event of which the state is known already, without reading anything.
+        """Go to the position right after an event whose state is known already, without reading anything.
 
         Args:
-            number: Of the event.
-            session: What a viewer knew then; from here on it is this cursor's.
+            number: Number of the event.
+            session: A viewer's state at that event; this cursor takes ownership.
 
         Raises:
             RecordingError: The recording does not have the event.
@@ -164,7 +164,7 @@ class Cursor:
             pass  # the welcome, which opens it
 
     def before(self, number: int) -> ClientInterpreter:
-        """Stand where the next `step` brings the event with this number.
+        """Go to the position from which the next `step` returns the event with this number.
 
         Raises:
             RecordingError: As `seek`.
@@ -245,15 +245,15 @@ class Cursor:
         """Go to the next event.
 
         Returns:
-            The event; None after the last one, when what was said after it has been followed.
+            The event; None after the last one, when the notices after it have been applied.
 
         Raises:
-            CorruptChunk: Its bytes are damaged. `seek` goes on behind the damage.
+            CorruptChunk: Its bytes are damaged. `seek` continues behind the damage.
         """
         return self._follow([], [])
 
     def rest(self) -> bytes:
-        """Follow what was said after the last event, at which the cursor stands, and return its frames.
+        """Apply the notices after the last event, at which the cursor is, and return their frames.
 
         Raises:
             RecordingError: There is another event.
@@ -292,7 +292,7 @@ class Cursor:
         return True
 
     def _next_chunk(self, at: ChunkAt) -> bool:
-        """Go on in the next chunk: behind its head, if that repeats what is known here."""
+        """Continue in the next chunk: behind its head, if that repeats the known state."""
         following = self._places.chunk_after(at)
         if following is None:
             return False

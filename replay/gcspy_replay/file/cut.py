@@ -30,22 +30,23 @@ def cut(
 ) -> int:
     """Write a range of events; they keep their numbers, so that bookmarks stay true.
 
-    What was said after the last event is kept when that is the last of the recording.
+    Notices after the last event are kept if it is the last of the recording.
 
     Args:
-        recording: What to cut from.
-        store: Where to; it is closed at the end.
+        recording: The source.
+        store: The destination; it is closed at the end.
         first: Number of the first event; by default of the recording.
         last: Number of the last event; by default of the recording.
         rule: When chunks end.
-        facts: What the file says of itself; by default that it was cut. Its id is always that of the recording.
-        progress: Told how many events are done, and of how many.
+        facts: Facts in the file; by default that it was cut. Its id is always that of the
+            recording.
+        progress: Called with the number of events done, and the total.
 
     Returns:
         How many events were written.
 
     Raises:
-        RecordingError: There is no such range.
+        RecordingError: The range is invalid.
         CorruptChunk: The recording is damaged in it: repair it first.
     """
     try:
@@ -67,7 +68,8 @@ def cut(
     writer = RecordingWriter(store, session, rule=rule, facts=facts, first=first)
     try:
         while cursor.number < last and (step := cursor.step()) is not None:
-            # The cursor begins anew where events are missing; nothing there can follow what was before.
+            # The cursor starts again where events are missing; nothing there depends on earlier
+            # data.
             if not writer.started or cursor.session is not session:
                 session = cursor.session
                 writer.follow(session)

@@ -1,7 +1,7 @@
-"""Is every byte of a recording what was written? And what can be saved of one that is damaged.
+"""Checks whether every byte of a recording is intact, and saves the undamaged parts of one that is damaged.
 
-`verify` compares each CRC, decodes each event and follows it as a viewer would, so
-that what it passes can be shown. `repair` writes what is left into a new file.
+`verify` compares each CRC, and decodes and applies each event as a viewer would, so that a verified
+event can be shown. `repair` writes the rest into a new file.
 
 Knows parts and chunks; does not know terminals.
 """
@@ -38,11 +38,11 @@ class IntegrityFinding(NamedTuple):
     """Something wrong with a part.
 
     Attributes:
-        name: Of the part.
+        name: Name of the part.
         start: First byte that is concerned.
         end: First byte after it.
-        what: What is wrong, in a sentence.
-        loses: Whether events, or what was said between them, are lost by it.
+        what: The problem, in a sentence.
+        loses: Whether it loses events, or notices between them.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Loss(NamedTuple):
     Attributes:
         first: Number of the first.
         last: Number of the last.
-        nanos: The time of which nothing is known any more: from the event before them to the one after, as far as
-            there is one; None where neither the events around them nor an index tell.
+        nanos: The span of time without data: from the event before them to the one after, as far as
+            there is one; None if neither neighbouring events nor an index determine it.
     """
 
     first: int
@@ -78,10 +78,11 @@ class IntegrityReport:
 
     Attributes:
         events: Events that can be shown.
-        lost: Events that cannot. Where the index is lost too, those after the last that can be shown are not known.
+        lost: Events that cannot. If the index is lost too, those after the last that can be shown
+            are not known.
         chunks: Chunks that begin as they should.
-        size: Bytes looked at.
-        findings: What is wrong; empty when nothing is.
+        size: Number of bytes checked.
+        findings: The problems; empty if there are none.
     """
 
     events: int = 0
@@ -92,7 +93,7 @@ class IntegrityReport:
 
     @property
     def intact(self) -> bool:
-        """Whether nothing is lost; a missing index and a torn last event lose nothing that was whole."""
+        """Whether nothing is lost; a missing index and a truncated last event lose no complete data."""
         return not any(finding.loses for finding in self.findings)
 
 
@@ -109,15 +110,15 @@ def _losses(there: list[_Range], good: list[_Range]) -> list[Loss]:
     """The events of `there` that are not in `good`; both in order.
 
     Args:
-        there: What the index, or the numbers of the chunks, say that there was.
-        good: What can be shown.
+        there: The events that existed, according to the index or the numbers of the chunks.
+        good: The events that can be shown.
     """
     lost: list[Loss] = []
     there, good = _joined(there), _joined(good)
     for first, last in _without([one[:2] for one in there], [one[:2] for one in good]):
         before = [one.last_time for one in good if one.last < first][-1:]
         after = [one.first_time for one in good if one.first > last][:1]
-        # At the ends of the recording the index says when the first and last event were.
+        # At the ends of the recording the index has the times of the first and last event.
         begin = before or [one.first_time for one in there if one.first == first]
         end = after or [one.last_time for one in there if one.last == last]
         lost.append(Loss(first, last, end[0] - begin[0] if begin and end else None))
@@ -136,7 +137,7 @@ def _joined(ranges: list[_Range]) -> list[_Range]:
 
 
 def _there(window: Window, limits: Limits, good: list[_Range]) -> list[_Range]:
-    """What the index says there is; without it, all from the first to the last event that can be shown."""
+    """The events that exist according to the index; without it, all from the first to the last event that can be shown."""
     places = read_places(window, limits)
     if places is None:
         return (
@@ -180,15 +181,15 @@ class _Note(Protocol):
 def verify(
     source: ByteSource, *, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None
 ) -> IntegrityReport:
-    """Look at every byte of a part.
+    """Check every byte of a part.
 
     Args:
         source: The part.
-        limits: Beyond which it is not believed.
-        progress: Told how far it is.
+        limits: Limits on its content.
+        progress: Called with the progress.
 
     Raises:
-        NotARecording: It is none at all.
+        NotARecording: It is not a recording.
     """
     window = Window(source)
     report = IntegrityReport(size=source.size())
@@ -279,9 +280,9 @@ class RepairReport:
 
     Attributes:
         events: Events written.
-        lost: Events that are lost. Where the index is lost too, those before the first and after the last that
-            were saved are not known.
-        findings: What was wrong, as `verify` tells it.
+        lost: Events that are lost. If the index is lost too, those before the first and after the
+            last that were saved are not known.
+        findings: The problems, as reported by `verify`.
         states: Events of which only the picture could be saved, from the keyframe that repeats it.
     """
 
@@ -298,16 +299,16 @@ def repair(
     limits: Limits = CLIENT_LIMITS,
     progress: Progress | None = None,
 ) -> RepairReport:
-    """Write what can be saved of a part into a new recording; events keep their numbers.
+    """Write the undamaged events of a part into a new recording; events keep their numbers.
 
     A chunk needs nothing but itself: the undamaged ones are saved whole, of a damaged one the events before
     the damage; and its last event, when it is lost, from the head of the next chunk, which repeats it.
 
     Args:
         source: The damaged part.
-        store: Where to; it is closed at the end.
-        limits: Beyond which the part is not believed.
-        progress: Told how far it is.
+        store: The destination; it is closed at the end.
+        limits: Limits on the content of the part.
+        progress: Called with the progress.
 
     Raises:
         NotARecording: There is nothing of a recording in it.
@@ -336,7 +337,8 @@ def _repair(
     for cursor, found in _cursors(window, scan, limits):
         if writer is None:
             facts = PartFacts(recording=found.head.recording, software="gcspy repair", note=note)
-            # Where bytes are damaged before the first chunk, the event that its head repeats is lost as well.
+            # If bytes before the first chunk are damaged, the event that its head repeats is lost
+            # as well.
             cut_off = found.head.continues and any(
                 d.end == found.place.offset for d in scan.damages
             )
@@ -356,7 +358,7 @@ def _repair(
 
 
 def _without(there: list[tuple[int, int]], written: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The ranges of numbers in `there`, less those that were written; both in order."""
+    """The ranges of numbers in `there`, minus those that were written; both in order."""
     lost: list[tuple[int, int]] = []
     for first, last in there:
         at = first
@@ -374,7 +376,7 @@ def _salvage_start(window: Window, limits: Limits) -> int:
     try:
         return read_part_header(window, limits)[2]
     except RecordingError:
-        return 0  # the scan looks for the first chunk by its magic
+        return 0  # the scan searches for the first chunk by its magic
 
 
 def _cursors(window: Window, scan: PartScan, limits: Limits) -> Iterator[tuple[Cursor, FoundChunk]]:
@@ -396,7 +398,7 @@ def _save_chunk(
     saved: RepairReport,
     written: list[_Range],
 ) -> None:
-    """Write the events of a chunk behind what was written before."""
+    """Append the events of a chunk."""
     first, before = found.head.first, writer.number
     if first <= before:
         return  # repeated: the file was put together from pieces
@@ -427,7 +429,7 @@ def _save_chunk(
                 writer.start(step.number)
                 joined = True
     except CorruptChunk:
-        pass  # what was lost shows when the next chunk begins
+        pass  # the loss appears when the next chunk begins
     if writer.started and writer.number >= begun:
         written.append(_Range(begun, writer.number, begun_time or 0, last_time or begun_time or 0))
         saved.events += writer.number - begun + 1

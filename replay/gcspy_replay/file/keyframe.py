@@ -1,4 +1,4 @@
-"""What a client that joins is sent, made from what another client knows.
+"""Encodes the keyframe for a client that joins from the state of another client.
 
 The head of each chunk is this, so that a chunk is a wire stream that begins as a
 connection does: welcome, schema, notices, keyframe. The player sends the same to a
@@ -37,16 +37,16 @@ _NO_RUNS = np.empty(0, dtype="<u4")
 
 
 def schema_messages(session: ClientInterpreter) -> list[Message]:
-    """Welcome, spaces, epoch, and what was said between events, as a bootstrap.
+    """Welcome, spaces, epoch, and the latest notices, as a bootstrap.
 
-    Who was connected is left out: it is nobody's business but the session's.
+    The list of clients is left out: it is private to the session.
 
     Raises:
         LocalProtocolError: There was no welcome yet.
     """
     if session.welcome is None:
         raise LocalProtocolError("a session without a welcome cannot be stored: connect first")
-    # As for one who joins now: how the target is watched may have been changed since the welcome.
+    # As for a client that joins now: the mode may have changed since the welcome.
     messages: list[Message] = [replace(session.welcome, mode=session.mode or session.welcome.mode)]
     messages += [m.SpaceDefined(space=state.space) for state in session.spaces.values()]
     messages.append(m.EpochEnd(epoch=session.epoch))
@@ -72,7 +72,7 @@ def schema_messages(session: ClientInterpreter) -> list[Message]:
 
 
 def tiles_of(state: SpaceState) -> m.Tiles:
-    """The tiles of a space as a keyframe says them: all new."""
+    """The tiles of a space in a keyframe: all new."""
     table, naming = state.names, state.space.naming
     base, tile_bytes = table.uniform
     bases, sizes = table.extents() or (None, None)
@@ -154,7 +154,7 @@ def _key(space: int, stream: int, state: StreamState) -> Frame:
 
 
 def keyframe_frames(session: ClientInterpreter) -> list[Frame]:
-    """The frames of a keyframe of what the client knows now; each stream keeps the stamp of its values."""
+    """The frames of a keyframe of the client's current state; each stream keeps the stamp of its values."""
     frames: list[Frame] = []
     event = session.last_event
     stamp = (event.sequence, event.time_nanos) if event else (0, 0)
@@ -180,7 +180,7 @@ def encode_keyframe(session: ClientInterpreter, *, cached: bool) -> bytes:
     """All bytes of a keyframe event of the client's latest event, under the schema of now.
 
     Args:
-        session: What the client knows right after an event.
+        session: The client's state right after an event.
         cached: Whether the event is repeated; otherwise it keeps its own mark.
 
     Raises:

@@ -1,10 +1,10 @@
 """The frames that only files have, and the row of the event table (FORMAT.md sections 2 to 5).
 
-All of a recording after its first twelve bytes is frames of the wire protocol. Six
-types of them, 0x70 to 0x75, are the file's own: they say where chunks begin and end
-and what their CRC is. A client of the wire skips them as it skips any unknown type.
+After its first twelve bytes a recording consists of frames of the wire protocol. Six types of them,
+0x70 to 0x75, belong to files only: they contain the boundaries of chunks and their CRC. A client of
+the wire skips them as it skips any unknown type.
 
-Knows bytes; does not know files, nor what a session is.
+Knows bytes; does not know files or sessions.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ MAGIC = b"GCrec\r\n\x1a"
 """First eight bytes of a file. CR, LF and Ctrl-Z show a copy that mangled them, as PNG's do."""
 
 FORMAT_VERSION = 1
-"""Raised only for what an older reader would misunderstand; what it can skip needs no new version."""
+"""Increased only for changes that an older reader would misunderstand; data that it can skip needs no new version."""
 
 FRAMES_VERSION = 1
-"""Version of the wire protocol that the frames are of. Version 2 adds frames of the handshake, of which a
-recording has none: each reader of version 1 can read what is recorded today."""
+"""Version of the wire protocol of the frames. Version 2 adds frames of the handshake, which a
+recording does not contain: each reader of version 1 can read today's recordings."""
 
 _PREAMBLE = struct.Struct("<8sHH")
 """0 magic, 8 u16 format version, 10 u16 version of the wire protocol that the frames are of."""
@@ -113,7 +113,7 @@ _FOOTER = struct.Struct("<QQ8sI")
 the frame before these four bytes."""
 
 _TRAILING_BYTES = 64 << 10
-"""What a later version may put behind what this one knows of a payload."""
+"""Extra bytes that a later version may append to a payload of this version."""
 
 _FOOTER_MAGIC = b"GCend\r\n\x1a"
 
@@ -171,12 +171,12 @@ _PLACES: tuple[tuple[str, str], ...] = (
 
 
 class ChunkPlace(NamedTuple):
-    """Where a chunk is and what it holds: a row of the index.
+    """Place and content of a chunk: a row of the index.
 
     Attributes:
-        offset: Of its CHUNK frame in the part.
+        offset: Offset of its CHUNK frame in the part.
         size: Bytes, its end and the seal of that included.
-        end_at: Of its CHUNK_END, from `offset`; 0 when it has none.
+        end_at: Offset of its CHUNK_END, from `offset`; 0 if it has none.
         number: Its number.
         first: Number of its first event.
         first_time: Nanoseconds of that event.
@@ -195,7 +195,7 @@ class ChunkPlace(NamedTuple):
 
 
 class ChunkHead(NamedTuple):
-    """What a CHUNK frame says."""
+    """Fields of a CHUNK frame."""
 
     recording: bytes
     number: int
@@ -205,7 +205,7 @@ class ChunkHead(NamedTuple):
 
 
 class ChunkEnd(NamedTuple):
-    """What a CHUNK_END frame says; `rows` has the dtype `ROWS`."""
+    """Fields of a CHUNK_END frame; `rows` has the dtype `ROWS`."""
 
     size: int
     crc: int
@@ -214,14 +214,14 @@ class ChunkEnd(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartFacts:
-    """What the RECORDING frame at the start of a file says.
+    """Fields of the RECORDING frame at the start of a file.
 
     Attributes:
         recording: Sixteen random bytes, the same in all parts of a recording.
         part: Number of this file among the parts, from 0.
-        software: What wrote it.
-        created: Nanoseconds since 1970, by the recorder's clock; 0 where it did not say.
-        note: Text; what a cut or a repair says of its origin.
+        software: The program that wrote it.
+        created: Nanoseconds since 1970, by the recorder's clock; 0 if not given.
+        note: Text; the origin of a cut or a repair.
     """
 
     recording: bytes
@@ -342,7 +342,7 @@ def _corrupt(offset: int, what: str) -> CorruptChunk:
 
 
 def _inflate(header: Header, payload: bytes, limits: Limits, offset: int, *, most: int) -> bytes:
-    """A payload as it was meant, decompressed if it is not larger than it can need to be."""
+    """The original payload, decompressed if it is not larger than it can need to be."""
     try:
         check_raw_size(header, raw_size(header, payload, limits, offset), most, offset)
         return inflate(header, payload, limits, offset)
@@ -375,10 +375,10 @@ def read_facts(header: Header, payload: bytes, limits: Limits, offset: int) -> P
 
 
 def read_chunk(payload: bytes, offset: int) -> ChunkHead:
-    """Read a CHUNK payload; whether it is true is said by the SEAL after it.
+    """Read a CHUNK payload; the SEAL after it proves that it is intact.
 
     Raises:
-        CorruptChunk: It is too short, or says the impossible.
+        CorruptChunk: It is too short, or impossible.
     """
     if len(payload) < _CHUNK.size:
         raise _corrupt(offset, f"a chunk begins with {len(payload)} of {_CHUNK.size} bytes")
@@ -394,14 +394,14 @@ def read_chunk_end(
     """Read a CHUNK_END payload and check that its rows lie in the chunk.
 
     Args:
-        header: Of the frame.
-        payload: As it lies in the file.
-        limits: Beyond which it is not believed.
-        offset: Of the frame, for the error.
+        header: Header of the frame.
+        payload: The payload in the file.
+        limits: Limits on its content.
+        offset: Offset of the frame, for the error.
         size: Bytes from the CHUNK frame to here.
 
     Raises:
-        CorruptChunk: It says the impossible.
+        CorruptChunk: It is impossible.
     """
     most = _CHUNK_END.size + min(MOST_EVENTS, size // EVENT_FRAME_BYTES) * ROWS.itemsize
     raw = _inflate(header, payload, limits, offset, most=most + _TRAILING_BYTES)
@@ -438,7 +438,7 @@ def read_index(header: Header, payload: bytes, limits: Limits, offset: int) -> l
     """Read an INDEX payload and check that its chunks lie before it, in order.
 
     Raises:
-        CorruptChunk: It says the impossible.
+        CorruptChunk: It is impossible.
     """
     most = _INDEX.size + offset // CHUNK_BYTES * np.dtype(list(_PLACES)).itemsize
     raw = _inflate(header, payload, limits, offset, most=most + _TRAILING_BYTES)
@@ -491,5 +491,5 @@ def read_footer(data: bytes) -> tuple[int, int] | None:
 
 
 def blamed(error: GCspyError, offset: int, chunk: int | None) -> CorruptChunk:
-    """What the wire's decoder found wrong, as an error of the file."""
+    """Convert an error of the wire's decoder into an error of the file."""
     return CorruptChunk(f"damaged at byte {offset}: {error}", offset=offset, chunk=chunk)

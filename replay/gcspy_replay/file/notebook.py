@@ -12,9 +12,9 @@
     [1, 2, 3, 4, 5, 6]
     >>> rec.close()
 
-Everything is read when it is asked for, and what is given is a copy: it stays as it is.
+Everything is read on demand, and returned as a copy, which never changes.
 
-Knows names, seconds and slices; what is in a file is `reader`'s.
+Knows names, seconds and slices; `reader` knows the content of a file.
 """
 
 from __future__ import annotations
@@ -54,14 +54,15 @@ def _shown(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecordedStream:
-    """A stream as it was after an event; a copy.
+    """A stream right after an event; a copy.
 
     Attributes:
         schema: Name, type, range and unit.
         values: Shape (tiles,): one number a tile; means nothing where it is not known.
-        known: Shape (tiles,): where the value is known; None when all are.
+        known: Shape (tiles,): where the value is known; None if all are.
         fresh: Whether they were gathered at this event, and not at an earlier one.
-        summary: What the driver said of the whole stream at its latest gathering; None when it said nothing.
+        summary: The driver's summary of the whole stream at its latest gathering; None if there is
+            none.
         covered: How many tiles that summary covers.
     """
 
@@ -80,11 +81,11 @@ class RecordedStream:
 
 
 class RecordedSpace:
-    """A space as it was after an event; `then["Used"]` is one of its streams, iteration gives their names.
+    """A space right after an event; `then["Used"]` is one of its streams, iteration gives their names.
 
     Args:
-        moment: Of which it is part.
-        state: What a viewer knew of it.
+        moment: Its event.
+        state: A viewer's state of it.
     """
 
     def __init__(self, moment: EventState, state: SpaceState) -> None:
@@ -92,7 +93,7 @@ class RecordedSpace:
 
     @property
     def state(self) -> SpaceState:
-        """Everything that a viewer knew of it: names of tiles, control stream, texts."""
+        """A viewer's whole state of it: names of tiles, control stream, texts."""
         self._moment.check()
         return self._state
 
@@ -103,11 +104,11 @@ class RecordedSpace:
 
     @property
     def info(self) -> str:
-        """What the driver said of it in words."""
+        """The driver's text about it."""
         return self.state.info
 
     def tile_name(self, tile: int) -> str:
-        """Return what a tile is called: an address, a type."""
+        """Return the name of a tile: an address, a type."""
         return self.state.names.name(tile)
 
     def __getitem__(self, stream: str) -> RecordedStream:
@@ -132,11 +133,11 @@ class RecordedSpace:
 class EventState:
     """All that a viewer knew right after an event; `moment["heap"]["Used"].values` are tiles.
 
-    A moment of a loop over many is over when the loop goes on: take out of it what is to be kept.
+    An event of a loop over many is valid until the next iteration: copy what you want to keep.
 
     Args:
-        number: Of the event.
-        session: What was known.
+        number: Number of the event.
+        session: A viewer's state at it.
         began_nanos: When the recording began.
     """
 
@@ -159,13 +160,13 @@ class EventState:
 
     @property
     def session(self) -> ClientInterpreter:
-        """The client interpreter, with everything that there is to know."""
+        """The client interpreter, with the whole state."""
         self.check()
         return self._session
 
     @property
     def name(self) -> str:
-        """Of the kind of event."""
+        """Name of the kind of event."""
         return self._session.event_name(self.event.event)
 
     @property
@@ -257,7 +258,7 @@ class SavedSession:
     ) -> None:
         self.close()
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ content
 
     def __len__(self) -> int:
         return len(self.recording)
@@ -272,7 +273,7 @@ class SavedSession:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: target, events by name, spaces with their streams."""
+        """Display in a notebook: target, events by name, spaces with their streams."""
         rec = self.recording
         kinds = np.bincount(self.events["event"], minlength=len(self.event_names)).tolist()
         rows = [
@@ -312,13 +313,13 @@ class SavedSession:
 
     @property
     def began_nanos(self) -> int:
-        """When the first event was, by the clock of the target's host; 0 where there is none."""
+        """Time of the first event, by the clock of the target's host; 0 if there is none."""
         events = self.events
         return int(events["time_nanos"][0]) if len(events) else 0
 
     @property
     def seconds(self) -> float:
-        """From the first event to the last."""
+        """Seconds from the first event to the last."""
         events = self.events
         return (int(events["time_nanos"][-1]) - self.began_nanos) / 1e9 if len(events) else 0.0
 
@@ -429,7 +430,7 @@ class SavedSession:
             if row.summary.covered
         ]
         if not found and len(numbers):
-            self.at(int(numbers[-1]))[space][stream]  # says what there is, where the name is wrong
+            self.at(int(numbers[-1]))[space][stream]  # lists the names, if the name is wrong
         width = max((len(summary.values) for _, summary in found), default=1)
         shape = len(numbers), width
         out = np.ma.MaskedArray(
@@ -452,7 +453,7 @@ class SavedSession:
         *,
         stale: bool = False,
     ) -> Matrix:
-        """Events by tiles of a stream, a row when it is asked for; `to_array()` reads them all."""
+        """Events by tiles of a stream, each row read on demand; `to_array()` reads them all."""
         rec = self.recording
         first = rec.first if first is None else first
         return Matrix(rec, space, stream, first, rec.last if last is None else last, stale=stale)
@@ -476,7 +477,8 @@ class SavedSession:
             last: Number of the last event; None: of the recording.
 
         Raises:
-            RecordingError: pyarrow is not installed, there is no such range, or the recording is damaged.
+            RecordingError: pyarrow is not installed, the range is invalid, or the recording is
+                damaged.
         """
         try:
             from gcspy_replay.file.export import parquet_file  # optional

@@ -1,6 +1,6 @@
 """The program's own clock at each event of a recording, such as allocated bytes, without decoding any tile.
 
-Knows chunks and EVENT frames; does not know what the clock is for.
+Knows chunks and EVENT frames; does not know the use of the clock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["events_with_clock"]
 
 
 def events_with_clock(recording: Recording) -> Iterator[Event]:
-    """The events that tell their program's clock, in order.
+    """The events with a program clock, in order.
 
     Raises:
         CorruptChunk: The recording is damaged.

@@ -1,9 +1,9 @@
 """A recording: its parts, its events as a table, and every state that a viewer saw.
 
-Nothing but headers and the index is read at opening; the table of events is read when it is
-asked for. A recording that is still being written can be read at the same time: see `refresh`.
+Only headers and the index are read at opening; the table of events is read on demand. A recording
+that is still being written can be read at the same time: see `refresh`.
 
-Knows files and numbers of events; what a viewer saw is the client interpreter's.
+Knows files and numbers of events; the client interpreter has a viewer's state.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def sources_of(paths: Iterable[Path]) -> list[ByteSource]:
 
 
 def _source_of_ring(path: Path) -> ByteSource | None:
-    """A file of a ring; None where the recorder has dropped it since the folder was looked at."""
+    """A file of a ring; None if the recorder has deleted it since the folder was listed."""
     try:
         return open_source(path)
     except RecordingError as error:
@@ -116,7 +116,7 @@ def compensated_nanos(events: NDArray[Any]) -> NDArray[np.int64]:
     if not len(events):
         return np.empty(0, dtype=np.int64)
     gathered = np.cumsum(events["gather_nanos"].astype(np.int64))
-    # What the first event was gathered in, and held for, lies after and before it.
+    # The gathering and the hold of the first event lie after and before it.
     before = np.concatenate(([0], gathered[:-1])) + np.cumsum(events["held_nanos"].astype(np.int64))
     times = (events["time_nanos"] - events["time_nanos"][0]).astype(np.int64)
     result: NDArray[np.int64] = times - (before - before[0])
@@ -136,17 +136,17 @@ class Recording(Places):
 
     Args:
         sources: Its parts, in any order.
-        limits: Beyond which it is not believed.
-        progress: Told how far a scan is, where the index is missing.
-        catalogue: The parts as they are now, asked by `refresh`: a ring loses and gets some.
+        limits: Limits on its content.
+        progress: Called with the progress of a scan, if the index is missing.
+        catalogue: The current parts, called by `refresh`: a ring loses and gets some.
 
     Attributes:
-        welcome: Who was recorded, with the kinds of event.
-        facts: What the first part says of itself.
-        limits: Beyond which it is not believed.
+        welcome: The recorded server, with the kinds of event.
+        facts: The facts in the header of the first part.
+        limits: Limits on its content.
 
     Raises:
-        NotARecording: One of them is none.
+        NotARecording: One of them is not a recording.
         CorruptChunk: The header of one is damaged: `gcspy repair` may help.
         TruncatedRecording: One ends before its header does.
         RecordingError: They are not parts of one recording, or cannot be read.
@@ -193,7 +193,7 @@ class Recording(Places):
         return cls(sources_of(named), limits=limits, progress=progress, catalogue=catalogue)
 
     def again(self) -> Recording:
-        """Open it once more, for another thread or viewer; what a scan has found is not looked for again.
+        """Open it once more, for another thread or viewer; the results of a scan are shared.
 
         Raises:
             RecordingError: A file is gone, or is another one now.
@@ -230,7 +230,7 @@ class Recording(Places):
     ) -> None:
         self.close()
 
-    # ---------------------------------------------------------------- what there is
+    # ---------------------------------------------------------------- content
 
     def _list_chunks(self) -> None:
         chunks: list[ChunkAt] = []
@@ -252,7 +252,7 @@ class Recording(Places):
         self._with_events = [at for at in chunks if at.place.events]
 
     def refresh(self) -> bool:
-        """Look for what a recorder that still runs has written since.
+        """Read data that a running recorder has written since.
 
         Returns:
             Whether there was anything.
@@ -266,7 +266,7 @@ class Recording(Places):
         return True
 
     def _follow_catalogue(self) -> bool:
-        """Take new parts and let go of those that are gone; whether there were any."""
+        """Add new parts and drop deleted ones; return whether there were any."""
         if self._catalogue is None:
             return False
         now = {source.name: source for source in self._catalogue()}
@@ -293,12 +293,12 @@ class Recording(Places):
 
     @property
     def first(self) -> int:
-        """Number of the first event; 0 when there is none."""
+        """Number of the first event; 0 if there is none."""
         return self._firsts[0] if self._firsts else 0
 
     @property
     def last(self) -> int:
-        """Number of the last event; 0 when there is none."""
+        """Number of the last event; 0 if there is none."""
         if not self._firsts:
             return 0
         place = self._with_events[-1].place
@@ -319,7 +319,7 @@ class Recording(Places):
 
     @property
     def damages(self) -> list[tuple[str, DamagedRange]]:
-        """What a scan could not use, with the name of the part; `integrity.verify` looks at every byte."""
+        """Ranges that a scan could not use, with the name of the part; `integrity.verify` checks every byte."""
         found = [
             (part.window.source.name, damage) for part in self._parts for damage in part.damages
         ]
@@ -425,12 +425,12 @@ class Recording(Places):
         """Number of the next event of this name.
 
         Args:
-            name: Of the kind of event.
-            after: Look behind the event of this number; backwards: before it (0: from the end).
-            backwards: Look towards the beginning.
+            name: Name of the kind of event.
+            after: Search behind the event of this number; backwards: before it (0: from the end).
+            backwards: Search towards the beginning.
 
         Returns:
-            Its number, or None when there is none.
+            Its number, or None if there is none.
 
         Raises:
             RecordingError: There is no such kind.
@@ -452,14 +452,14 @@ class Recording(Places):
                 return int(numbers[0])
         return None
 
-    # ------------------------------------------------------------------ what was seen
+    # ------------------------------------------------------------------ events
 
     def cursor(self) -> Cursor:
-        """A place in the recording, of its own; `seek` or `step` moves it."""
+        """An independent position in the recording; `seek` or `step` moves it."""
         return Cursor(self)
 
     def seek(self, number: int) -> ClientInterpreter:
-        """What a viewer knew right after an event: a new interpreter each time.
+        """A viewer's state right after an event: a new interpreter each time.
 
         Raises:
             RecordingError: There is no such event.
@@ -470,7 +470,7 @@ class Recording(Places):
     def steps(
         self, first: int | None = None, last: int | None = None
     ) -> Iterator[tuple[RecordedEvent, ClientInterpreter]]:
-        """The events of a range in order, each with what a viewer knew right after it.
+        """The events of a range in order, each with a viewer's state right after it.
 
         Args:
             first: Number of the first; by default of the recording.

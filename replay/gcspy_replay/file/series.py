@@ -1,6 +1,7 @@
-"""Summaries and tiles of one stream over many events, read when they are asked for.
+"""Summaries and tiles of one stream over many events, read on demand.
 
-Knows names of spaces and streams; what is in a file is `reader`'s, what scripts are offered is `notebook`'s.
+Knows names of spaces and streams. `reader` knows the content of a file, `notebook` the interface
+for scripts.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ def summaries(
     A summary that is repeated in a keyframe, of an earlier event, is left out.
 
     Args:
-        recording: Where from.
+        recording: The recording.
         space: Name of the space; None: all.
         stream: Name of the stream; None: all.
         first: Number of the first event; None: of the recording.
         last: Number of the last event; None: of the recording.
-        progress: Told how many events were looked at, and of how many.
+        progress: Called with the number of events read, and the total.
 
     Raises:
         CorruptChunk: The recording is damaged.
@@ -155,13 +156,14 @@ def stream_named(space: SpaceState, name: str) -> StreamState:
 
 
 class Matrix:
-    """Events by tiles of one stream; a row is read when it is asked for.
+    """Events by tiles of one stream; each row is read on demand.
 
-    Row i is a masked array of the tiles after event `first` + i: masked where a value is unknown. A row of an event that did
-    not gather the stream is masked whole, unless older values were asked for; so is one without the space.
+    Row i is a masked array of the tiles after event `first` + i: masked where a value is unknown. A
+    row of an event that did not gather the stream is masked completely, unless older values were
+    requested; so is one without the space.
 
     Args:
-        recording: Where from.
+        recording: The recording.
         space: Name of the space.
         stream: Name of the stream.
         first: Number of the first event.

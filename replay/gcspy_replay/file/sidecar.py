@@ -1,9 +1,9 @@
-"""The sidecar: what a user adds to a recording, as a JSON file beside it (FORMAT.md section 8).
+"""The sidecar file: a user's additions to a recording, as a JSON file beside it (FORMAT.md section 8).
 
-The recording itself is never changed for it. A sidecar comes with the recording from anybody, and may be written by hand or
-by a later version: each field is checked, and what is not known is kept as it was.
+The recording itself is never changed for it. A sidecar file may come from a stranger, and may be
+written by hand or by a later version: each field is checked, and unknown ones are kept unchanged.
 
-Knows JSON and paths; does not know what the events are, or who shows a bookmark.
+Knows JSON and paths; does not know the events, or the display of bookmarks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SIDECAR_SUFFIX = ".json"
 SIDECAR_VERSION = 1
 
 _OF_A_RING = "ring.gcspy" + SIDECAR_SUFFIX
-"""In the folder of a ring, whose first part is deleted one day."""
+"""Its name in the folder of a ring, whose first part is deleted one day."""
 
 _MOST_BYTES = 8 << 20
 """Ten thousand bookmarks with a paragraph each."""
@@ -60,14 +60,14 @@ _ID = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bookmark:
-    """An event that somebody wants to find again.
+    """An event that a user marked.
 
     Attributes:
-        number: Of the event; each has one bookmark at most.
+        number: Number of the event; each has one bookmark at most.
         title: A few words.
         note: More of them.
-        colour: Red, green and blue, 0 to 255; None: as the theme has it.
-        others: Fields of a later version, kept as they are.
+        colour: Red, green and blue, 0 to 255; None: the theme's.
+        others: Fields of a later version, kept unchanged.
     """
 
     number: int
@@ -79,14 +79,14 @@ class Bookmark:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sidecar:
-    """What a user added to a recording.
+    """A user's additions to a recording.
 
     Attributes:
-        recording: The id of the recording it was made for; empty: it does not say.
+        recording: The id of the recording it was made for; empty: not given.
         bookmarks: In the order of their numbers.
         notes: On the recording as a whole.
-        layout: How its window was arranged; whoever wrote it knows what it means.
-        others: Fields of a later version, kept as they are.
+        layout: The arrangement of its window; only the program that wrote it knows its meaning.
+        others: Fields of a later version, kept unchanged.
     """
 
     recording: bytes = b""
@@ -101,11 +101,11 @@ class Sidecar:
         return not (self.bookmarks or self.notes or self.layout or self.others)
 
     def belongs_to(self, recording: bytes) -> bool:
-        """Whether it was made for the recording with this id, or does not say for which."""
+        """Whether it was made for the recording with this id, or has no id."""
         return not self.recording or self.recording == recording
 
     def part(self, first: int, last: int) -> Sidecar:
-        """What of it belongs to a range of events."""
+        """The part of it about a range of events."""
         return replace(
             self, bookmarks=tuple(mark for mark in self.bookmarks if first <= mark.number <= last)
         )
@@ -115,12 +115,12 @@ class Sidecar:
 
 
 def sidecar_path(path: Path) -> Path:
-    """Where the sidecar of a recording is: beside the file, or in the folder of a ring."""
+    """Path of the sidecar file of a recording: beside the file, or in the folder of a ring."""
     return path / _OF_A_RING if path.is_dir() else path.with_name(path.name + SIDECAR_SUFFIX)
 
 
 def sidecar_of(paths: Iterable[Path]) -> Path:
-    """Where the sidecar of a recording in several files is: beside its first part.
+    """Path of the sidecar file of a recording in several files: beside its first part.
 
     Raises:
         RecordingError: A file is no recording.
@@ -148,10 +148,10 @@ def read_sidecar(path: Path) -> Sidecar | None:
         path: As `sidecar_path` gives it.
 
     Returns:
-        What is in it; None when there is none.
+        Its content; None if it does not exist.
 
     Raises:
-        RecordingError: It cannot be read, or is not what it should be.
+        RecordingError: It cannot be read, or is invalid.
     """
     try:
         with path.open("rb") as file:
@@ -171,7 +171,7 @@ class _Reader:
     """Checks every field.
 
     Args:
-        name: Of the file, for messages.
+        name: Name of the file, for messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -225,7 +225,7 @@ class _Reader:
         return number
 
     def _check_depth(self, value: object, left: int = _MOST_DEPTH) -> None:
-        """What is kept as it is has to be written again, by something that calls itself."""
+        """Check that fields that are kept unchanged can be written again by a recursive encoder."""
         if left < 0:
             self._fail(f"it is nested deeper than {_MOST_DEPTH}")
         inside = (
@@ -286,8 +286,8 @@ def encode_sidecar(sidecar: Sidecar, name: str = "the sidecar") -> bytes:
     """The bytes of a sidecar.
 
     Args:
-        sidecar: What to write.
-        name: Of the file, for messages.
+        sidecar: The content.
+        name: Name of the file, for messages.
 
     Raises:
         RecordingError: It would not be read again.
@@ -307,11 +307,11 @@ def encode_sidecar(sidecar: Sidecar, name: str = "the sidecar") -> bytes:
 
 
 def write_sidecar(path: Path, sidecar: Sidecar) -> None:
-    """Write a sidecar, whole or not at all; what was there stays until the new one is safe.
+    """Write a sidecar file, completely or not at all; the old one stays until the new one is safe.
 
     Args:
         path: As `sidecar_path` gives it.
-        sidecar: What to write.
+        sidecar: The content.
 
     Raises:
         RecordingError: It cannot be written, or would not be read again.
@@ -338,7 +338,7 @@ def put_sidecar(path: Path, sidecar: Sidecar) -> None:
 
     Args:
         path: As `sidecar_path` gives it.
-        sidecar: What to write; nothing is where nothing was added.
+        sidecar: The content; nothing is written if it is empty.
 
     Raises:
         RecordingError: It cannot be written.
@@ -386,10 +386,10 @@ def carry_sidecar(
 
     Args:
         source: The sidecar of the one.
-        target: Where that of the other goes.
+        target: Path of the other's sidecar file.
         recording: The id of both.
         first: Number of the first event of the other.
-        last: Of its last.
+        last: Last event of the target.
 
     Returns:
         How many bookmarks were carried; None when there is no sidecar, or it is another recording's.

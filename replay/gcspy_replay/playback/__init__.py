@@ -1,7 +1,8 @@
 """Playing a recording, without sockets, clocks or windows: the player serves it, the window shifts time with it.
 
-* `RecordingPlayback`: where it stands and what comes next; a `Move` for each event that is shown.
-* `Sender`: the bytes that bring viewers from one event to another; `keyframe_of` for those who come late.
+* `RecordingPlayback`: its position and its next event; a `Move` for each event that is shown.
+* `Sender`: the bytes that bring viewers from one event to another; `keyframe_of` for viewers that
+  join late.
 * `Timetable`: which events there are, and when each happened.
 """
 

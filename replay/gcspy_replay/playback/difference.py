@@ -1,12 +1,12 @@
-"""What viewers are sent of a move: the recorded bytes where they apply, else what differs from what they have.
+"""The data for viewers at a move: the recorded bytes where they apply, otherwise the difference from the viewers' state.
 
     the next event          its recorded frames, and what was said before it
     hidden events between   the tiles that any of them changed, as they are now
     a jump                  the tiles that differ
     the first, or unknown   everything
 
-What was recorded of the control flow, filters and missed events is not sent: a playback has its own. Each stream
-keeps the stamp of its values, so that what was stale is stale.
+Recorded control flow, filters and missed events are not sent: a playback has its own. Each stream
+keeps the stamp of its values, so that stale data stays stale.
 
 Knows the client interpreter, the codec and moves; does not know clients or sockets.
 """
@@ -34,7 +34,7 @@ from gcspy_replay.playback.playback import Move, ViewerState
 __all__ = ["DifferencePart", "Transition", "Sender", "Wanted", "keyframe_of"]
 
 Wanted = Callable[[int, int | None], bool]
-"""Whether somebody wants a space, or one of its streams."""
+"""Whether a space, or one of its streams, is subscribed to."""
 
 _OWN = frozenset(
     {
@@ -54,7 +54,7 @@ _SCHEMA = frozenset({FrameType.SPACE_DEFINED, FrameType.SPACE_REMOVED, FrameType
 
 
 class DifferencePart(NamedTuple):
-    """A frame and what it belongs to; stream None: to the space as a whole."""
+    """A frame, its space and its stream; stream None: the space as a whole."""
 
     space: int
     stream: int | None
@@ -63,15 +63,15 @@ class DifferencePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transition:
-    """What brings viewers that have the event before to this one.
+    """The data that bring viewers from the previous event to this one.
 
     Attributes:
-        number: Of the event in the recording.
+        number: Number of the event in the recording.
         event: The event.
         schema: Frames that every viewer must get, also one that misses the event.
         before: Frames between the schema and the event.
         parts: Frames of the event.
-        data: The event as recorded, where its bytes apply as they are.
+        data: The recorded event, if its bytes apply unchanged.
         after: Frames behind the event: its number, and names of tiles.
         spaces: The schema that viewers then have.
         epoch: Its number.
@@ -91,7 +91,7 @@ class Transition:
         """All bytes but the schema's.
 
         Args:
-            wants: What a viewer subscribed to; None: everything.
+            wants: A viewer's subscription; None: everything.
         """
         if wants is None and self.data is not None:
             return self.before + self.data + self.after
@@ -102,7 +102,7 @@ class Transition:
 
 
 class Sender:
-    """Makes passages of moves; remembers which schema viewers were told.
+    """Makes transitions from moves; remembers the schema that viewers have.
 
     Attributes:
         spaces: The schema that viewers have, by id, in order.
@@ -114,7 +114,7 @@ class Sender:
         self.epoch = 0
 
     def passage(self, move: Move) -> Transition:
-        """What viewers are sent of a move."""
+        """The transition for a move."""
         if move.direct and move.had is not None:
             return self._recorded(move)
         session = move.session
@@ -148,14 +148,15 @@ class Sender:
         self.epoch = session.epoch
 
     def _schema(self, move: Move) -> tuple[bytes, set[int]]:
-        """The frames that change the schema, and the spaces of which viewers keep what they have."""
+        """The frames that change the schema, and the spaces whose data viewers keep."""
         session = move.session
         kept: set[int] = set()
         if move.had is not None:
             same = [
                 number for number, space in self.spaces.items() if _is_same(move, number, space)
             ]
-            # Spaces stand in the order of their definition: one that comes back goes before those behind it.
+            # Spaces are in the order of their definition: one that comes back precedes those behind
+            # it.
             for old, new in zip(same, session.spaces, strict=False):
                 if old != new:
                     break
@@ -171,7 +172,7 @@ class Sender:
 
 
 def _is_same(move: Move, number: int, space: Space) -> bool:
-    """Whether viewers can go on from what they have of a space."""
+    """Whether viewers can continue with their data of a space."""
     state = move.session.spaces.get(number)
     if state is None or move.had is None:
         return False
@@ -179,7 +180,7 @@ def _is_same(move: Move, number: int, space: Space) -> bool:
     if before is None:
         return state.space is space
     old = before.spaces.get(number)
-    # Nothing on the wire takes back that values, a summary or a text ever came: only a new definition does.
+    # No message revokes values, a summary or a text: only a new definition does.
     return (
         old is not None
         and state.space == space
@@ -207,17 +208,17 @@ def _position(number: int) -> bytes:
     return encode(m.Position(number=number)).data
 
 
-# ------------------------------------------------------------------ what differs
+# ------------------------------------------------------------------ differences
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Telling:
-    """What is reported about each space after a move.
+    """The data about each space after a move.
 
     Attributes:
         move: The move.
-        kept: Spaces of which viewers keep what they have; others are new to them.
-        resized: Of those, the ones whose tiles are told anew; filled by `parts`.
+        kept: Spaces whose data viewers keep; others are new to them.
+        resized: Those of them whose tiles are sent again; filled by `parts`.
     """
 
     move: Move
@@ -228,7 +229,7 @@ class _Telling:
         """The frames of a space."""
         number, had = state.space.id, self.move.had
         if had is None or number not in self.kept:
-            # A space that no event has given tiles is left without, as it was.
+            # A space without tiles from any event stays without them.
             yield from _whole(state, self.move.event)
             return
         old = None if had.session is None else had.session.spaces[number]
@@ -365,7 +366,7 @@ def _places(before: StreamState, now: StreamState) -> NDArray[np.int64]:
     if before.known is not None or now.known is not None:
         was: Any = np.True_ if before.known is None else before.known
         known: Any = np.True_ if now.known is None else now.known
-        differs &= known  # a value that nobody knows cannot have changed: only its being known can
+        differs &= known  # an unknown value cannot have changed; only its being known can
         differs |= np.not_equal(was, known)
     return np.flatnonzero(differs)
 
@@ -402,8 +403,8 @@ def keyframe_of(session: ClientInterpreter, number: int) -> Transition:
     """Everything, for a viewer that has the schema: one that comes late, or missed events.
 
     Args:
-        session: What viewers know at the event.
-        number: Of the event in the recording.
+        session: The viewers' state at the event.
+        number: Number of the event in the recording.
     """
     event = session.last_event
     assert event is not None, "there is an event that can be repeated"

@@ -1,4 +1,4 @@
-"""One playback of one recording: where it stands, which way and how fast it goes, and what comes next (SPEC.md 8.5).
+"""One playback of one recording: its position, direction, speed and next event (SPEC.md 8.5).
 
     RUNNING ──pause, step, a filter's pause, the end──▶ PAUSED ──resume──▶ RUNNING
        │                                                  │
@@ -7,8 +7,8 @@
 Time is an argument: nanoseconds of any clock of the caller's that only goes forwards. The caller waits until
 `due_nanos` and calls `advance`; if that is late the playback runs late, and no event is left out for it.
 
-Knows a recording and event filters; does not know clients, sockets, threads or clocks. Whoever serves
-it, or shows it in a window, gets a `Move` for each event that is to be shown.
+Knows a recording and event filters; does not know clients, sockets, threads or clocks. Its user, a
+server or a window, gets a `Move` for each event that is to be shown.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ END = "end of the recording"
 
 _MILLI = 1_000_000
 _LATE_NANOS = 500_000_000
-"""A playback that is later than this goes on from now: it never rushes to make up for it."""
+"""A playback that is later than this continues from now: it never catches up."""
 
 _NEAR = 8
-"""Hidden events that are stepped over; a jump over more of them begins anew at a keyframe, unless it is in the same chunk."""
+"""Maximum hidden events to step over; a jump over more of them starts at a keyframe, unless it is in the same chunk."""
 
 _KEPT, _KEPT_BYTES = 16, 32 << 20
 """States of one chunk that are kept while going back, and their bytes: each costs a copy, where reading it again costs the
@@ -53,13 +53,14 @@ _MOST_LOST = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewerState:
-    """What viewers had before a move.
+    """The viewers' state before a move.
 
     Attributes:
-        session: The state itself, its arrays untouched; None: it was changed in place, and the rest says what it was.
-        sequences: By (space, stream): of the values.
+        session: The state itself, with unchanged arrays; None: it was changed in place, and the
+            rest describes the old one.
+        sequences: Sequences of the values, by (space, stream).
         summaries: By (space, stream).
-        infos: By space.
+        infos: Texts, by space.
         counters: Occurrences per kind of event.
     """
 
@@ -79,7 +80,8 @@ class Move:
         event: The event.
         session: All that a viewer knows now; changed by the next move.
         steps: The events from the one before to this one, when `session` was changed in place; else empty.
-        had: What viewers had before; None: that is lost, or this is the first: they need everything.
+        had: The viewers' state before; None: that is lost, or this is the first event: they need
+            everything.
         fired: The triggers that fired at it.
     """
 
@@ -100,13 +102,14 @@ class RecordingPlayback:
     """A playback.
 
     Args:
-        recording: The recording; nobody else uses this object at the same time.
-        timetable: Of the same recording, when somebody else keeps it up to date; None: one of its own.
+        recording: The recording; no other code uses this object at the same time.
+        timetable: A timetable of the same recording that other code keeps up to date; None: one of
+            its own.
         manner: How it is played.
-        filters: Event filters; what is not named passes.
+        filters: Event filters; missing kinds pass.
         running: Whether it runs.
         growing: Whether more events may come.
-        triggers: Looked at at each event that is shown going forwards, and set by `set_trigger`.
+        triggers: Evaluated at each event that is shown going forwards, and set by `set_trigger`.
 
     Attributes:
         number: The event that is shown; 0 before the first.
@@ -114,7 +117,7 @@ class RecordingPlayback:
         manner: How it is played.
         state: Whether it runs, or why not.
         growing: Whether more events may come; set it, then call `settle`.
-        timetable: Of the recording.
+        timetable: Timetable of the recording.
         lost: First and last numbers of events that were found damaged.
         triggers: The triggers.
     """
@@ -150,7 +153,7 @@ class RecordingPlayback:
         self._mask: tuple[NDArray[Any], NDArray[np.bool_]] | None = None
         self.set_filters(filters)
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ state
 
     @property
     def session(self) -> ClientInterpreter:
@@ -159,7 +162,7 @@ class RecordingPlayback:
 
     @property
     def running(self) -> bool:
-        """Whether it goes on by itself."""
+        """Whether it is running."""
         return self.state.state is ControlState.RUNNING
 
     @property
@@ -168,7 +171,7 @@ class RecordingPlayback:
         return tuple(self._filters.values())
 
     def refresh(self) -> bool:
-        """Look for what a recorder that still runs has written; whether there was anything.
+        """Read data that a running recorder has written; return whether there was any.
 
         Raises:
             RecordingError: The recording cannot be read any more.
@@ -281,12 +284,12 @@ class RecordingPlayback:
     # ------------------------------------------------------------------ commands
 
     def pause(self, now_nanos: int) -> None:
-        """Stand still at once."""
+        """Stop at once."""
         if self.running:
             self._pause(now_nanos, "")
 
     def resume(self, now_nanos: int) -> Move | None:
-        """Go on; at the end, from the other end. A delay that is running ends.
+        """Continue; at the end, from the other end. This also ends a delay.
 
         Returns:
             The event with which it begins again, if it does.
@@ -308,7 +311,7 @@ class RecordingPlayback:
         return None
 
     def step(self, now_nanos: int) -> Move | None:
-        """Show the next event in the direction of the playback, and pause; None where there is none."""
+        """Show the next event in the direction of the playback, and pause; None if there is none."""
         following = self._next()
         move = None if following is None else self._show_from(following, now_nanos, now_nanos)
         why = END if move is None else pause_reason(move.fired) or "step"
@@ -316,12 +319,12 @@ class RecordingPlayback:
         return move
 
     def set_manner(self, manner: SetPlayback) -> None:
-        """Play in another manner; neither starts nor stops, but for what is at its end."""
+        """Change the parameters; neither starts nor stops, unless the playback is at its end."""
         self.manner = manner
         self.settle()
 
     def set_filters(self, filters: Iterable[EventFilter]) -> None:
-        """Replace the filters of some kinds of event; what is shown stays.
+        """Replace the filters of some kinds of event; the displayed event stays.
 
         Raises:
             RecordingError: There is no such kind; nothing was changed.
@@ -340,7 +343,7 @@ class RecordingPlayback:
         """Show another event; whether it runs stays.
 
         Raises:
-            RecordingError: There is no such place, or it is damaged; nothing has moved.
+            RecordingError: The position does not exist, or is damaged; nothing has moved.
         """
         target = self.target(place)
         try:
@@ -351,13 +354,13 @@ class RecordingPlayback:
         return self._sought(move, now_nanos)
 
     def reach(self, target: int) -> Cursor:
-        """Get at an event as `seek` does, but leave what is shown as it is: `arrive` shows it.
+        """Fetch an event like `seek`, but leave the displayed event unchanged: `arrive` shows it.
 
-        It may take a while, and may be called in another thread, as long as nothing else is asked of this
-        playback meanwhile but `pause` and what it says of itself.
+        It may take a while, and may run in another thread, as long as only `pause` and read-only
+        attributes of this playback are used meanwhile.
 
         Raises:
-            RecordingError: It is not there, or damaged; tell `arrive`.
+            RecordingError: It does not exist, or is damaged; pass it to `arrive`.
         """
         if target > self.recording.last:
             self.recording.refresh()
@@ -367,7 +370,7 @@ class RecordingPlayback:
         """Show the event that was got at.
 
         Raises:
-            RecordingError: What was told; nothing has moved.
+            RecordingError: The error that was passed; nothing has moved.
         """
         if isinstance(reached, RecordingError):
             self._note_loss(target, reached)
@@ -388,7 +391,7 @@ class RecordingPlayback:
         return move
 
     def go(self, number: int, now_nanos: int) -> Move:
-        """Show an event, also one that the filters hide: what another playback showed when they were not set yet.
+        """Show an event, even one that the filters hide: one that another playback showed before they were set.
 
         Raises:
             RecordingError: There is no such event, or it is damaged; nothing has moved.
@@ -402,7 +405,7 @@ class RecordingPlayback:
         """The number of the event that a seek would show.
 
         Raises:
-            RecordingError: There is no such place.
+            RecordingError: The position does not exist.
         """
         rows, mask = self._shown()
         if not bool(mask.any()):
@@ -447,10 +450,10 @@ class RecordingPlayback:
     # ------------------------------------------------------------------ moving
 
     def advance(self, now_nanos: int) -> Move | None:
-        """Do what is due: show the next event, or pause as a filter asks.
+        """Do what is due: show the next event, or pause as a filter requires.
 
         Returns:
-            The event; None when none is due, or it was damaged and left out (then `state` says so).
+            The event; None if none is due, or it was damaged and skipped (then `state` says so).
         """
         due = self.due_nanos
         if due is None or now_nanos < due:
@@ -509,7 +512,7 @@ class RecordingPlayback:
         """Set, replace or remove a trigger.
 
         Raises:
-            RecordingError: It is none; nothing was changed.
+            RecordingError: It is not a condition; nothing was changed.
         """
         try:
             self.triggers.set(trigger, tuple(state.space for state in self.session.spaces.values()))
@@ -517,14 +520,14 @@ class RecordingPlayback:
             raise RecordingError(str(error)) from error
 
     def _shown_at(self, since_nanos: int) -> None:
-        """An event was shown: from here on the time to the next one runs."""
+        """Note that an event was shown: the time to the next one counts from here."""
         event = self.session.last_event
         one = None if event is None else self._filters.get(event.event)
         self._since, self._hold = since_nanos, 0 if one is None else one.delay_millis * _MILLI
         self._elapsed = 0
 
     def _say_gap(self, before: int) -> None:
-        """Say which events between two that were shown are not in the recording any more."""
+        """Report which events between two displayed ones are missing from the recording."""
         if not before or abs(self.number - before) < 2:
             return
         low, high = sorted((before, self.number))
@@ -552,7 +555,7 @@ class RecordingPlayback:
                 first, last = self.recording.damaged(error)
                 lost = (first, last) if first <= target <= last else lost
             except RecordingError:
-                pass  # not even the table of the chunk is there: then this event is what is known to be lost
+                pass  # not even the table of the chunk exists: then this event is the known loss
         self.lost.append(lost)
         self._mask = None
         return lost
@@ -561,10 +564,10 @@ class RecordingPlayback:
         """Move the cursor to an event.
 
         Raises:
-            RecordingError: It is not there, or damaged; what is shown has not changed.
+            RecordingError: It does not exist, or is damaged; the displayed event has not changed.
         """
         if target > self.recording.last:
-            self.recording.refresh()  # the timetable is somebody else's, and ahead of us
+            self.recording.refresh()  # other code keeps the timetable, which is ahead of us
         anew = self._astray or not self.number
         if not anew and self._is_near(target):
             had = self._had()
@@ -585,7 +588,7 @@ class RecordingPlayback:
         )
 
     def _stand_at(self, target: int) -> Cursor:
-        """A cursor of its own at an event, so that a place that is damaged leaves everything as it is.
+        """A cursor of its own at an event, so that a damaged position leaves everything unchanged.
 
         Raises:
             RecordingError: As `Cursor.seek`.
@@ -599,7 +602,7 @@ class RecordingPlayback:
         return cursor
 
     def _go_back(self, cursor: Cursor, target: int) -> None:
-        """Stand at an event shortly before this one, and keep the states before that: they are wanted next.
+        """Go to an event shortly before this one, and keep the states before that: they are needed next.
 
         Raises:
             RecordingError: As `Cursor.seek`.
@@ -621,7 +624,7 @@ class RecordingPlayback:
         cursor.seek(target)
 
     def _is_near(self, target: int) -> bool:
-        """Whether walking there is possible, and cheaper than beginning anew at a keyframe."""
+        """Whether stepping there is possible, and cheaper than starting at a keyframe."""
         if target <= self.number:
             return False
         at, there = self.recording.chunk_of(self.number), self.recording.chunk_of(target)
@@ -635,7 +638,7 @@ class RecordingPlayback:
         return True
 
     def _walk(self, target: int) -> tuple[RecordedEvent, ...] | None:
-        """Step to an event; None when the state was begun anew on the way.
+        """Step to an event; None if the state was started again on the way.
 
         Raises:
             RecordingError: Something on the way is damaged.
@@ -651,7 +654,7 @@ class RecordingPlayback:
         return tuple(steps)
 
     def _had(self) -> ViewerState:
-        """What viewers have now, to be kept while the state is changed in place."""
+        """The viewers' current state, to be kept while the state is changed in place."""
         session = self.session
         sequences: dict[tuple[int, int], int] = {}
         summaries: dict[tuple[int, int], Summary | None] = {}

@@ -1,7 +1,7 @@
 """Which events a recording has, when each happened, and which of them event filters let through.
 
-A table, in memory whole: some 60 bytes an event. It grows at its end without being made anew, so
-that one may be shared by many playbacks: who has taken `rows` keeps what was there then.
+A table, all in memory: some 60 bytes per event. It grows at its end without being copied, so that
+many playbacks may share one: `rows` that were taken earlier stay valid.
 
 Knows the recording's index; decodes no event.
 """
@@ -57,16 +57,16 @@ class Timetable:
 
     @property
     def first(self) -> int:
-        """Number of the first event; 0 when there is none."""
+        """Number of the first event; 0 if there is none."""
         return int(self.rows["number"][0]) if len(self) else 0
 
     @property
     def last(self) -> int:
-        """Number of the last event; 0 when there is none."""
+        """Number of the last event; 0 if there is none."""
         return int(self.rows["number"][-1]) if len(self) else 0
 
     def refresh(self) -> bool:
-        """Take what the recording has got since, and let go of what a ring has dropped; whether there was anything."""
+        """Add new events of the recording, and drop those that a ring has deleted; return whether there were any."""
         last, new = self.last, []
         dropped = int(np.searchsorted(self.rows["number"], self._recording.first))
         self._start += dropped
@@ -107,7 +107,8 @@ class Timetable:
         rows["missed"] = np.maximum(np.diff(totals, prepend=before), 0)
         self._missed_total = int(totals[-1]) if len(totals) else self._missed_total
         self._make_room(len(rows))
-        # The program's time goes on from the row before, which its own gathering still belongs to.
+        # The program's time continues from the previous row, which still includes its own
+        # gathering.
         overlap = kept[-1:]
         nanos = compensated_nanos(np.concatenate((overlap, rows)))[len(overlap) :]
         rows["program_nanos"] = nanos + (overlap["program_nanos"][0] if len(overlap) else 0)
@@ -118,7 +119,7 @@ class Timetable:
     def _make_room(self, more: int) -> None:
         if self._end + more <= len(self._buffer):
             return
-        # A new one, twice as large: whoever reads the old one keeps it.
+        # A new one, twice as large: readers of the old one keep it.
         rows = self._buffer[self._start : self._end]
         self._buffer = np.zeros(max(_LEAST_ROWS, 2 * (len(rows) + more)), dtype=TIMES)
         self._buffer[: len(rows)] = rows
@@ -129,7 +130,7 @@ class Timetable:
 
         Args:
             after: It begins with the event behind this number.
-            most: At most so many events.
+            most: Maximum events.
             fresh: Whether the client forgets the pages before this one.
 
         Returns:
@@ -154,12 +155,12 @@ def shown_rows(
     """Which events are shown.
 
     Args:
-        rows: Of a timetable.
-        filters: By kind of event; what has none is shown.
+        rows: Rows of a timetable.
+        filters: By kind of event; kinds without a filter are shown.
         lost: First and last numbers of events that cannot be shown.
 
     Returns:
-        Shape (events,): what `EventFilter.wants` says of each.
+        Shape (events,): the result of `EventFilter.wants` for each.
     """
     shown = np.ones(len(rows), dtype=np.bool_)
     for kind, one in filters.items():

@@ -1,6 +1,6 @@
-"""Serving a recording: any number of clients, each with a playback of its own or another's (SPEC.md 8.5).
+"""Serves a recording: any number of clients, each with a playback of its own or another's (SPEC.md 8.5).
 
-`serve_recording` does it in a thread of its own; `Player` is what runs in there.
+`serve_recording` does it in a thread of its own; `Player` runs in that thread.
 """
 
 from __future__ import annotations

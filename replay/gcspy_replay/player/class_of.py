@@ -1,9 +1,10 @@
-"""Whom a class sees at a player: who leads, and who comes and goes with it (SPEC.md section 8.12).
+"""The class at a player: its leader, and the followers (SPEC.md section 8.12).
 
-Each client of a player has a playback of its own, unless it follows; so somebody has to be the one whom those see who
-just follow. It is the first that greeted as one who would control, until it hands over or leaves.
+Each client of a player has a playback of its own, unless it follows. So there must be a leader that
+plain followers see. It is the first client that greeted with a request for control, until it hands
+over or leaves.
 
-Knows clients and whose playback they see; does not know what is played.
+Knows clients and whose playback they see; does not know the recording.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class ClassOf:
         player: The player.
 
     Attributes:
-        leader: Number of the client whose playback those see who follow; None: there is none.
+        leader: Number of the client whose playback the followers see; None: there is none.
     """
 
     def __init__(self, player: Player) -> None:
@@ -36,7 +37,7 @@ class ClassOf:
 
     @property
     def playback_session(self) -> PlaybackSession | None:
-        """The playback of the one who leads, once it can be seen."""
+        """The leader's playback, once it can be seen."""
         found = None if self.leader is None else self._player.playback_session_of(self.leader)
         return found if found is not None and found.ready else None
 
@@ -45,7 +46,7 @@ class ClassOf:
         self._willing[client.number] = client
 
     def choose(self) -> None:
-        """Where nobody leads, let the first who would and who follows nobody; the others come."""
+        """If there is no leader, choose the first client that requested control and follows nobody; the others join it."""
         if self.leader is None:
             self.leader = next(
                 (number for number in self._willing if self._leads_own(number)), None
@@ -71,14 +72,14 @@ class ClassOf:
             self.choose()
 
     def passes(self, playback_session: PlaybackSession, heir: ClientConnection) -> None:
-        """A playback goes over to another client: with the class, if it was the leader's."""
+        """A playback passes to another client: with the class, if it was the leader's."""
         if playback_session.leader is not None and playback_session.leader.number == self.leader:
             self.leader = heir.number
 
     # ------------------------------------------------------------------ with the playback before at rest
 
     def join(self, client: ClientConnection) -> None:
-        """A client comes to see what the class sees, unless that has changed meanwhile."""
+        """A client joins the class's playback, unless that has changed meanwhile."""
         leading = self.playback_session
         if (
             leading is not None
@@ -88,7 +89,7 @@ class ClassOf:
             self._player.follow(client, leading)
 
     def part(self, client: ClientConnection) -> None:
-        """A client goes on by itself from where the class is."""
+        """A client gets its own playback, starting where the class is."""
         here = self._player.playback_session_of(client.number)
         if here is not None and client is not here.leader and not client.presence.following:
             self._player.part(client, here.playback)

@@ -1,6 +1,6 @@
-"""What a client of a player may ask for, and what becomes of it (SPEC.md 8.5).
+"""The requests of a client of a player, and their effect (SPEC.md 8.5).
 
-Knows what each command means and who may give it; knows no sockets.
+Knows the meaning of each command and who may send it; does not know sockets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NANOS = 1_000_000_000
 def obey(
     player: Player, playback_session: PlaybackSession, client: ClientConnection, message: Message
 ) -> Error | None:
-    """Do what a client asks, or say why not."""
+    """Execute a client's request, or reply why not."""
     match message:
         case m.Ping():
             client.send(m.Pong(number=message.number))
@@ -43,7 +43,7 @@ def obey(
             playback_session.later(client, partial(_tile_names, playback_session, client, message))
         case m.Follow():
             client.presence.following = (
-                False  # from now on it is this one whom it sees, whoever leads the class
+                False  # from now on it sees this client, whoever leads the class
             )
             player.move(client, partial(_follow, player, client, message.client))
         case m.TakeControl():
@@ -82,10 +82,10 @@ def obey(
 
 
 def _command(message: Message, playback: RecordingPlayback, now_nanos: int) -> Move | None:
-    """Do what the leader asks; in a worker thread.
+    """Execute the leader's request; in a worker thread.
 
     Raises:
-        RecordingError: It names what does not exist; nothing was done.
+        RecordingError: It names something that does not exist; it had no effect.
     """
     match message:
         case m.Pause():
@@ -113,7 +113,7 @@ def _lead(
     client: ClientConnection,
     message: m.HandOver | m.NameSuccessor | m.Look,
 ) -> Error | None:
-    """What the one whose playback it is says to those who see it."""
+    """A message of the owner of a playback to its viewers."""
     match message:
         case m.Look():
             player.attendance.look(client, _place(playback_session, message.at))
@@ -138,7 +138,7 @@ def _lead(
 
 
 def _place(playback_session: PlaybackSession, at: Focus) -> Focus:
-    """A place as it is shared: of a space that is not there nothing is said; the position is the playback's."""
+    """A place as sent to followers: a space that does not exist is left out; the playback has the position."""
     space = next((one for one in playback_session.spaces if one.id == at.space), None)
     if space is None:
         return replace(at, space=None, stream=None, key=None, sequence=None)
@@ -147,7 +147,7 @@ def _place(playback_session: PlaybackSession, at: Focus) -> Focus:
 
 
 def _follow(player: Player, client: ClientConnection, number: int | None) -> Error | None:
-    """See another playback, or have one of one's own; with the one that it sees so far at rest."""
+    """See another playback, or get one's own; while the current one is at rest."""
     playback_session = player.playback_session_of(client.number)
     assert playback_session is not None, "the sender is connected"
     if number is None:
@@ -171,7 +171,7 @@ def _follow(player: Player, client: ClientConnection, number: int | None) -> Err
 def _query(
     player: Player, playback_session: PlaybackSession, client: ClientConnection, message: m.Query
 ) -> None:
-    """Have a question answered about the event that is shown; the playback goes on meanwhile."""
+    """Answer a question about the displayed event; the playback continues meanwhile."""
     query_service = player.query_service
     if message.kind in HEAP_KINDS:
         client.send(questions.no_process(message))
@@ -211,7 +211,7 @@ def _subscribe(
     if wanted == (client.wants, client.interval_nanos):
         return
     client.wants, client.interval_nanos = wanted
-    # Deltas of streams that it did not have so far apply to nothing here: begin with a keyframe.
+    # Deltas of newly subscribed streams have no base here: begin with a keyframe.
     client.behind = Behind.OTHER
     client.waiting = True
 
@@ -236,7 +236,7 @@ def _tile_names(
         )
         return
     last = min(message.first + min(message.count, CLIENT_LIMITS.names_page), state.count)
-    # A text that the recorder never asked for is not in the recording: then its number is its name.
+    # A text that the recorder never requested is not in the recording: then its number is its name.
     names = tuple(state.names.name(tile) for tile in range(message.first, last))
     client.send(
         m.TileNames(

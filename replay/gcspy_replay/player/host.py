@@ -1,4 +1,4 @@
-"""What a playback needs of the player that hosts it."""
+"""The interface of the player for its playbacks."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class PlaybackHost(Protocol):
         ...
 
     def welcome(self, client: ClientConnection, playback_session: PlaybackSession) -> None:
-        """Answer a greeting: who we are, and what there is to see."""
+        """Answer a greeting: the session, and its content."""
         ...
 
     def clients_for(self, playback_session: PlaybackSession) -> Message:
-        """Return who is present, as the viewers of a playback are told."""
+        """Return the clients, as sent to the viewers of a playback."""
         ...
 
     def tell_clients(self) -> None:
-        """Tell everyone who is present and who leads."""
+        """Send all clients the list of clients and leaders."""
         ...
 
     def take_over(self, playback_session: PlaybackSession, heir: ClientConnection) -> None:

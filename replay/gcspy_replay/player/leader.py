@@ -1,9 +1,9 @@
 """The leader of a playback as the controller watchdog of sessions sees it (SPEC.md sections 4.3 and 8.5).
 
-Those who follow a playback wait for its leader. Nothing says so when that one's cable is pulled or its
-computer sleeps.
+Followers of a playback wait for its leader. A pulled cable or a sleeping computer of the leader is
+not reported by the connection.
 
-Knows one playback and its viewers; does not know when somebody has been silent for too long.
+Knows one playback and its viewers; does not know when a client has been silent for too long.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["LeaderOf"]
 
 
 class LeaderOf:
-    """Who leads a playback, and who inherits it: host and roles of a `ControllerWatchdog`.
+    """The leader of a playback, and its successor: host and roles of a `ControllerWatchdog`.
 
     Args:
         player: The player.
@@ -28,7 +28,7 @@ class LeaderOf:
     """
 
     held = False
-    """A program that stands still for somebody: there is none."""
+    """False: there is no program to hold."""
 
     def __init__(self, player: PlaybackHost, playback_session: PlaybackSession) -> None:
         self._player, self._playback_session = player, playback_session
@@ -60,7 +60,7 @@ class LeaderOf:
         return self._playback_session.viewer(number)
 
     def hand_over(self, client: int) -> None:
-        """Let another viewer lead: one who stands in for a silent leader, or that leader again."""
+        """Let another viewer lead: the replacement of a silent leader, or that leader again."""
         heir = self._playback_session.viewer(client)
         if heir is not None:
             back = client == self._playback_session.silent
@@ -68,9 +68,9 @@ class LeaderOf:
             self._player.take_over(self._playback_session, heir)
 
     def name_successor(self, client: int | None) -> None:
-        """Say who inherits."""
+        """Name the successor."""
         self._playback_session.successor = client
 
     def tell_clients(self) -> None:
-        """Tell everyone who leads what."""
+        """Send all clients the list of leaders."""
         self._player.tell_clients()

@@ -17,16 +17,16 @@ __all__ = ["PlayedPicture"]
 
 
 class PlayedPicture:
-    """A passage, encoded once for all that want the same of it.
+    """A transition, encoded once for all clients with the same subscription.
 
     Args:
-        passage: What is sent.
+        passage: The transition.
         fired: The triggers that fired at it.
 
     Attributes:
-        passage: What is sent.
+        passage: The transition.
         fired: The triggers that fired at it.
-        sequence: Number among those that this playback has shown.
+        sequence: Number among the events that this playback has shown.
         moment_nanos: When it was shown, by the loop's clock.
     """
 

@@ -1,12 +1,12 @@
-"""One playback and the clients that see it: the one whose playback it is, and those who follow.
+"""One playback and the clients that see it: its owner, and the followers.
 
     clients ──commands──▶ ┌ the playback_session's task, one thing after the other ┐ ──pictures, state──▶ every viewer's queue
     the clock ──due─────▶ └ reading and decoding in a worker thread ────────┘
 
-The leader, whose playback it is, gets every event, however slowly it reads: the playback waits for it. A follower
-that does not keep up misses events, and gets a keyframe, as in a live session.
+The leader, who owns the playback, gets every event, however slowly it reads: the playback waits for
+it. A follower that does not keep up misses events, and gets a keyframe, as in a live session.
 
-Knows one playback and its viewers; what a client may ask for is in `commands`.
+Knows one playback and its viewers; `commands` knows the requests of clients.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ if TYPE_CHECKING:
 __all__ = ["Begin", "PlaybackSession", "Work", "nanos_now"]
 
 Work = Callable[[RecordingPlayback, int], Move | None]
-"""Something done to a playback at a time, in a worker thread; what it shows is told to the viewers."""
+"""An operation on a playback, one at a time, in a worker thread; the events that it shows are sent to the viewers."""
 
 Begin = Callable[[], tuple[RecordingPlayback, Work]]
-"""Makes a playback and says what shows its first picture; in a worker thread."""
+"""Makes a playback and returns the first event to show; in a worker thread."""
 
 log = logging.getLogger("gcspy.server")
 
 _AHEAD_EVENTS = 8
 _AHEAD_BYTES = 8 << 20
-"""So much waits for the leader to read before the playback waits: enough to keep a connection busy."""
+"""Data queued for the leader before the playback waits: enough to keep a connection busy."""
 
 _MOST_JOBS = 256
 """Commands that wait for a leader that sends and does not read."""
 
 
 class _Job(NamedTuple):
-    """Something that was asked for: done to the playback, or, with the playback at rest, in the loop's thread."""
+    """A requested operation: on the playback, or, with the playback at rest, in the loop's thread."""
 
     client: ClientConnection | None
     work: Work | None
@@ -60,7 +60,7 @@ class _Job(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """What PLAYBACK says, but for whom a client follows."""
+    """Fields of PLAYBACK, except the client that is followed."""
 
     first: int
     last: int
@@ -78,15 +78,15 @@ class PlaybackSession:
     """One playback and its viewers.
 
     Args:
-        player: Whose it is.
-        leader: Whose playback it is.
+        player: Its player.
+        leader: Its owner.
         begin: Makes the playback.
 
     Attributes:
-        leader: Whose playback it is; None when all have left.
+        leader: Its owner; None when all have left.
         ready: Whether the first picture was shown, so that others may follow.
         successor: Number of the follower that inherits it; None: the first.
-        silent: Number of the viewer that lost the lead by its silence; None: nobody did.
+        silent: Number of the viewer that lost the lead by its silence; None: there is none.
         watchdog: Whether the leader lives.
     """
 
@@ -143,12 +143,12 @@ class PlaybackSession:
         return self._shown
 
     def viewer(self, number: int | None) -> ClientConnection | None:
-        """One who sees it; None: there is no such one."""
+        """A viewer; None: there is no such viewer."""
         return self._viewers.get(number or 0)
 
     @property
     def heir(self) -> ClientConnection | None:
-        """Who inherits it: whom the leader named, else the first follower that has not just fallen silent."""
+        """The client that inherits it: the leader's successor, else the first follower that has not just gone silent."""
         named = self._viewers.get(self.successor or 0)
         others = [one for one in self._viewers.values() if one is not self.leader]
         heard = [one for one in others if one.number != self.silent]
@@ -156,7 +156,7 @@ class PlaybackSession:
 
     @property
     def spaces(self) -> tuple[Space, ...]:
-        """The schema, as every viewer was told."""
+        """The schema, as sent to every viewer."""
         return self._spaces
 
     # ------------------------------------------------------------------ its task
@@ -186,7 +186,7 @@ class PlaybackSession:
             client.end(why, last_words=Error(code=ErrorCode.BAD_REQUEST, message=why, fatal=True))
 
     async def _open(self) -> None:
-        """Open the recording, show the first picture, and welcome the one who waits for it."""
+        """Open the recording, show the first event, and welcome the waiting client."""
         now, wants = nanos_now(), self._wants()
 
         def begin() -> tuple[RecordingPlayback, PlayedPicture | None]:
@@ -231,13 +231,13 @@ class PlaybackSession:
         messages.append(self._playback_message(client))
         triggers = self.playback.triggers.announcement()
         messages += [triggers] if triggers.triggers else []
-        # Of the recorded session, at the event that is shown.
+        # Of the recorded session, at the displayed event.
         messages += [self._settings] if self._settings.settings else []
         messages += [self._budget] if self._budget is not None else []
         return messages
 
     def _tell_everything(self, client: ClientConnection) -> None:
-        """Tell a client what it has to know, before it gets pictures of this playback."""
+        """Send a client everything that it needs before it gets events of this playback."""
         for message in self.bootstrap(client):
             schema = isinstance(message, (m.SpaceDefined, m.EpochEnd))
             client.push_message(encode(message).data, schema=schema)
@@ -263,7 +263,7 @@ class PlaybackSession:
             await self._advance()
 
     def _next_job(self, *, full: bool) -> _Job | None:
-        """What to do next; what the leader asks waits until it has read what it asked for, others do not wait for it."""
+        """The next operation; requests of the leader wait until it has read the results of earlier ones, other requests do not wait for it."""
         for i, job in enumerate(self._jobs):
             if not full or (job.client is not None and job.client is not self.leader):
                 del self._jobs[i]
@@ -282,11 +282,11 @@ class PlaybackSession:
     # ------------------------------------------------------------------ work
 
     def ask(self, client: ClientConnection | None, work: Work) -> None:
-        """Have something done to the playback, in the order in which it was asked for."""
+        """Queue an operation on the playback, in the order of the requests."""
         self._enqueue(_Job(client, work))
 
     def later(self, client: ClientConnection | None, call: Callable[[], None]) -> None:
-        """Call something in the loop's thread, with the playback at rest, after what was asked for before."""
+        """Call a function in the loop's thread, with the playback at rest, after earlier requests."""
         self._enqueue(_Job(client, None, call))
 
     def _enqueue(self, job: _Job) -> None:
@@ -301,7 +301,7 @@ class PlaybackSession:
         self.wake()
 
     async def _do(self, job: _Job) -> None:
-        """Do a command and tell what became of it."""
+        """Execute a command and send its results."""
         if job.client is not None and job.client.number not in self._viewers:
             return  # it has gone meanwhile
         if job.call is not None:
@@ -321,7 +321,7 @@ class PlaybackSession:
         self._tell_changes()
 
     async def _advance(self) -> None:
-        """Show what is due; several events in one visit to a worker thread, when they are due already."""
+        """Show what is due; several events in one visit to a worker thread, if they are due already."""
         playback, now, wants = self.playback, nanos_now(), self._wants()
         most = 1 if self.leader is None else max(1, _AHEAD_EVENTS - self.leader.waiting_events)
 
@@ -343,7 +343,7 @@ class PlaybackSession:
         self._tell_changes()
 
     def _picture(self, move: Move | None, wants: Iterable[Interest]) -> PlayedPicture | None:
-        """What is sent of a move; in a worker thread."""
+        """The data to send for a move; in a worker thread."""
         if move is None:
             return None
         picture = PlayedPicture(self._sender.passage(move), fired=move.fired)
@@ -360,8 +360,8 @@ class PlaybackSession:
 
         Args:
             picture: The event.
-            must: It was asked for, so that the leader gets it whatever its rate.
-            bootstrapped: The viewers were told the schema already.
+            must: It was requested, so that the leader gets it whatever its rate.
+            bootstrapped: The viewers have the schema already.
         """
         self._shown += 1
         self._moment_nanos = nanos_now()
@@ -381,7 +381,7 @@ class PlaybackSession:
                 (client.push_message if fired.pauses else client.push_if_room)(data)
 
     def _tell_changes(self) -> None:
-        """Tell the viewers what has become different of the state and of the manner of playing."""
+        """Send the viewers changes of the state and the parameters."""
         playback = self.playback
         if playback.state != self._state:
             self._state = playback.state
@@ -408,7 +408,7 @@ class PlaybackSession:
                 client.send(self._playback_message(client))
 
     def _bring_up_to_date(self) -> None:
-        """Where a playback stands still, those who wanted fewer events see where."""
+        """When a playback stops, send the current event to viewers with a lower rate."""
         for client in self.viewers:
             if client.behind is Behind.RATE:
                 client.defer()
@@ -432,7 +432,7 @@ class PlaybackSession:
         return m.Playback(**facts._asdict(), follows=follows)
 
     async def _send_keyframes(self) -> None:
-        """Give those who came late, or missed events, everything there is now."""
+        """Send viewers that joined late, or missed events, a keyframe."""
         playback = self.playback
         if not playback.number:
             for client in self.viewers:
@@ -455,7 +455,7 @@ class PlaybackSession:
     # ------------------------------------------------------------------ who sees it
 
     def add(self, client: ClientConnection, *, told: bool = False) -> None:
-        """A follower comes; it has no spaces, unless it was told what there is."""
+        """Add a follower; it has no spaces, unless it got the schema already."""
         self._viewers[client.number] = client
         if not told:
             self._tell_everything(client)
@@ -475,7 +475,7 @@ class PlaybackSession:
         self.wake()
 
     def lead(self, heir: ClientConnection | None) -> None:
-        """It is another viewer's from now on; nobody's: it ends."""
+        """Pass it to another viewer; None: it ends."""
         self.leader = heir
         if heir is None:
             self.stop()
@@ -493,7 +493,7 @@ class PlaybackSession:
             client.push_message(encode(m.SpaceRemoved(space=space.id)).data, schema=True)
 
     def wait_for(self, client: ClientConnection, deadline_secs: float) -> None:
-        """Wait for a follower that wants to lose nothing, no longer than that at one event; 0 ends it."""
+        """Wait for a lossless follower, up to a limit at one event; 0 ends it."""
         if deadline_secs:
             self._lossless[client.number] = deadline_secs
         else:

@@ -1,9 +1,9 @@
 """The player: a recording, the clients that have joined, and the playbacks that they see.
 
-Runs in the trio thread, as a session does, and lets clients in in the same way. Every
-playback reads the recording through files of its own, so that none waits for another.
+Runs in the trio thread, like a session, and admits clients in the same way. Every playback reads
+the recording through files of its own, so that none waits for another.
 
-Knows who is connected and who sees whose playback; what is shown is the playback_sessions'.
+Knows the clients and which playback each sees; the playback_sessions know the events.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from gcspy_session.reception import Reception
 __all__ = ["PlaybackStart", "Player"]
 
 _LOOK_SECS = 0.2
-"""How often a recording that may grow is looked at."""
+"""How often a growing recording is checked."""
 
 _SILENT_SECS = 30.0
-"""A recording that was not closed and has not grown for so long is no longer waited for; it is still looked at."""
+"""A recording that was not closed and has not grown for this long is no longer waited for; it is still checked."""
 
 _PAGE_ROWS = 8192
 """Events in a page of the timeline: some 300 kB before compression, so that an event behind it does not wait long."""
@@ -63,8 +63,8 @@ class PlaybackStart:
         manner: How it is played.
         loops: Whether all that there is, is played over and over; the manner may name a range instead.
         running: Whether it runs.
-        number: Of the event with which it begins; None: the first, or backwards the last.
-        filters: Event filters; what is not named passes.
+        number: Number of the first event; None: the first, or backwards the last.
+        filters: Event filters; missing kinds pass.
     """
 
     manner: SetPlayback = field(default_factory=SetPlayback)
@@ -79,21 +79,22 @@ class Player:
 
     Args:
         recording: The recording; the player closes it.
-        token: What clients must know whose way here does not prove who they are; None: nobody may come that way.
+        token: The token for clients whose transport does not identify them; None: such clients are
+            refused.
         options: Limits and deadlines.
         beginning: How each playback begins.
         growing: Whether a recorder may still write it; None: if it was not closed.
-        query_service: Who is asked what is in a tile; None: nobody can tell.
+        query_service: Answers questions about tiles; None: there is none.
 
     Attributes:
-        recording: The recording, as it was opened; playbacks have copies.
+        recording: The recording, as opened; playbacks have copies.
         timetable: Its events.
         options: Limits and deadlines.
         welcomed: Clients that got their bootstrap, by number.
         growing: Whether more events may come.
-        query_service: Who is asked what is in a tile.
-        questions: What clients asked.
-        attendance: Who is present, and where those look whose playback others see.
+        query_service: Answers questions about tiles.
+        questions: Questions of clients.
+        attendance: The participants, and what the leaders of playbacks are viewing.
     """
 
     def __init__(
@@ -115,9 +116,7 @@ class Player:
         self._beginning = beginning or PlaybackStart()
         self._id = secrets.token_hex(8)
         self._clients: dict[int, ClientConnection] = {}
-        self.questions = Questions(
-            self._clients.keys, rest=0
-        )  # nobody's program is slowed down by an answer
+        self.questions = Questions(self._clients.keys, rest=0)  # an answer slows down no program
         self._playback_sessions: dict[int, PlaybackSession] = {}
         self._told_rows: dict[int, int] = {}
         self._moving: dict[int, list[Message]] = {}
@@ -133,7 +132,7 @@ class Player:
         )
         self._lock = (
             threading.Lock()
-        )  # copies are made in worker threads, while another may look for more
+        )  # copies are made in worker threads, while another may read new data
         self._nursery: trio.Nursery | None = None
         self._gone = trio.Event()
 
@@ -154,7 +153,7 @@ class Player:
             self.recording.close()
 
     async def _look_loop(self) -> None:
-        """Look whether the recorder has written more, as long as it has not closed the recording."""
+        """Check whether the recorder has written more, until it has closed the recording."""
         grown_at = trio.current_time() if self.growing else float("-inf")
         finished = self.recording.finished
         while not finished:
@@ -216,7 +215,7 @@ class Player:
         await self._reception.serve(transport)
 
     def _admit(self, client: ClientConnection, hello: m.Hello) -> Error | None:
-        """Let a client in, or say why not; it is welcomed when its first picture is there."""
+        """Admit a client, or reply why not; it is welcomed when its first event is ready."""
         refusal = self._reception.refusal_of(client, hello, present=len(self._clients))
         self.attendance.greeted(client, hello)
         if refusal is not None:
@@ -264,7 +263,7 @@ class Player:
         return playback, partial(_first_picture, beginning.number)
 
     def welcome(self, client: ClientConnection, playback_session: PlaybackSession) -> None:
-        """Answer a greeting: who we are, and what there is to see."""
+        """Answer a greeting: the session, and its content."""
         recorded = self.recording.welcome
         target = {
             **recorded.target,
@@ -286,7 +285,7 @@ class Player:
         self.tell_timeline(client)
 
     def tell_timeline(self, client: ClientConnection) -> None:
-        """Tell a client some more of what events there are, unless it has much to read already."""
+        """Send a client more of the timeline, unless its queue is long."""
         told = self._told_rows.get(client.number)
         if client.crowded:
             return
@@ -340,7 +339,7 @@ class Player:
         held.append(message)
 
     def move(self, client: ClientConnection, go: Callable[[], Error | None]) -> None:
-        """Let a client go to another playback, behind what it asked of this one; what it asks meanwhile is for the other."""
+        """Move a client to another playback, after its earlier requests to this one; later ones are for the other."""
         self._moving[client.number] = []
         self._playback_sessions[client.number].later(client, partial(self._move, client, go))
 
@@ -362,7 +361,7 @@ class Player:
         self.attendance.bring(client, playback_session.leader)
 
     def part(self, client: ClientConnection, playback: RecordingPlayback) -> None:
-        """A client that followed has a playback of its own from now on, which begins where the other stands."""
+        """Give a former follower a playback of its own, at the other's position."""
         begin = partial(
             self._copy, playback.number, playback.state, playback.manner, playback.filters
         )
@@ -372,7 +371,7 @@ class Player:
     def _copy(
         self, number: int, state: m.State, manner: SetPlayback, filters: tuple[EventFilter, ...]
     ) -> tuple[RecordingPlayback, Work]:
-        """A playback that stands where another does, and does the same; in a worker thread."""
+        """A playback at the position of another, with the same parameters; in a worker thread."""
         playback = RecordingPlayback(
             self._again(),
             timetable=self.timetable,
@@ -390,7 +389,7 @@ class Player:
         before.remove(client)
 
     def clients_for(self, playback_session: PlaybackSession) -> m.Clients:
-        """Who is connected, for those who see a playback: its leader, and who inherits it."""
+        """The clients, for the viewers of a playback: its leader, and its successor."""
         clients = tuple(client_message(client) for client in self.welcomed.values())
         owner, heir = playback_session.leader, playback_session.heir
         return m.Clients(
@@ -401,17 +400,17 @@ class Player:
         )
 
     def tell_clients(self) -> None:
-        """Tell everyone who is connected and whose playback they see, a few times a second at most."""
+        """Send all clients the list of clients and of the playbacks that they see, a few times a second at most."""
         self.attendance.changed_for_all()
 
     # ------------------------------------------------------------------ as a class (`attendance.Room`)
 
     def present(self) -> Collection[ClientConnection]:
-        """Everybody who was welcomed."""
+        """All welcomed clients."""
         return self.welcomed.values()
 
     def followers_of(self, leader: ClientConnection) -> Collection[ClientConnection]:
-        """Who is told where this client looks: those who follow and see its playback."""
+        """The clients that receive what this client is viewing: the followers that see its playback."""
         playback_session = self._playback_sessions.get(leader.number)
         if playback_session is None or playback_session.leader is not leader:
             return ()
@@ -424,13 +423,13 @@ class Player:
         return self._playback_sessions[client.number].shown
 
     def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
-        """Tell these clients who is present; returns those that have no room for it now."""
+        """Send these clients the list of participants; return those without room for it now."""
         lists: dict[PlaybackSession, bytes] = {}
         crowded: list[ClientConnection] = []
         for client in clients:
             playback_session = self._playback_sessions[client.number]
             if not playback_session.ready:
-                continue  # it is told with the first picture
+                continue  # it is sent with the first event
             if playback_session not in lists:
                 lists[playback_session] = encode(self.clients_for(playback_session)).data
             if not client.push_if_room(lists[playback_session]):
@@ -438,7 +437,7 @@ class Player:
         return crowded
 
     def attend(self, client: ClientConnection, message: m.Attend) -> None:
-        """A client says who it is, and whether it goes with the class; one that goes no longer has a playback of its own."""
+        """Note a client's name, and whether it follows the class; one that no longer does gets a playback of its own."""
         followed = client.presence.following
         self.attendance.attend(client, message)
         if followed and not message.following and client.number not in self._moving:
@@ -446,7 +445,7 @@ class Player:
         self.gather()
 
     def gather(self) -> None:
-        """Bring those who follow to the playback of the one who leads."""
+        """Move followers to the leader's playback."""
         leading = self._class.playback_session
         for client in list(self.welcomed.values()):
             elsewhere = (
@@ -456,7 +455,7 @@ class Player:
                 self.move(client, partial(self._class.join, client))
 
     def hand_over(self, playback_session: PlaybackSession, heir: ClientConnection) -> None:
-        """A playback is another client's from now on, who comes to see it if need be."""
+        """Pass a playback to another client, which then sees it."""
         if self._playback_sessions.get(heir.number) is playback_session:
             self.take_over(playback_session, heir)
         elif heir.number not in self._moving:
@@ -469,7 +468,7 @@ class Player:
         self.tell_clients()
 
     async def close(self, reason: str) -> None:
-        """Say goodbye to everyone, let them read what is queued, within two seconds."""
+        """Send goodbye to all clients, and let them read their queues, within two seconds."""
         self._reception.closing = True
         for playback_session in self.playback_sessions:
             playback_session.stop()
@@ -486,7 +485,7 @@ class Player:
 
 
 def _triggers() -> TriggerSet:
-    """Room for triggers, whose evaluation is bounded in time: anybody may set some."""
+    """Make a set of triggers with a time limit for evaluation, since any client may set some."""
     return TriggerSet(time_nanos=time.thread_time_ns)
 
 

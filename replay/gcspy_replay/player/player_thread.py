@@ -1,6 +1,6 @@
-"""A player in a thread of its own, for whoever has no loop: the command line, tests, programs.
+"""A player in a thread of its own, for code without a loop: the command line, tests, programs.
 
-Knows threads and addresses; what is played is the player's.
+Knows threads and addresses; the player knows the recording.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PlayerThread:
     """A recording that can be joined, until this is closed; made by `serve_recording`.
 
     Attributes:
-        addresses: What a client joins with, in the order given.
+        addresses: Addresses for clients, in the order given.
     """
 
     def __init__(self, addresses: tuple[str, ...], thread: SessionThread) -> None:
@@ -52,16 +52,17 @@ def serve_recording(
     growing: bool | None = None,
     query_service: TraceQueryService | None = None,
 ) -> PlayerThread:
-    """Let clients in, from a thread of its own.
+    """Serve clients, from a thread of its own.
 
     Args:
-        recording: The recording; closed with what this returns.
+        recording: The recording; closed together with the result.
         addresses: ``unix:/path``, ``tcp:HOST:PORT`` (port 0: any), ``tls:HOST:PORT``.
-        token: What TCP clients must know; needed for TCP and TLS.
+        token: The token for TCP clients; required for TCP and TLS.
         options: Limits and deadlines.
         beginning: How each playback begins.
         growing: Whether a recorder may still write it; None: if it was not closed.
-        query_service: Who is asked what is in a tile, at the event that a playback shows; None: nobody can tell.
+        query_service: Answers questions about tiles, at the displayed event of a playback; None:
+            there is none.
 
     Raises:
         LinkError: An address is taken, or may not be listened at.

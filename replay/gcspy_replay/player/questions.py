@@ -1,9 +1,9 @@
-"""Questions about what a playback shows: put to whoever has what the recording was made of (SPEC.md section 8.11).
+"""Questions about the displayed event: passed to the source of the recording (SPEC.md section 8.11).
 
-A recording has no answers. A trace of objects has, at any event; the player is handed a `TraceQueryService`, and says of what is on the screen which event, which
-space and which bytes that is.
+A recording contains no answers. A trace of objects can answer, at any event. The player gets a
+`TraceQueryService`, and passes it the event, the space and the bytes in question.
 
-Knows playbacks and questions; does not know who tells, or from what.
+Knows playbacks and questions; does not know who answers, or from which data.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ log = logging.getLogger("gcspy.server")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
-    """What a question is about.
+    """The subject of a question.
 
     Attributes:
-        number: Of the event in the recording.
-        sequence: Of the same, in the recorded session.
+        number: Number of the event in the recording.
+        sequence: Sequence of the same event, in the recorded session.
         space: Name of the space.
         extent: Address and bytes of the tile; None: the whole space, or a tile that has none.
         tile: Number of the tile; None: the whole space.
@@ -50,11 +50,11 @@ class Shown:
 
 
 TraceQueryService = Callable[[Query, Shown], DetailTable | None]
-"""Answers a question, in any thread, one at a time; None: it is not known. Errors of ours are reported as the reason."""
+"""Answers a question, in any thread, one at a time; None: not known. Errors of ours become the reason."""
 
 
 def shown_by(playback: RecordingPlayback, query: Query) -> Shown | Answer:
-    """What a question is about, with the playback at rest; or the answer, where there is none."""
+    """The subject of a question, with the playback at rest; or the answer, if there is none."""
     session = playback.session
     event, state = session.last_event, session.spaces.get(query.space)
     if event is None or state is None:
@@ -85,7 +85,7 @@ def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answ
         table = query_service(query, shown)
     except GCspyError as error:
         return without(query, shown.sequence, AnswerState.UNKNOWN, str(error))
-    except Exception:  # a query_service's fault is no reason to end anybody's session
+    except Exception:  # a fault of the query_service must not end the session
         log.exception("space %r: failed to report %r", shown.space, query.kind)
         table = None
     if table is None:
@@ -100,13 +100,13 @@ def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answ
 
 
 def not_recorded(query: Query) -> Answer:
-    """The answer of a recording that nobody can be asked about."""
+    """The answer of a plain recording."""
     reason = "a recording contains no answers to queries"
     return without(query, 0, AnswerState.NOT_RECORDED, reason)
 
 
 def no_process(query: Query) -> Answer:
-    """The answer to who holds objects: what is played has no process to ask."""
+    """The answer to who holds objects: a recording has no process."""
     reason = "a recording cannot be asked who holds objects: ask the process while it runs"
     return without(query, 0, AnswerState.NOT_RECORDED, reason)
 

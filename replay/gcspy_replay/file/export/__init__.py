@@ -1,6 +1,6 @@
-"""A recording for other people's tools: CSV, Parquet, MCAP. One module a format, imported when it is asked for.
+"""Exports for other tools: CSV, Parquet, MCAP. One module for each format, imported on demand.
 
-Each has one function: ``write(recording, path, wanted, progress)``. Summaries come
-as they were made by the driver; tiles only where an event gathered them, so that no
-row shows an older value as new.
+Each has one function: ``write(recording, path, wanted, progress)``. Summaries are those of the
+driver; tiles are exported only if an event gathered them, so that no row shows an older value as
+new.
 """

@@ -30,7 +30,7 @@ def write(
         How many rows were written.
 
     Raises:
-        RecordingError: There is no such range, or the recording is damaged.
+        RecordingError: The range is invalid, or the recording is damaged.
         OSError: The file cannot be written.
     """
     names = TILE_COLUMNS if wanted.tiles else SUMMARY_COLUMNS

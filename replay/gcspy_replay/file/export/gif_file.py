@@ -1,10 +1,10 @@
-"""An animated GIF of pictures that somebody else made. Needs Pillow.
+"""An animated GIF of given pictures. Needs Pillow.
 
 One palette for the whole animation: a palette a frame makes flat areas flicker. It is chosen when all
 frames are known, so they wait in a temporary file, compressed. Colours of large areas, and colours far
 from all others, come first; nothing is dithered, so a tile has one colour.
 
-Knows pixels and times; does not know what is in the pictures, nor who painted them.
+Knows pixels and times; does not know the content of the pictures, nor how they were painted.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ def frame_centis(
 ) -> list[int]:
     """How long each frame is shown, in hundredths of a second.
 
-    What a frame that is too short for the format is lengthened by is taken from those after it, so that the
-    animation keeps its pace as far as it can. No frame is shown longer than an hour.
+    If a frame is lengthened because it is too short for the format, the following ones are
+    shortened, so that the animation keeps its pace as far as possible. No frame is shown longer
+    than an hour.
 
     Args:
-        times_nanos: When each frame's event was; in order.
+        times_nanos: Time of each frame's event, in order.
         speed: How many times faster than that.
         last_secs: How long the last one is shown.
     """
@@ -83,7 +84,8 @@ def choose_palette(
         most: Most colours to choose.
 
     Returns:
-        All of them if there are few enough; otherwise those that are common and far from the others chosen.
+        Choose all colours if there are few enough; otherwise those that are frequent and distant
+        from the others chosen.
     """
     if len(colours) <= most:
         return colours.copy()
@@ -91,7 +93,8 @@ def choose_palette(
         common = np.argpartition(pixels, -_CANDIDATES)[-_CANDIDATES:]
         colours, pixels = colours[common], pixels[common]
     points = _points(colours)
-    # The root: a rare colour far from all others, such as that of one marked tile, is worth an entry too.
+    # The root: a rare colour that is distant from all others, such as that of one marked tile,
+    # needs an entry too.
     weights = np.sqrt(pixels)
     chosen = np.empty(most, dtype=np.int64)
     distances = np.full(len(colours), np.inf)
@@ -174,7 +177,7 @@ class GifWriter:
         self._colours = found
 
     def write(self, path: Path, progress: Progress | None = None) -> int:
-        """Write the animation; it begins anew when it is over.
+        """Write the animation; it repeats forever.
 
         Returns:
             How many different frames it has.
@@ -215,7 +218,7 @@ class GifWriter:
         before: NDArray[np.uint8] | None,
         centis: int,
     ) -> None:
-        """Write what differs from the frame before: the rectangle around it, with what is the same left out."""
+        """Write the difference from the previous frame: the rectangle around it, without the equal pixels."""
         left, top, part = 0, 0, entries
         if before is not None:
             differs = entries != before
@@ -224,7 +227,7 @@ class GifWriter:
                 top, left = int(rows[0]), int(columns[0])
                 where = slice(top, int(rows[-1]) + 1), slice(left, int(columns[-1]) + 1)
                 part = np.where(differs[where], entries[where], np.uint8(_KEPT))
-            else:  # it differed in colours that the palette does not tell apart
+            else:  # it differed in colours that the palette does not distinguish
                 part = np.full((1, 1), _KEPT, dtype=np.uint8)
         while centis > _MOST_CENTIS:
             self._write_part(file, part, left, top, _MOST_CENTIS)

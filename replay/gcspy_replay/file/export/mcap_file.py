@@ -88,7 +88,7 @@ def write(
         How many messages were written.
 
     Raises:
-        RecordingError: There is no such range, or the recording is damaged.
+        RecordingError: The range is invalid, or the recording is damaged.
         OSError: The file cannot be written.
     """
     first, last = wanted.range(recording)

@@ -57,7 +57,7 @@ def write(
         How many rows were written.
 
     Raises:
-        RecordingError: There is no such range, the recording is damaged, or a value does not fit.
+        RecordingError: The range is invalid, the recording is damaged, or a value does not fit.
         OSError: The file cannot be written.
     """
     schema = _schema(recording, wanted)
@@ -80,7 +80,7 @@ def table_of(recording: Recording, wanted: ExportSelection) -> pa.Table:
     """The same as a table in memory.
 
     Raises:
-        RecordingError: There is no such range, the recording is damaged, or a value does not fit.
+        RecordingError: The range is invalid, the recording is damaged, or a value does not fit.
     """
     schema = _schema(recording, wanted)
     return pa.concat_tables([schema.empty_table(), *_tables(recording, wanted, schema, None)])

@@ -46,7 +46,7 @@ SUMMARY_COLUMNS = (
     "value",
     "covered",
 )
-"""`part` says which number of the summary it is: nothing, `sum` and `total`, or a name of an enum."""
+"""`part` says which number of the summary it is: empty, `sum` and `total`, or a name of an enum."""
 
 TILE_COLUMNS = (
     "number",
@@ -72,7 +72,7 @@ _TILE_ROWS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportSelection:
-    """What is exported.
+    """The selection for an export.
 
     Attributes:
         first: Number of the first event; None: of the recording.
@@ -92,7 +92,7 @@ class ExportSelection:
         """Numbers of the first and last event.
 
         Raises:
-            RecordingError: There is no such range, or no such space or stream.
+            RecordingError: The range is invalid, or there is no such space or stream.
         """
         first = recording.first if self.first is None else self.first
         last = recording.last if self.last is None else self.last
@@ -126,7 +126,7 @@ class Batch:
 
 
 def part_names(stream: Stream) -> tuple[str, ...]:
-    """What the numbers of a stream's summary are."""
+    """Names of the numbers of a stream's summary."""
     if stream.presentation is Presentation.ENUM:
         return stream.enum_names
     return ("sum", "total") if stream.summary_length == 2 else ("",)
@@ -200,7 +200,7 @@ def _tiles(
 def _some_tiles(
     told: dict[str, Any], stream: StreamState, addresses: NDArray[np.uint64] | None, start: int
 ) -> Batch:
-    """The rows of some tiles: what all of them have in common, and copies of what each has."""
+    """The rows of some tiles: common values once, and copies of the values of each."""
     some = slice(start, start + _TILE_ROWS)
     values = stream.values[some].copy()
     count = len(values)
@@ -214,7 +214,7 @@ def _some_tiles(
 
 
 def _names(schema: Stream, values: NDArray[Any], unknown: NDArray[np.bool_] | None) -> list[str]:
-    """What the values are called; empty where they have no names, or are unknown."""
+    """Names of the values; empty if they have no names, or are unknown."""
     names = schema.enum_names
     if schema.presentation is not Presentation.ENUM:
         return [""] * len(values)

@@ -1,9 +1,10 @@
 """A packed part: the bytes of a recording in the seekable form of zstd (FORMAT.md section 9).
 
-Small heaps compress well across events, and an event is one write while it is recorded; so packing comes afterwards, to keep
-or to send. Any zstd unpacks the file; here it is read as it is, a block at a time.
+Small heaps compress well across events, and an event is one write while it is recorded. So packing
+comes afterwards, to keep or to send. Any zstd unpacks the file; this module reads it directly, a
+block at a time.
 
-Knows zstd frames and the table behind them; does not know what the bytes mean.
+Knows zstd frames and the table behind them; does not know the meaning of the bytes.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ PACKED_SUFFIX = ".zst"
 """Behind the whole name of the recording."""
 
 BLOCK_BYTES = 1 << 20
-"""Of the recording in one zstd frame: unpacked in about a millisecond, and no smaller file comes of larger ones."""
+"""Bytes of the recording in one zstd frame: unpacked in about a millisecond; larger ones make no smaller file."""
 
 _MOST_BLOCK_BYTES = 8 << 20
-"""Of one zstd frame of a file that another program packed; more is not believed."""
+"""Maximum of one zstd frame of a file that another program packed."""
 
 _MOST_RATIO = 128
 _FREE_BYTES = 1 << 20
-"""A packed file may unpack to so many bytes for each of its own, and so many more. Each frame of a recording has times
-and sequences, each event a CRC: recordings become 4 to 13 times smaller, made-up ones 30 times."""
+"""A packed file may unpack to this many bytes for each of its own, plus this many. Each frame of a
+recording has times and sequences, each event a CRC: recordings become 4 to 13 times smaller,
+constructed ones 30 times."""
 
 _KEPT_BLOCKS = 8
 
@@ -49,25 +51,25 @@ _FOOTER_MAGIC = 0x8F92EAB1
 _HAS_CHECKSUMS = 0x80
 
 _MOST_HEADER_BYTES = 18
-"""Of a zstd frame."""
+"""Magic of a zstd frame."""
 
 _REPEATED_BYTE, _RESERVED_KIND = 1, 3
-"""Kinds of block in a zstd frame: one byte that stands for many; one that there is not."""
+"""Kinds of block in a zstd frame: one byte that stands for many; one that does not exist."""
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes are done, and of how many."""
+"""Called with the number of bytes done, and the total."""
 
 
 def pack(
     source: ByteSource, out: BinaryIO, *, level: int = 9, progress: Progress | None = None
 ) -> int:
-    """Write what a source has in the seekable form of zstd.
+    """Write the content of a source in the seekable form of zstd.
 
     Args:
         source: The recording's bytes.
-        out: Where to.
-        level: Of zstd, 1 to 19.
-        progress: Told how much is done.
+        out: The destination.
+        level: Level of zstd, 1 to 19.
+        progress: Called with the progress.
 
     Returns:
         Bytes written.
@@ -88,7 +90,7 @@ def pack(
 
 
 def unpack(source: ByteSource, out: BinaryIO, *, progress: Progress | None = None) -> int:
-    """Write what a source has as it is; returns the bytes written.
+    """Write the unpacked content of a source; returns the bytes written.
 
     Raises:
         RecordingError: The source cannot be read.
@@ -122,7 +124,7 @@ def is_packed(path: Path) -> bool:
 
 
 def open_source(path: Path) -> ByteSource:
-    """A file as it is, or as what is packed in it.
+    """A file directly, or its unpacked content.
 
     Raises:
         RecordingError: It cannot be read, or is packed and none of it can be unpacked.
@@ -138,11 +140,11 @@ def open_source(path: Path) -> ByteSource:
 
 
 class PackedSource(ByteSource):
-    """What is packed in a file.
+    """The unpacked content of a file.
 
-    A block that is damaged is read as zeros, so that the CRCs of the recording tell which events are lost, and only those
-    are. The blocks of a file without its table are found by the lengths that zstd's own headers tell, and nothing is
-    unpacked before it is read.
+    A damaged block is read as zeros, so that the CRCs of the recording determine which events are
+    lost, and only those are. The blocks of a file without its table are found by the lengths in
+    zstd's own headers, and nothing is unpacked before it is read.
 
     Args:
         file: The file; this source closes it.
@@ -241,7 +243,7 @@ class PackedSource(ByteSource):
 
 
 def _unpacked(packed: bytes, raw: int) -> bytes | None:
-    """The bytes of one zstd frame, whose checksum zstd compares; None where it is not one of so many."""
+    """The bytes of one zstd frame, whose checksum zstd compares; None if it is not one of this size."""
     try:
         if zstandard.frame_content_size(packed) not in (-1, raw):
             return None
@@ -254,7 +256,7 @@ def _unpacked(packed: bytes, raw: int) -> bytes | None:
 
 
 def _read_table(file: ByteSource) -> list[tuple[int, int]] | None:
-    """The table at the end of the file, or None where there is none that fits the file."""
+    """The table at the end of the file, or None if there is none that fits the file."""
     whole = file.size()
     if whole < _SKIPPABLE.size + _FOOTER.size:
         return None
@@ -282,7 +284,7 @@ def _read_table(file: ByteSource) -> list[tuple[int, int]] | None:
 
 
 def _most_packed(raw: int) -> int:
-    """More than zstd ever makes of so many bytes."""
+    """An upper bound of zstd's output for this many bytes."""
     return raw + raw // 128 + 1024
 
 

@@ -52,10 +52,10 @@ _TABLES = 64
 
 
 def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome, int]:
-    """What the part says of itself, whom it recorded, and where its first chunk begins.
+    """The header of the part, the recorded server, and the start of its first chunk.
 
     Raises:
-        NotARecording: It is none.
+        NotARecording: It is not a recording.
         TruncatedRecording: It ends before its header does.
         CorruptChunk: The header is damaged.
     """
@@ -101,9 +101,9 @@ def read_places(
     """The places of the chunks from the index of a part.
 
     Args:
-        window: Of the part.
-        limits: Beyond which it is not believed.
-        start: Where the first chunk should begin; None where the header is not to be believed.
+        window: Window of the part.
+        limits: Limits on its content.
+        start: Where the first chunk should begin; None if the header is damaged.
 
     Returns:
         The places; None when there is no index, or it leaves bytes of the file out.
@@ -135,8 +135,8 @@ class ChunkFile:
     """Bytes that have chunks in them, whatever stands before and behind.
 
     Args:
-        window: Of the bytes.
-        limits: Beyond which they are not believed.
+        window: Window of the bytes.
+        limits: Limits on their content.
     """
 
     def __init__(self, window: Window, limits: Limits) -> None:
@@ -190,7 +190,7 @@ class ChunkFile:
         return walked.rows
 
     def head(self, place: ChunkPlace) -> ChunkHead:
-        """What the CHUNK frame of a chunk says.
+        """Fields of the CHUNK frame of a chunk.
 
         Raises:
             CorruptChunk: It is damaged, or another chunk's.
@@ -210,19 +210,19 @@ class RecordingPart(ChunkFile):
 
     Args:
         source: Its bytes.
-        limits: Beyond which it is not believed.
-        progress: Told how far a scan is.
+        limits: Limits on its content.
+        progress: Called with the progress of a scan.
 
     Attributes:
-        facts: What it says of itself.
-        welcome: Whom it recorded.
-        places: Of its chunks, in order.
-        damages: What a scan could not use; empty where the index was there.
+        facts: The facts in its header.
+        welcome: The recorded server.
+        places: Places of its chunks, in order.
+        damages: Ranges that a scan could not use; empty if there was an index.
         indexed: Whether the index was there: a recorder closed the part.
         tail: Bytes at the end that are no whole entry.
 
     Raises:
-        RecordingError: It is no recording, or its header is damaged.
+        RecordingError: It is not a recording, or its header is damaged.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class RecordingPart(ChunkFile):
         return self.indexed or (self._scan is not None and self._scan.closed)
 
     def refresh(self, progress: Progress | None = None) -> bool:
-        """Look for what was written since; whether there was anything."""
+        """Read data that was written since; return whether there was any."""
         scan = self._scan
         if scan is None:
             return False

@@ -5,7 +5,7 @@ not be read. The chunk without an end, and every chunk in which something is wro
 walked entry by entry with each CRC compared, so that a table made here is as true
 as one that was written. After damage the next chunk is found by its magic.
 
-Knows chunks; does not decode what a client would see.
+Knows chunks; does not decode a client's view.
 """
 
 from __future__ import annotations
@@ -46,15 +46,14 @@ Progress = Callable[[int, int], None]
 
 _SEARCH_BYTES = 1 << 20
 _WORK_FACTOR = 8
-"""A scan gives up after work of eight times the file: one made of beginnings of chunks cannot hold it up. An
-honest file is read once, and the rest of each damaged chunk twice more."""
+"""A scan stops after work of eight times the file, so that a file of chunk beginnings cannot block
+it. An honest file is read once, and the rest of each damaged chunk twice more."""
 
 _MOST_RATIO = 32
-"""The file counts as no more than so many times the bytes that were sent of it: recordings are packed 4 to 13 times
-smaller."""
+"""The file counts as at most this many times the bytes that were sent: recordings are packed 4 to 13 times smaller."""
 
 _RESUME_BYTES = 1 << 10
-"""What looking for the next chunk counts for, besides the bytes that are searched."""
+"""Charge for searching the next chunk, besides the bytes that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class DamagedRange:
         start: First of them.
         end: First after them.
         chunk: Number of the chunk they are in, or None where that is not known.
-        what: What is wrong.
+        what: The problem.
     """
 
     start: int
@@ -79,11 +78,11 @@ class FoundChunk(NamedTuple):
 
     Attributes:
         place: Where, as in an index.
-        head: What its CHUNK frame says.
+        head: Fields of its CHUNK frame.
         rows: Its event table, dtype `ROWS`.
         sealed: Whether its end was found and is right.
         checked: Whether the CRC of each of its bytes was compared.
-        damage: What ended it, or None.
+        damage: The damage at its end, or None.
         at: Where the next entry would begin.
     """
 
@@ -176,7 +175,7 @@ def hop_chunk(window: Window, offset: int, end: int, limits: Limits) -> FoundChu
 
 
 class _Walk:
-    """A chunk entry by entry, each CRC compared; it can go on when the file has grown."""
+    """A walk over a chunk, entry by entry, that compares each CRC; it can continue when the file has grown."""
 
     def __init__(self, offset: int, head: ChunkHead, entry: FileEntry, limits: Limits) -> None:
         self.offset, self.head, self._limits = offset, head, limits
@@ -287,7 +286,7 @@ class _Walk:
 
 
 def walk_chunk(window: Window, offset: int, end: int, limits: Limits) -> FoundChunk | None:
-    """The chunk at `offset` entry by entry, each CRC compared, up to its end, `end`, or what is damaged.
+    """Walk over the chunk at `offset`, entry by entry with each CRC compared, up to its end, `end`, or damage.
 
     Returns:
         The chunk; None where not even its beginning is there whole.
@@ -304,17 +303,17 @@ def walk_chunk(window: Window, offset: int, end: int, limits: Limits) -> FoundCh
 
 
 class PartScan:
-    """Finds the chunks of a part from where its header ends; goes on when the part has grown.
+    """Finds the chunks of a part from the end of its header; continues when the part has grown.
 
     Args:
-        window: Of the part.
-        start: Where the header ends.
-        limits: Beyond which the file is not believed.
+        window: Window of the part.
+        start: End of the header.
+        limits: Limits on the content of the file.
         careful: Compare each CRC, also of chunks that have an end.
 
     Attributes:
         chunks: Found so far; the last one grows while it is being written.
-        damages: What could not be used.
+        damages: Ranges that could not be used.
         closed: Whether the index was reached: nothing more will come.
         tail: Bytes at the end that are no whole entry: torn, or still being written.
     """
@@ -341,7 +340,7 @@ class PartScan:
         return twin
 
     def advance(self, progress: Progress | None = None) -> bool:
-        """Take what is there now.
+        """Process the available data.
 
         Returns:
             Whether anything new was found.
@@ -367,7 +366,7 @@ class PartScan:
         return before != (len(self.chunks), len(self._open.rows) if self._open else 0, self.closed)
 
     def _step(self, end: int) -> bool:
-        """Take one chunk, or the rest of one; whether to go on."""
+        """Process one chunk, or the rest of one; return whether to continue."""
         if self._open is not None:
             return self._go_on(self._open, end)
         try:
@@ -382,7 +381,8 @@ class PartScan:
                 opened = read_head(self._window, self._at, end, self._limits)
             except CorruptChunk as error:
                 return self._resume(end, error)
-            # A head that is not there whole is torn too: of its chunk nothing can be shown, and nothing was lost.
+            # A truncated head is damage too: nothing of its chunk can be shown, and nothing was
+            # lost.
             if opened is None or self._at + opened[0].head_bytes > end:
                 return self._tail(end)
             self._open = _Walk(self._at, *opened, self._limits)
@@ -405,7 +405,7 @@ class PartScan:
         return self._tail(end)
 
     def _tail(self, end: int) -> bool:
-        """What begins here does not end: it is being written, was torn, or its length is damaged."""
+        """The entry that begins here does not end: it is being written, was truncated, or its length is damaged."""
         if self._at >= end or (
             self._search(self._at + 1, end) is None and not self._window.exhausted
         ):
@@ -429,7 +429,7 @@ class PartScan:
         return True
 
     def _resume(self, end: int, error: CorruptChunk) -> bool:
-        """Note damage that begins here and look for the next chunk."""
+        """Note damage that begins here and search for the next chunk."""
         start = self._at
         chunk = self.chunks[-1].place.number if self.chunks and error.chunk is None else error.chunk
         self._window.charge(_RESUME_BYTES)

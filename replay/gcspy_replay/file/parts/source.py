@@ -1,8 +1,8 @@
-"""Where bytes of a part of a recording are read from: a file, or memory.
+"""The sources of the bytes of a part: a file, or memory.
 
-Each reader has sources of its own, so that several can read one recording at once. Plain
-`seek` and `read` and no memory map: a mapped file that somebody truncates ends the
-process, and positioned reads do not exist on every system that views recordings.
+Each reader has sources of its own, so that several can read one recording at once. They use plain
+`seek` and `read` and no memory map: truncating a mapped file kills the process, and positioned
+reads do not exist on every system that views recordings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ByteSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """Name for messages."""
 
     def size(self) -> int:
         """Bytes that are there now."""
@@ -37,10 +37,10 @@ class ByteSource(Protocol):
         """Another source of the same bytes, for another reader."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
 
     def sent_bytes(self) -> int:
-        """Bytes that somebody sent: fewer than `size` where they are packed. They bound the work of opening."""
+        """Bytes that were sent: fewer than `size` if they are packed. They limit the work of opening."""
         return self.size()
 
     @property
@@ -62,7 +62,7 @@ class FileSource(ByteSource):
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            # Looked at first: to open a pipe waits for whoever writes to it, and a device may never end.
+            # Checked first: opening a pipe waits for its writer, and a device may never end.
             if not stat.S_ISREG(path.stat().st_mode):
                 raise NotARecording(f"{path} is not a file")
             self._file = path.open("rb", buffering=0)
@@ -128,7 +128,7 @@ class MemorySource(ByteSource):
 
     Args:
         data: The bytes; a bytearray may grow.
-        name: What to call it.
+        name: Name for messages.
     """
 
     def __init__(self, data: bytes | bytearray, *, name: str = "memory") -> None:
@@ -136,7 +136,7 @@ class MemorySource(ByteSource):
 
     @property
     def name(self) -> str:
-        """What it was called."""
+        """Its name."""
         return self._name
 
     def size(self) -> int:
@@ -152,12 +152,12 @@ class MemorySource(ByteSource):
         return MemorySource(self._data, name=self._name)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 _CALL_BYTES = 100
-"""What a call of `Window.get` counts for, besides what it hands out: reading a frame's header takes as long as copying much
-more than its 28 bytes."""
+"""Charge for a call of `Window.get`, besides the returned bytes: reading a frame's header takes as
+long as copying much more than its 28 bytes."""
 
 
 class WorkExceeded(CorruptChunk):
@@ -168,7 +168,7 @@ class Window:
     """A source with the bytes that were read last, so that hopping from frame to frame is cheap.
 
     Args:
-        source: Where the bytes are.
+        source: Source of the bytes.
 
     Attributes:
         handed_bytes: Bytes handed out so far.
@@ -185,7 +185,7 @@ class Window:
 
     @property
     def work_bytes(self) -> int:
-        """The work that the file has caused: bytes handed out, bytes unpacked, and what was charged."""
+        """The work that the file has caused: bytes returned, bytes unpacked, and charges."""
         return self.handed_bytes + self._charged + self.source.unpacked_bytes
 
     @property
@@ -218,5 +218,5 @@ class Window:
         return found
 
     def forget(self) -> None:
-        """Drop what was read: the source may have grown."""
+        """Drop cached bytes: the source may have grown."""
         self._data = b""

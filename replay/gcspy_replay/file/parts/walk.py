@@ -1,7 +1,7 @@
 """Entries: the pieces of a recording that one CRC covers (FORMAT.md section 3).
 
-An entry ends with an EVENT, whose CRC is the wire's, or with a SEAL. Nothing of an
-entry is believed before that CRC was compared.
+An entry ends with an EVENT, whose CRC is the wire's, or with a SEAL. Nothing of an entry is used
+before that CRC was compared.
 
 Knows frames and their order in a file; does not know what their payloads mean.
 """
@@ -29,7 +29,7 @@ _MOST_FRAMES = 1 << 20
 
 
 class FramePlace(NamedTuple):
-    """Where one frame of an entry lies, counted from the start of the entry."""
+    """Place of one frame of an entry, counted from the start of the entry."""
 
     header: Header
     start: int
@@ -45,9 +45,9 @@ class FileEntry(NamedTuple):
     """Frames up to the EVENT or SEAL that ends them.
 
     Attributes:
-        offset: Of its first byte in the part.
+        offset: Offset of its first byte in the part.
         data: All its bytes.
-        frames: Where each frame lies in `data`.
+        frames: Place of each frame in `data`.
     """
 
     offset: int
@@ -84,10 +84,10 @@ def read_entry(window: Window, offset: int, end: int, limits: Limits) -> FileEnt
     """The entry that begins at `offset`, not yet checked.
 
     Args:
-        window: Of the part.
-        offset: Where it begins.
-        end: Where the part, or what is wanted of it, ends.
-        limits: Beyond which the file is not believed.
+        window: Window of the part.
+        offset: Its start.
+        end: End of the part, or of the range to read.
+        limits: Limits on the content of the file.
 
     Returns:
         The entry, or None when it does not end before `end`.

@@ -1,1 +1,1 @@
-"""Where a recording is written: files, rings, the time shift."""
+"""The destinations of a recording: files, rings, the time shift."""

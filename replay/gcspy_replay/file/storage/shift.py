@@ -1,10 +1,10 @@
-"""Time shift: what a live client received, kept so that it can look back.
+"""Time shift: stores the messages of a live client, so that it can look back.
 
-Parts as a ring has them: the latest in memory up to a budget, older ones in temporary
-files up to another, the oldest given up. A part moves to its file by itself when memory
-is needed, a few megabytes at a time, so that nobody waits long for it.
+It has parts like a ring: the latest in memory up to a budget, older ones in temporary files up to
+another, the oldest dropped. A part moves to its file when memory is needed, a few megabytes at a
+time, so that no thread waits long for it.
 
-Knows bytes; does not know what is in them.
+Knows bytes; does not know their meaning.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gcspy_replay.file.reader import Recording
 __all__ = ["ShiftStore"]
 
 _PARTS = 32
-"""The memory budget is so many parts: moving one to its file takes milliseconds."""
+"""Number of parts in the memory budget: moving one to its file takes milliseconds."""
 
 _FILES = 128
-"""The disk budget is so many parts, each an open file, where the next rule lets it: some systems allow a process 256."""
+"""Number of parts in the disk budget, each an open file, unless the next rule prevents it: some systems allow a process 256."""
 
 _FEWEST_PARTS = 8
 """But of the memory budget, which is never exceeded, no more than an eighth is moved or given up at a time."""
@@ -70,11 +70,11 @@ class _Pieces:
 class _ShiftPart:
     """A part, in memory or in a temporary file.
 
-    One thread writes. Its lock is held while bytes are added or read, and while memory gives way to the file that was
-    written before: who reads from memory never waits for a disk.
+    One thread writes. Its lock is held while bytes are added or read, and while memory is freed for
+    the file that was written before: a reader of memory never waits for a disk.
 
     Args:
-        number: Of the part.
+        number: Number of the part.
     """
 
     def __init__(self, number: int) -> None:
@@ -182,21 +182,21 @@ class _ShiftSource(ByteSource):
 
 
 class ShiftStore:
-    """Keeps what a writer writes within two budgets; a `Store`.
+    """Keeps a writer's data within two budgets; a `Store`.
 
     One thread writes; any may read and ask.
 
     Args:
         memory_bytes: Most bytes in memory, always.
         disk_bytes: Most bytes in temporary files; 0: none, so that the oldest is given up when memory is full.
-        folder: Where temporary files go; by default where the system keeps them.
+        folder: Folder for temporary files; by default the system's.
     """
 
     def __init__(self, *, memory_bytes: int, disk_bytes: int, folder: str | None = None) -> None:
         self._memory_budget, self._disk_budget, self._folder = memory_bytes, disk_bytes, folder
         self._parts: list[
             _ShiftPart
-        ] = []  # replaced when it changes, so that others may look at it at any time
+        ] = []  # replaced when it changes, so that other threads may read it at any time
         self._peak = 0
 
     @property
@@ -205,7 +205,7 @@ class ShiftStore:
         return sum(part.memory_bytes for part in self._parts)
 
     def set_budgets(self, *, memory_bytes: int, disk_bytes: int) -> None:
-        """Keep within others from the next bytes on; from any thread."""
+        """Change the budgets for the following bytes; from any thread."""
         self._memory_budget, self._disk_budget = memory_bytes, disk_bytes
 
     @property
@@ -266,7 +266,7 @@ class ShiftStore:
             self._give_up(self._parts[0])
 
     def give_up_oldest(self) -> None:
-        """Give up the oldest part, unless it is the latest: the writer's thread only."""
+        """Drop the oldest part, unless it is the latest: the writer's thread only."""
         if len(self._parts) > 1:
             self._give_up(self._parts[0])
 
@@ -275,7 +275,7 @@ class ShiftStore:
         part.give_up()
 
     def is_full(self, *, part_bytes: int) -> bool:
-        """When the part is what the budgets make of it: a thirty-second of that of memory, more where the disk's is large."""
+        """When the part has the size that the budgets imply: a thirty-second of the memory budget, more if the disk budget is large."""
         size = max(
             self._memory_budget // _PARTS,
             min(self._disk_budget // _FILES, self._memory_budget // _FEWEST_PARTS),
@@ -286,7 +286,7 @@ class ShiftStore:
         """The part is finished; it stays."""
 
     def close(self) -> None:
-        """Nothing more will be written; what is there can be read until `discard`."""
+        """Nothing more will be written; the data can be read until `discard`."""
 
     def discard(self) -> None:
         """Give everything back."""
@@ -298,7 +298,7 @@ class ShiftStore:
         return [_ShiftSource(part) for part in self._parts if part.size]
 
     def recording(self) -> Recording:
-        """What is kept, to be read while it grows: call its `refresh` for what came since.
+        """The stored data, to be read while it grows: call its `refresh` for new data.
 
         Raises:
             RecordingError: Nothing was kept yet.

@@ -1,11 +1,10 @@
-"""Where a recording is written: one file, several by size, or a ring that keeps the latest.
+"""The destinations of a recording: one file, several by size, or a ring that keeps the latest.
 
-A recording is made of parts. Each part is a whole recording by itself, so that a part
-can be sent, opened or deleted alone; the ring is a directory of parts for that
-reason: deleting its oldest file gives the space back at once, on every system,
-and needs no rewriting that a SIGKILL could catch half done.
+A recording consists of parts. Each part is a complete recording, so that it can be sent, opened or
+deleted alone. That is why a ring is a directory of parts: deleting its oldest file frees the space
+at once, on every system, and needs no rewriting that a SIGKILL could interrupt.
 
-Knows files; does not know what is in the bytes.
+Knows files; does not know the meaning of the bytes.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ __all__ = ["SUFFIX", "FileStore", "MemoryStore", "RingStore", "SplitStore", "Sto
 SUFFIX = ".gcspy"
 
 _RING_PARTS = 8
-"""A ring gives back an eighth of what it keeps at a time."""
+"""Fraction of its size that a ring frees at a time: an eighth."""
 
 
 class Store(Protocol):
-    """What a writer writes to. Everything in one call is one write of the system's."""
+    """The destination of a writer. All data of one call is one write of the system."""
 
     def begin(self, part: int) -> None:
         """A new part begins."""
@@ -38,7 +37,7 @@ class Store(Protocol):
         """Write bytes of the part; `time_nanos` is that of the latest event in them.
 
         Raises:
-            RecordingError: They cannot be written; what was written before is safe.
+            RecordingError: They cannot be written; earlier data is safe.
         """
 
     def is_full(self, *, part_bytes: int) -> bool:
@@ -53,7 +52,7 @@ class Store(Protocol):
 
 def _create(path: Path, syncer: Syncer, *, replace: bool) -> FileIO:
     try:
-        # Unbuffered: what was written is in the kernel, whatever becomes of this process.
+        # Unbuffered: written data is in the kernel, whatever happens to this process.
         file = FileIO(path, "w" if replace else "x")
     except FileExistsError as error:
         raise RecordingError(f"{path} exists already: name another file, or remove it") from error
@@ -79,7 +78,7 @@ class FileStore:
     """One file.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         replace: Whether a file of that name may be replaced.
         sync_secs: How often it is brought to the disk (`Syncer`); 0: when the system likes.
 
@@ -123,11 +122,11 @@ class FileStore:
 
 
 class SplitStore:
-    """Files of about so many bytes: ``x.gcspy``, ``x.0001.gcspy``, ``x.0002.gcspy`` and so on.
+    """Files of about a given size: ``x.gcspy``, ``x.0001.gcspy``, ``x.0002.gcspy`` and so on.
 
     Args:
-        path: Of the first.
-        part_bytes: A file that reached so many gets no further chunk.
+        path: Path of the first.
+        part_bytes: A file of this size gets no further chunk.
         replace: Whether files of those names may be replaced.
         sync_secs: How often they are brought to the disk (`Syncer`); 0: when the system likes.
     """
@@ -154,7 +153,7 @@ class SplitStore:
         _write(self._file, data, self._syncer)
 
     def is_full(self, *, part_bytes: int) -> bool:
-        """When the file has the size asked for."""
+        """When the file has the requested size."""
         return part_bytes >= self._part_bytes
 
     def end(self) -> None:
@@ -174,9 +173,10 @@ class RingStore:
 
     Args:
         folder: Is created; must hold no recording yet.
-        keep_bytes: Keep at most so many, the part that is being written included; None: any.
-        keep_nanos: Keep at least so much time, at most an eighth and an event more; None: any. Time is how far the clock of the events moved,
-            back too: that of a playback that loops never comes further, and the ring must not grow for ever.
+        keep_bytes: Maximum bytes, including the part that is being written; None: no limit.
+        keep_nanos: Minimum time to keep, exceeded by at most an eighth and an event; None: none.
+            Time is how far the clock of the events moved, also backwards: that of a playback that
+            loops never gets further, and the ring must not grow forever.
         sync_secs: How often the parts are brought to the disk (`Syncer`); 0: when the system likes.
 
     Raises:
@@ -257,7 +257,7 @@ class RingStore:
             held -= size
 
     def is_full(self, *, part_bytes: int) -> bool:
-        """When the part is an eighth of what is kept."""
+        """When the part has an eighth of the ring's size."""
         by_size = self._keep_bytes is not None and part_bytes * _RING_PARTS >= self._keep_bytes
         return by_size or (
             self._keep_nanos is not None and self._part_nanos * _RING_PARTS >= self._keep_nanos
@@ -285,7 +285,7 @@ class MemoryStore:
     """One part in memory, for tests and for small recordings that go elsewhere.
 
     Attributes:
-        data: What was written.
+        data: The written data.
     """
 
     def __init__(self) -> None:
@@ -306,4 +306,4 @@ class MemoryStore:
         """The part is finished."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""

@@ -1,10 +1,11 @@
-"""Bringing files to the disk now and then: what was written survives the machine, and not only this process.
+"""Flushes files to the disk periodically, so that written data survives a crash of the machine, and not only of this process.
 
-A write puts bytes into the kernel's hands. A kill of the process does them no harm, but a machine that stops, by power or panic,
-forgets what had not reached the disk; Linux writes it there by itself after some thirty seconds. `fdatasync` waits
-for the disk, milliseconds to seconds, so it is done in a thread of its own: events go on being written meanwhile.
+A write passes bytes to the kernel. A kill of the process does not affect them, but a crash or a
+loss of power does, until they are on the disk; Linux writes them there after some thirty seconds.
+`fdatasync` waits for the disk, milliseconds to seconds, so a separate thread calls it while events
+are being written.
 
-Knows files; does not know what is in them.
+Knows files; does not know their content.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["Syncer"]
 
 
 class Syncer:
-    """Brings the files of one store to the disk, and closes those that are finished.
+    """Flushes the files of one store to the disk, and closes finished ones.
 
     Args:
         every_secs: How often; 0: never, and no thread.
@@ -46,7 +47,7 @@ class Syncer:
         """There is something new in the file, which is to be brought to the disk within the time.
 
         Raises:
-            RecordingError: What was written before cannot be brought there.
+            RecordingError: Earlier data cannot be flushed.
         """
         if not self._every_secs:
             return

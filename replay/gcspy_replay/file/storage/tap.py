@@ -1,11 +1,10 @@
-"""What a server sent, as bytes, beside the connection that makes messages of it.
+"""The bytes of a server, beside the connection that decodes them.
 
-With a tap the writer keeps the server's own bytes: nothing is encoded anew, and frames of
-a later version, which this one cannot decode, are kept too. It reads no byte before the
-connection has: a message that the connection has released was checked, and so were
-the bytes up to it.
+With a tap the writer stores the server's own bytes: nothing is encoded again, and frames of a later
+version, which this one cannot decode, are kept too. It never reads ahead of the connection: a
+message that the connection has released was checked, and so were the bytes up to it.
 
-Knows frame headers; does not know what is in them.
+Knows frame headers; does not know their payloads.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _KEPT = frozenset(
         FrameType.BUDGET,
     }
 )
-"""What is kept besides events. Who else was connected, errors and pings are this client's own affair."""
+"""Recorded messages other than events. The list of clients, errors and pings concern this client only."""
 
 _KNOWN = frozenset(FrameType)
 _OF_FILES = range(0x70, 0x80)
@@ -53,12 +52,12 @@ def frame_type_of(message: Message) -> int:
 
 
 def _is_kept(frame_type: int) -> bool:
-    # A server that sends the file's own frames would write chunks of its own making.
+    # A server that sends the file's own frames could write chunks of its own.
     return frame_type in _KEPT or (frame_type not in _KNOWN and frame_type not in _OF_FILES)
 
 
 class WireTap:
-    """Keeps what came until the message is taken that was made of it.
+    """Keeps received bytes until the message made from them is taken.
 
     Give it the same bytes as the connection, from the first on, and the writer this tap::
 
@@ -79,10 +78,10 @@ class WireTap:
         """The bytes up to and including a message that the connection released, in the order in which it did.
 
         Returns:
-            What is to be kept of the frames between events, and those of an event.
+            The frames to record between events, and those of an event.
 
         Raises:
-            LocalProtocolError: The tap was not given what the connection was.
+            LocalProtocolError: The tap did not get the same bytes as the connection.
         """
         wanted = frame_type_of(message)
         notices, event = bytearray(), bytearray()

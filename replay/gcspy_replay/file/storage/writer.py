@@ -1,4 +1,4 @@
-"""The writer: what one client received, kept (FORMAT.md section 4).
+"""The writer: stores the messages of one client (FORMAT.md section 4).
 
 An event is written with one write of the system's when it has arrived whole, so that
 SIGKILL at any moment costs no event that was shown. When a chunk is full the next
@@ -62,7 +62,7 @@ _NOTICES = (
     m.Settings,
     m.Budget,
 )
-"""What is kept besides events, as in `tap`."""
+"""Recorded messages other than events, as in `tap`."""
 
 _KEYFRAME, _CACHED = 1, 2
 _NANOS = 1_000_000_000
@@ -72,16 +72,18 @@ _NANOS = 1_000_000_000
 class ChunkRule:
     """When a chunk ends: at the first event after which one of these holds.
 
-    A keyframe costs bytes, a long chunk costs time to seek in, and damage costs the rest of its chunk. With a
-    weight of 0.6 keyframes are at most five eighths of a file, and a seek follows deltas that weigh 0.6
-    keyframes at most. A chunk a second whatever it weighs, as first designed, made a clock of ten events a second
-    mostly keyframes; nothing is gained by it, since each event is safe in the file once it was written.
+    A keyframe costs bytes, a long chunk costs time to seek in, and damage costs the rest of its
+    chunk. With a weight of 0.6, keyframes are at most five eighths of a file, and a seek applies
+    deltas of at most 0.6 keyframes. A chunk per second regardless of its weight, the first design,
+    made a clock of ten events per second mostly keyframes, without a benefit, since each event is
+    safe in the file once it was written.
 
     Attributes:
-        weight: End when the deltas weigh so many keyframes,
-        events: but not before so many events: where everything changes, a delta weighs as much as a keyframe.
-        most_events: End after so many.
-        most_secs: End after so long, by the target's clock.
+        weight: End when the deltas have the size of this many keyframes,
+        events: but not before this many events: if everything changes, a delta is as large as a
+            keyframe.
+        most_events: End after this many.
+        most_secs: End after this time, by the target's clock.
     """
 
     weight: float = 0.6
@@ -91,7 +93,7 @@ class ChunkRule:
 
     @classmethod
     def of(cls, store: Store) -> ChunkRule:
-        """The rule for what is written there: in a ring that keeps a time, a chunk must not last longer than a part should."""
+        """The rule for a store: in a ring with a time limit, a chunk must not last longer than a part should."""
         if isinstance(store, RingStore) and store.part_nanos is not None:
             return cls(most_secs=min(cls().most_secs, store.part_nanos / _NANOS))
         return cls()
@@ -104,7 +106,7 @@ class ChunkRule:
 
 
 class _Chunk:
-    """What the writer remembers of the chunk that it writes."""
+    """The writer's state of its current chunk."""
 
     def __init__(self, head: ChunkHead, *, size: int, key_bytes: int, crcs: bytes) -> None:
         self.head = head
@@ -134,7 +136,7 @@ def _event_crc(data: bytes) -> bytes:
 
 
 class RecordingWriter:
-    """Writes what a client receives.
+    """Writes the messages of a client.
 
     Apply each message to the interpreter first, then add it here::
 
@@ -142,17 +144,17 @@ class RecordingWriter:
             interpreter.apply(message)
             writer.add(message)
 
-    Nothing is written before the first event. A session that is joined late, or recorded from
-    a button, begins with `start`: what the interpreter knows then is the first event.
+    Nothing is written before the first event. A session that is joined late, or recorded from a
+    button, begins with `start`: the interpreter's current state is the first event.
 
     Args:
-        store: Where to.
+        store: The destination.
         session: The client's interpreter, of which keyframes are made.
-        rule: When chunks end; by default as the store needs it.
-        facts: What the file says of itself; by default a new random id.
+        rule: When chunks end; by default as suits the store.
+        facts: Facts in the file; by default a new random id.
         first: Number of the first event.
-        tap: Where the server's own bytes are; without it messages are encoded anew, which costs more, and frames of
-            a later version are lost.
+        tap: Source of the server's own bytes; without it messages are encoded again, which costs
+            more, and frames of a later version are lost.
 
     Attributes:
         events: How many were written.
@@ -204,19 +206,20 @@ class RecordingWriter:
 
         Args:
             session: The interpreter.
-            tap: That of its connection, where it is another one; by default that of before.
+            tap: The tap of its connection, if it changed; by default the previous one.
         """
         self._session = session
         if tap is not None:
             self._tap = tap
 
-    # ---------------------------------------------------------------- what comes
+    # ---------------------------------------------------------------- received messages
 
     def add(self, message: Message) -> None:
         """Keep a message that the interpreter has followed already.
 
         Raises:
-            RecordingError: It cannot be written, or the recording was closed. What was written before can be read.
+            RecordingError: It cannot be written, or the recording was closed. Earlier data can be
+                read.
             LocalProtocolError: The interpreter has not followed it, or is ahead of it.
         """
         if self._closed:
@@ -244,7 +247,7 @@ class RecordingWriter:
             return  # comes with its event, or is passed over
         notices, data = tap.take(message)
         if isinstance(message, m.Missed):
-            # Over several connections the recorder's own sum goes on, where the server's begins anew.
+            # Over several connections the recorder's own sum continues; the server's starts again.
             notices = _without_last(notices) + encode(message).data
         if self._chunk is None:
             if isinstance(message, Event):
@@ -291,7 +294,7 @@ class RecordingWriter:
             key_bytes=chunk.key_bytes,
         )
         if full:
-            # Of the state of now; whether there is a next event to begin the chunk is not known yet.
+            # The current state; whether a next event will begin the chunk is not known yet.
             self._next = self._begin(self.number + 1, continues=True)
 
     def add_notices(self, data: bytes) -> None:
@@ -317,7 +320,7 @@ class RecordingWriter:
             self._append(self._sealed_notices())
 
     def close(self) -> None:
-        """Write what is left, the index and the footer; further calls do nothing.
+        """Write the rest, the index and the footer; further calls do nothing.
 
         A session without any event is kept too, with its schema.
         """
@@ -326,7 +329,7 @@ class RecordingWriter:
         self._closed = True
         if self._chunk is None and self._session.welcome is not None and not self._chunks:
             self._chunk, self._pending = self._begin(self.number + 1, continues=False)
-        self._next = None  # what was said last needs no keyframe of its own
+        self._next = None  # the last notices need no keyframe of their own
         self._write_notices()
         if self._pending and not self._parts:
             self._append(b"")
@@ -334,7 +337,7 @@ class RecordingWriter:
         self._end_part()
         self._store.close()
 
-    # ------------------------------------------------------------ what is written
+    # ------------------------------------------------------------ written entries
 
     def _turn(self) -> None:
         """Begin the next chunk, if the one before is full."""
@@ -349,7 +352,7 @@ class RecordingWriter:
             self._notices = notices
 
     def _take(self, number: int, data: bytes, *, delta: bool) -> None:
-        """Write an event with what was said before it."""
+        """Write an event with the notices before it."""
         event, chunk = self._session.last_event, self._chunk
         assert event is not None
         assert chunk is not None
@@ -414,7 +417,7 @@ class RecordingWriter:
     def _ending_where_unwritable(self) -> Iterator[None]:
         """Close the recording where the body cannot write.
 
-        Half an entry may be in the file then; another behind it could not be told from damage.
+        Half an entry may be in the file then; another behind it would look like damage.
         """
         try:
             yield
