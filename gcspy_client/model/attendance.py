@@ -1,9 +1,9 @@
-"""A class as one window sees it: who is present, who leads, whether this window follows, and where it looks.
+"""A class as one window sees it: the participants, the leader, whether this window follows, and its place.
 
-Places come from strangers by way of a server: what of them is not here (a space, a tile, an event before this window came) is
-left as it is, and said.
+Places come from strangers through a server: a part of them that does not exist here (a space, a
+tile, an event before this window joined) is ignored, and reported.
 
-Knows what was told; does not know widgets, nor how anything is shown.
+Knows the messages; does not know widgets, nor how anything is shown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_MOMENTS = 1 << 20
 
 
 def login_name() -> str:
-    """What a person is called who has not said so: the name of the login; empty where there is none."""
+    """The default name of a person: the login name; empty if there is none."""
     try:
         return person_name(getpass.getuser())
     except (OSError, KeyError, ImportError):
@@ -45,13 +45,13 @@ def login_name() -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassOptions:
-    """What whoever opens a window wants of a class.
+    """The class options of a new window.
 
     Attributes:
-        person: Name for the others; empty: as stored, else the login's.
-        following: Whether to follow who leads from the beginning.
-        successor: Who shall inherit control, by name, as soon as one of that name is there; empty: nobody.
-        addresses: Where others join.
+        person: Name for the others; empty: as stored, else the login name.
+        following: Whether to follow the leader from the beginning.
+        successor: Name of the person who shall inherit control, as soon as present; empty: none.
+        addresses: Addresses for others to join.
     """
 
     person: str = ""
@@ -62,14 +62,15 @@ class ClassOptions:
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """One who is present.
+    """One participant.
 
     Attributes:
         number: Number of the client.
-        name: What is shown: the person's name, else the program's; two of one name have their numbers behind it.
+        name: Displayed name: the person's, else the program's; two equal ones have their numbers
+            appended.
         ours: Whether it is this window.
         leads: Whether it is whom the others follow.
-        controls: Whether it controls what this window sees.
+        controls: Whether it controls the session that this window sees.
         succeeds: Whether it inherits control.
         following: Whether it follows.
         behind: Events that it had not read; None: unknown.
@@ -88,7 +89,7 @@ class Participant:
 
     @property
     def role(self) -> str:
-        """What it is, in a word or two."""
+        """Its role, in a word or two."""
         if self.leads:
             return "leads"
         if self.succeeds:
@@ -97,7 +98,7 @@ class Participant:
 
     @property
     def reading(self) -> str:
-        """How far it has read, in words."""
+        """How far it has read, as text."""
         if self.stalled:
             return "stalled" if self.behind is None else f"stalled, {self.behind:,} behind"
         if self.behind is None:
@@ -106,13 +107,13 @@ class Participant:
 
 
 def leader_of(live: ClientInterpreter) -> int | None:
-    """Number of whom the class follows; None: nobody leads."""
+    """Number of the leader of the class; None: there is none."""
     clients = live.clients
     return clients.leader if clients.leader is not None else clients.controller
 
 
 def roster(live: ClientInterpreter) -> list[Participant]:
-    """Who is present: who leads first, then this window, then the others by name."""
+    """The participants: the leader first, then this window, then the others by name."""
     ours = None if live.welcome is None else live.welcome.client_id
     leader = leader_of(live)
     clients = live.clients
@@ -144,7 +145,7 @@ def roster(live: ClientInterpreter) -> list[Participant]:
 
 
 def _name(client: Client) -> str:
-    """What a client is called; a server's word for it is not taken unseen."""
+    """Name of a client; the server's text is sanitised."""
     return person_name(client.person) or person_name(client.name) or f"client {client.id}"
 
 
@@ -171,7 +172,7 @@ def summary_words(participants: list[Participant]) -> str:
 
 
 class Moments:
-    """When events were, by their sequence: another window's event is found by it in what this one has kept."""
+    """Times of events, by their sequence: they identify another window's event among the stored ones."""
 
     def __init__(self) -> None:
         self._sequences: array[int] = array("q")
@@ -197,7 +198,7 @@ class Moments:
 
 
 def place_of(session: ClientSession, panel: str) -> Focus:
-    """Where this window looks.
+    """The place of this window.
 
     Args:
         session: Its session.

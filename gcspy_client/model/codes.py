@@ -4,8 +4,8 @@
     not known → unknown                 above the maximum → overflow
     zero, in style ZERO → zero          anything else → LOW … HIGH, evenly by value
 
-Only the maximum itself has the code HIGH: so a changed maximum (MAX_VAR) is
-noticed by looking at the tiles that changed, not at all of them.
+Only the maximum itself has the code HIGH: so a changed maximum (MAX_VAR) is detected by checking
+the tiles that changed, not all of them.
 
 Knows presentations; does not know colours or places.
 """
@@ -56,7 +56,7 @@ _BACKGROUND = np.uint8(Control.BACKGROUND)
 
 @dataclass(frozen=True, slots=True)
 class TileArrays:
-    """The arrays that decide how the tiles of one stream look; views, never written to.
+    """The arrays that determine the appearance of one stream's tiles; views, never written to.
 
     Attributes:
         values: Shape (tiles,), the stream's integers.
@@ -89,10 +89,10 @@ def _part(array: NDArray[Any], where: slice | Indices) -> NDArray[Any]:
 
 
 def names_by_code(stream: Stream) -> list[tuple[int, str]]:
-    """What the paint codes of an enum stand for, in order of the codes; of names that grow first the frequent ones, then all others.
+    """Names of the paint codes of an enum, in order of the codes; for growing names the frequent ones first, then all others.
 
-    The zero value comes last where it has a look of its own and a name that grew. Of an enum with more names than there are codes
-    only the first.
+    The zero value comes last if it has a colour of its own and a growing name. For an enum with
+    more names than codes only the first.
     """
     names = stream.enum_names
     if not isinstance(stream, NamedStream):
@@ -110,7 +110,7 @@ def names_by_code(stream: Stream) -> list[tuple[int, str]]:
 
 
 def tiles_of(space: SpaceState, stream_id: int) -> TileArrays:
-    """The arrays of one stream of a space, as they are now."""
+    """The current arrays of one stream of a space."""
     stream = space.stream(stream_id)
     tops: StreamState | None = None
     if (
@@ -134,7 +134,7 @@ def used(control: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def maximum_of_used(tiles: TileArrays) -> int | None:
-    """Greatest known value of the used tiles, or None when there is none; unknown never counts."""
+    """Greatest known value of the used tiles, or None if there is none; unknown values do not count."""
     best: int | None = None
     for start in range(0, len(tiles.values), _CHUNK):
         part = tiles.part(slice(start, start + _CHUNK))
@@ -169,7 +169,7 @@ class TileCodes:
         self._table: Codes | None = None
 
     def refresh(self, tiles: TileArrays) -> None:
-        """Encode every tile anew."""
+        """Encode every tile."""
         count = len(tiles.values)
         if self.stream.presentation is Presentation.MAX_VAR:
             self._set_maximum(maximum_of_used(tiles))
@@ -181,11 +181,11 @@ class TileCodes:
             self.codes[where] = self._encode(tiles.part(where))
 
     def encode(self, tiles: TileArrays, maximum: int | None) -> Codes:
-        """Paint codes of some tiles by themselves; nothing is kept.
+        """Paint codes of some tiles only; nothing is stored.
 
         Args:
             tiles: Their arrays.
-            maximum: What is painted HIGH, where that varies.
+            maximum: Value painted as HIGH, if that varies.
         """
         if self.stream.presentation is Presentation.MAX_VAR:
             self._set_maximum(maximum)
@@ -196,11 +196,11 @@ class TileCodes:
         """Encode the tiles that changed.
 
         Args:
-            tiles: All tiles, as they are now; as many as before.
+            tiles: All tiles, now; the number is unchanged.
             changed: Numbers of those whose value, knownness, control or top changed.
 
         Returns:
-            `changed`, or None when every tile had to be encoded anew.
+            `changed`, or None if every tile had to be encoded.
         """
         if len(tiles.values) != len(self.codes):
             self.refresh(tiles)
@@ -215,7 +215,7 @@ class TileCodes:
         return changed
 
     def _maximum_moved(self, tiles: TileArrays, some: TileArrays, changed: Indices) -> bool:
-        """Whether the maximum is another than before; looks at all tiles only when the greatest changed."""
+        """Whether the maximum changed; examines all tiles only when the greatest changed."""
         top = maximum_of_used(some)
         if top is not None and top > self.maximum:
             return True
@@ -229,7 +229,7 @@ class TileCodes:
         self.maximum = self.stream.minimum if top is None else max(top, self.stream.minimum)
 
     def _make_table(self, dtype: np.dtype[Any]) -> None:
-        """For one- and two-byte values the codes of all possible values: one look-up a tile."""
+        """For one- and two-byte values the codes of all possible values: one look-up per tile."""
         if dtype.itemsize > 2 or self.stream.presentation is Presentation.PERCENT_VAR:
             self._table = None
             return
@@ -280,7 +280,7 @@ class TileCodes:
     def _shares(
         self, values: NDArray[Any], tops: NDArray[Any], tops_known: NDArray[np.bool_] | None
     ) -> Codes:
-        """PERCENT_VAR: of nothing, nothing is the least and something too much."""
+        """PERCENT_VAR: if the whole is zero, zero is the minimum and any other value an overflow."""
         share = values.astype(np.float64) / np.maximum(tops, 1).astype(np.float64)
         place = np.clip(share * (LEVELS - 1), 0, LEVELS - 2)
         codes: Codes = place.astype(np.uint8)
@@ -292,9 +292,10 @@ class TileCodes:
         return codes
 
     def _categories(self, values: NDArray[Any]) -> Codes:
-        """ENUM: a colour a name; a value without a name is an overflow, not somebody else's colour.
+        """ENUM: a colour per name; a value without a name is an overflow, and gets no other name's colour.
 
-        Of names that grow the most frequent have colours, the others share one, and a number that has no name is unknown.
+        For growing names: the most frequent have colours, the others share one, and a number
+        without a name is unknown.
         """
         if isinstance(self.stream, NamedStream):
             return self._named_categories(self.stream, values)

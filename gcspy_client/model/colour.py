@@ -1,8 +1,7 @@
 """Colour arithmetic: OKLab, sRGB and what colour-blind eyes see of it.
 
-OKLab is used because equal steps in it look about equally large: a ramp that
-is a straight line in its lightness is perceptually even by construction, so no
-table of somebody's palette is needed.
+OKLab is used because equal steps in it look about equally large: a ramp that is a straight line in
+its lightness is perceptually even by construction, so no palette table is needed.
 
 Knows numbers; does not know streams or themes.
 
@@ -85,7 +84,7 @@ def _oklab_from_linear(linear: Floats) -> Floats:
 
 
 def rgb_from_oklab(lab: Floats) -> Floats:
-    """sRGB, 0 to 255 (not rounded), of colours in OKLab, shape (..., 3); clipped to what a screen can show."""
+    """sRGB, 0 to 255 (not rounded), of colours in OKLab, shape (..., 3); clipped to the gamut of a screen."""
     linear = np.clip(_linear_from_oklab(lab), 0.0, 1.0)
     encoded: Floats = np.where(
         linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
@@ -105,7 +104,7 @@ def fit_oklch(lightness: Floats, chroma: Floats, hue_degrees: Floats) -> Floats:
 
     Args:
         lightness: Shape (n,), 0 to 1; kept exactly, so an even ramp stays even.
-        chroma: Shape (n,), wanted distance from grey.
+        chroma: Shape (n,), distance from grey.
         hue_degrees: Shape (n,).
 
     Returns:
@@ -137,7 +136,7 @@ def seen_by(vision: str, lab: Floats) -> Floats:
 
 
 def distance(one: Floats, other: Floats) -> Floats:
-    """How different colours in OKLab look; 0.02 is about the least that is noticed."""
+    """Perceived difference of colours in OKLab; 0.02 is about the least visible one."""
     apart: Floats = np.linalg.norm(one - other, axis=-1)
     return apart
 

@@ -1,8 +1,8 @@
-"""A stream that the user made of others: ``used / size``, with a name, a range and a look.
+"""A stream that the user made from others: ``used / size``, with a name, a range and a presentation.
 
-It is a source of numbers like any stream, so that tiles, histograms, tables and history graphs can show it. Of
-a tile of which a part is unknown the result is unknown. Numbers are painted on a scale of a
-million steps between the ends of the range; what is told in words is the number itself.
+It is a source of numbers like any stream, so that tiles, histograms, tables and history graphs can
+show it. If a part of it is unknown for a tile, the result is unknown. Numbers are painted on a
+scale of a million steps between the ends of the range; texts show the number itself.
 
 Knows expressions and one space; does not know how numbers are drawn.
 """
@@ -38,7 +38,7 @@ _TILE_BY_TILE = frozenset({"abs", "known"})
 
 @dataclass(frozen=True, slots=True)
 class _OneSpace:
-    """A space as expressions see it; of the event itself nothing is told."""
+    """A space as the source of an expression; there are no facts of an event."""
 
     space: SpaceState
 
@@ -66,20 +66,21 @@ class DerivedSource:
 
     Args:
         name: As in the view chooser.
-        formula: What is worth a number, or a condition, for each tile: ``Used / Size``.
+        formula: An expression with a number, or a condition, for each tile: ``Used / Size``.
         space: The space, for its streams.
-        least: Number at the lower end of the scale; None: what is there now decides.
+        least: Number at the lower end of the scale; None: determined by the current values.
         greatest: Number at the upper end.
-        percent: Tell it as percent.
+        percent: Show it as percent.
         number: Its id among several; below 0, as no stream that is sent has one.
 
     Attributes:
-        formula: What they are worth.
+        formula: The expression.
         percent: Whether they are reported as percent.
-        ends: The ends of the scale that were asked for; None: what was there decided.
+        ends: The requested ends of the scale; None: determined by the values.
 
     Raises:
-        ExpressionError: The formula is none, names what is not there, is not of each tile, or asks for the event.
+        ExpressionError: The formula is invalid, names something that does not exist, has no value
+            per tile, or refers to the event.
     """
 
     def __init__(
@@ -178,14 +179,14 @@ class DerivedSource:
         if self._condition:
             return TileArrays(worth.values.astype(np.uint8), worth.known, space.control.values)
         numbers = worth.values.astype(np.float64)
-        # Beyond the ends by a step at least: what is only just above them is not within.
+        # At least a step beyond the ends: a value just above them is not within.
         places = np.clip(
             np.rint((numbers - self.least) * (_STEPS / (self.greatest - self.least))),
             -1,
             _STEPS + 1,
         )
         places[(places == _STEPS) & (numbers > self.greatest)] = _STEPS + 1
-        places[~np.isfinite(places)] = 0  # where nothing is known
+        places[~np.isfinite(places)] = 0  # if nothing is known
         places[numbers == 0] = self._schema.zero
         if self._schema.paint_style is PaintStyle.ZERO:
             near = (places == self._schema.zero) & (numbers != 0)
@@ -199,7 +200,7 @@ class DerivedSource:
         return TileArrays(values, worth.known, space.control.values)
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:
-        """Tiles of which any part changed; with a sum or the like in the formula, all may have."""
+        """Tiles of which any part changed; with an aggregate in the formula, all may have."""
         ids = [CONTROL_STREAM, *{stream for _, stream in self._bound.wants}]
         nothing = np.empty(0, dtype=np.int64)
         parts = [change.changed.get((space.space.id, stream), nothing) for stream in ids]
@@ -264,7 +265,7 @@ def _tile_by_tile(node: Node) -> bool:
 
 
 def automatic_range(worth: Worth, space: SpaceState) -> tuple[float, float]:
-    """From the least to the greatest known number of used tiles, and zero if all are above it; 0 to 1 where there is none."""
+    """From the least to the greatest known number of used tiles, and from zero if all are above it; 0 to 1 if there is none."""
     counts = used(space.control.values)
     if worth.known is not None:
         counts &= worth.known

@@ -1,4 +1,4 @@
-"""`growth_sentence`: by how much memory grew, with what, and who holds it, in one sentence; nothing where nothing grew.
+"""`growth_sentence`: one sentence about how much memory grew, with what, and who holds it; nothing if nothing grew.
 
 Knows numbers and names; knows neither widgets nor sessions.
 """
@@ -15,7 +15,7 @@ __all__ = ["Growth", "GrownPart", "growth_of_types", "growth_sentence", "least_g
 
 _LEAST_BYTES: Final = 256 << 10
 _LEAST_SHARE: Final = 0.002
-"""Of the resident set: growth by less is noise."""
+"""Of the resident set: less growth is noise."""
 
 _MEMORY_HAD_BEFORE: Final = 0.5
 """If the resident set grew by less than this share of what objects grew by, most of these are in memory that it had before."""
@@ -41,15 +41,15 @@ class GrownPart:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What is known of growth.
+    """The measured growth.
 
     Attributes:
         secs: Over how long.
         resident: Bytes of the resident set now.
-        grew: By how many bytes it grew.
-        parts: By how much types and other memory grew; empty: that is not known.
-        holders: By how much what holders keep alive grew; empty: not known.
-        unsure: By how many bytes memory grew of which is not known whose it is.
+        grew: Increase of the resident set in bytes.
+        parts: Growth of types and other memory; empty: not known.
+        holders: Growth of the memory that holders keep alive; empty: not known.
+        unsure: Growth, in bytes, of memory whose owner is not known.
     """
 
     secs: float
@@ -61,7 +61,7 @@ class Growth:
 
 
 def least_growth(resident: int) -> int:
-    """Return by how many bytes the memory of a process must grow for it to be said."""
+    """Return the minimum growth of a process's memory, in bytes, to be reported."""
     return max(_LEAST_BYTES, int(_LEAST_SHARE * resident))
 
 

@@ -3,7 +3,7 @@
 A window asks faster than answers can be worked out: a mouse passes over many tiles, a drag over many events. Only the
 latest request of each kind matters.
 
-Knows threads; does not know what the jobs do, nor Qt.
+Knows threads; does not know the purpose of the jobs, nor Qt.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _LEAST_REST_SECS = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """What came of a job.
+    """The outcome of a job.
 
     Attributes:
-        value: What it returned; None if it failed.
-        failure: What it raised; None if it did not.
+        value: Its result; None if it failed.
+        failure: Its exception; None if it succeeded.
     """
 
     value: T | None
     failure: Exception | None = None
 
     def result(self) -> T:
-        """Return what the job returned.
+        """Return the job's result.
 
         Raises:
-            Exception: What the job raised.
+            Exception: The job's exception.
         """
         if self.failure is not None:
             raise self.failure
@@ -49,13 +49,13 @@ class LatestWorker(Generic[T]):
     """A thread that runs the latest job of each kind; it starts with the first job and ends with `stop`.
 
     Args:
-        name: Of the thread.
+        name: Name of the thread.
         notify: Called in the thread after each job; never after `stop`. It must not raise.
         rest_share: Of the time that a job took, the thread rests this share before the next one, so that
             requests in quick succession do not use a whole processor.
         most_rest_secs: The longest rest.
-        at_end: Called once after the last job, in the thread, or by `stop` if there was no job: closes
-            what the jobs used.
+        at_end: Called once after the last job, in the thread, or by `stop` if there was no job:
+            closes the resources of the jobs.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where tiles stand: rows of equal cells, or several tiles a pixel when there are too many.
+"""Placement of tiles: rows of equal cells, or several tiles per pixel if there are too many.
 
 Three ways, chosen by how many tiles there are for how many pixels:
 
@@ -79,7 +79,7 @@ class TileLayout:
         return self.seen_rows < self.rows
 
     def rectangle(self, tile: int) -> tuple[int, int, int, int]:
-        """Left, top, width and height of a tile's cell without its gap; may lie outside what is seen."""
+        """Left, top, width and height of a tile's cell without its gap; may lie outside the visible part."""
         row, column = divmod(tile // self.per_pixel, self.columns)
         return (
             column * self.cell_width,
@@ -89,7 +89,7 @@ class TileLayout:
         )
 
     def tiles_at(self, x: int, y: int) -> range:
-        """The tiles whose cell holds a pixel of the picture; empty where there is none."""
+        """The tiles whose cell contains a pixel of the picture; empty if there are none."""
         if not (0 <= x < self.width and 0 <= y < self.height):
             return range(0)
         cell = (self.first_row + y // self.cell_height) * self.columns + x // self.cell_width
@@ -200,7 +200,7 @@ def zoomed(
     row_width: int | None = None,
     first_row: int = 0,
 ) -> TileLayout:
-    """The layout with square cells of a given size; what does not fit is reached by scrolling."""
+    """The layout with square cells of a given size; the rest is reached by scrolling."""
     if count == 0:
         return TileLayout(0, 1, 0, 1, 1)
     size = max(1, min(size, width, height))

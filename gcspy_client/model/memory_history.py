@@ -19,7 +19,7 @@ RESIDENT_SET: Final = "Resident set"
 
 
 def resident_set(session: ClientInterpreter) -> int | None:
-    """Return its bytes; None: there is no such space, or it was not gathered at the latest event, or is not known."""
+    """Return its bytes; None: there is no such space, or it was not gathered at the latest event, or is unknown."""
     event = session.last_event
     if event is None:
         return None

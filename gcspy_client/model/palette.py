@@ -1,19 +1,19 @@
-"""Colours of paint codes: even ramps, categories, and looks for what is not a value.
+"""Colours of paint codes: even ramps, categories, and colours for codes that are not values.
 
-A paint code is one byte a tile, ordered by how much it matters, so that the
-greatest code of the tiles under one pixel is what the pixel shows:
+A paint code is one byte per tile, ordered by importance, so that a pixel shows the greatest code of
+the tiles under it:
 
     0 CANVAS  1 BACKGROUND  2 UNUSED  3 ZERO  4 UNKNOWN  5 LOW … 254 HIGH  255 OVERFLOW
 
-Unknown stands above zero: a pixel over "unknown" and zeros says unknown, and
-unknown is never painted as zero.
+Unknown is above zero: a pixel over "unknown" and zeros shows unknown, and unknown is never painted
+as zero.
 
-Dark theme: values grow lighter. Light theme: values grow darker. Either way they
-grow away from the canvas, and each of canvas, unused, zero and low is a step of
-lightness of its own, which no kind of colour blindness can take away.
+Dark theme: values grow lighter. Light theme: values grow darker. Either way they grow away from the
+canvas, and canvas, unused, zero and low differ in lightness, which no kind of colour blindness
+affects.
 
-Knows codes and colours; does not know how values become codes (`codes`) or
-where tiles stand (`layout`).
+Knows codes and colours; does not know how values become codes (`codes`) or the places of tiles
+(`layout`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ OVERFLOW = 255
 LEVELS = HIGH - LOW + 1
 """Distinct codes of values."""
 SIDES = 124
-"""In a comparison, levels to each side: of level m (from 1) less is LOW + 2 (m - 1), more the code after it."""
+"""In a comparison, levels for each side: at level m (from 1) less is LOW + 2 (m - 1), more the next code."""
 ONLY_LEFT = 253
 ONLY_RIGHT = 254
 """In a comparison, tiles that only one side has."""
@@ -101,14 +101,14 @@ class Theme(StrEnum):
 
 
 class Ramp(StrEnum):
-    """Which colours go from little to much; each even, and told apart by every kind of eyes."""
+    """The colours from little to much; each ramp is even, and distinguishable with every kind of colour vision."""
 
     VIOLET = "violet"
     """From violet over green to yellow."""
     EMBER = "ember"
-    """From violet over red to yellow, as glowing iron."""
+    """From violet over red to yellow, like glowing iron."""
     ICE = "ice"
-    """From blue to cyan: for who would rather not have many hues."""
+    """From blue to cyan: for users who prefer few hues."""
     GREY = "grey"
     PROJECTOR = "projector"
     """Grey with as much contrast as there is, for pale projectors and print."""
@@ -116,13 +116,13 @@ class Ramp(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Palette:
-    """What every paint code looks like.
+    """The colour of every paint code.
 
     Attributes:
         theme: For which canvas it is made.
         lut: Shape (256,), u32: 0xFFRRGGBB by code.
-        marked: The same for pixels that hide a change: one pixel stands for several
-            tiles, one of them changed, and the greatest code did not.
+        marked: The same for pixels that hide a change: one pixel shows several tiles, one of them
+            changed, and the greatest code did not.
         ink: Shape (256,), u32: the colour of text and marks upon each.
         line: Colour of separators and links.
         categories: How many names have a colour; 0 for a ramp.
@@ -167,7 +167,7 @@ _LOOKS = {
 }
 
 _OVERFLOW_CHOICES: Floats = np.array([[0.62, 0.22, 35.0], [0.70, 0.24, 330.0], [0.86, 0.15, 200.0]])
-"""Vermilion; where the stream's own colour is close to it, magenta or cyan. Lightness, chroma, hue."""
+"""Vermilion; if the stream's own colour is close to it, magenta or cyan. Lightness, chroma, hue."""
 
 _UNKNOWN_CHOICES: Floats = np.array([[0.56, 0.02, 320.0], [0.60, 0.13, 70.0], [0.62, 0.13, 320.0]])
 """A greyish tone, bronze, orchid: whichever is farthest from the ramp in every kind of vision."""
@@ -196,7 +196,7 @@ def palette_for(stream: Stream, theme: Theme) -> Palette:
 
 
 def names_palette(stream: Stream, theme: Theme) -> Palette:
-    """The palette of an enum; of one whose names grow the most frequent have colours and the others are grey."""
+    """The palette of an enum; for growing names the most frequent have colours and the others are grey."""
     if isinstance(stream, NamedStream):
         return categorical(theme, CATEGORIES, others=True)
     return categorical(theme, len(stream.enum_names))
@@ -243,7 +243,7 @@ def _violet(theme: Theme) -> tuple[Floats, float]:
 
 
 def _even_ramp(theme: Theme, ramp: Ramp) -> tuple[Floats, float]:
-    """A ramp whose steps are equal on the average of the four visions: hue and chroma change how large one looks."""
+    """A ramp whose steps are equal on the average of the four kinds of vision: hue and chroma change the perceived size of one."""
     ends, hues, chromas, dip = _RAMPS[ramp, theme.ground]
     t = np.linspace(0.0, 1.0, LEVELS)
     for _ in range(3):
@@ -269,7 +269,7 @@ def _between(
 
 
 _SIDE_HUES = (255.0, 65.0)
-"""Less is blue, more is orange: the pair that all kinds of eyes tell apart."""
+"""Less is blue, more is orange: the pair that every kind of colour vision distinguishes."""
 
 _ONLY_CHOICES: Floats = np.array(
     [
@@ -300,14 +300,14 @@ def diverging(theme: Theme) -> Palette:
     greys = np.array([[0.62, 0.02, 320.0], [0.45, 0.02, 320.0], [0.78, 0.02, 320.0]])
     everything = np.concatenate([taken, np.array(only)])
     unknown = farthest(greys, everything)
-    # Overflow has no code of its own here: what is beyond the scale is at its end.
+    # Overflow has no code of its own here: values beyond the scale are shown at its end.
     codes = np.concatenate([ramp, np.array(only)])
     return _assemble(theme, codes, quiet, ramp[-1], unknown, categories=2)
 
 
 @lru_cache(maxsize=32)
 def categorical(theme: Theme, count: int, *, others: bool = False) -> Palette:
-    """One colour a name, told apart by hue and by lightness at once; they repeat beyond `CATEGORIES`.
+    """One colour per name, different in hue and in lightness; they repeat beyond `CATEGORIES`.
 
     Two neighbours differ in both, so that colour-blind eyes keep at least one of the two.
 
@@ -330,10 +330,10 @@ def categorical(theme: Theme, count: int, *, others: bool = False) -> Palette:
 
 
 CATEGORIES = MOST_FREQUENT
-"""Most names with a colour of their own; more cannot be told apart at a glance."""
+"""Maximum names with a colour of their own; more cannot be distinguished at a glance."""
 
 _OTHERS = {Theme.DARK: 0.50, Theme.LIGHT: 0.74}
-"""OKLab lightness of the grey of what has no colour of its own: between what is unused and the colours."""
+"""OKLab lightness of the grey of names without a colour: between unused and the colours."""
 
 
 @lru_cache(maxsize=4)
@@ -368,7 +368,7 @@ def _worst_distances(candidates: Floats, rivals: Floats) -> Floats:
 
 
 def farthest(choices: Floats, rivals: Floats) -> Floats:
-    """The choice (lightness, chroma, hue in degrees) that any eyes tell best from all rivals, as OKLab.
+    """The choice (lightness, chroma, hue in degrees) that every kind of vision distinguishes best from all rivals, as OKLab.
 
     Args:
         choices: Shape (n, 3).

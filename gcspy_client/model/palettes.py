@@ -1,6 +1,6 @@
-"""Which palette a stream is painted in: one for all, another for some, the driver's own hues if they are wanted.
+"""The palette of each stream: one for all, another for some, the driver's own hues if chosen.
 
-Knows choices; what the colours are is `palette`'s.
+Knows choices; `palette` knows the colours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["PaletteChoice"]
 
 @dataclass
 class PaletteChoice:
-    """What the user chose; the default is what the window does without choices.
+    """The user's choices; the default is the behaviour without choices.
 
     Attributes:
         ramp: For streams without a choice or a hint of their own.
@@ -60,7 +60,7 @@ class PaletteChoice:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PaletteChoice:
-        """What `to_dict` gave, or what is left of it: whatever is not understood is not chosen."""
+        """The result of `to_dict`, or a damaged one: invalid parts are ignored."""
         choice = cls(
             ramp=_ramp(data.get("ramp")) or Ramp.VIOLET, hints=data.get("hints") is not False
         )

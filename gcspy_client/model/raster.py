@@ -1,14 +1,11 @@
 """The picture of one space: pixels from paint codes, written again only where tiles changed.
 
-A cell is stamped from an atlas that holds one drawn cell for each code, grid
-and marks included; so the grid costs nothing, and how "zero" or "unknown"
-look is decided in one place. With several tiles a pixel the greatest code is
-shown, and a pixel that holds a changed tile but looks as before is marked:
-sampling would hide a single changed tile, the maximum alone would hide a
-smaller one.
+A cell is stamped from an atlas with one drawn cell for each code, including grid and marks; so the
+grid costs nothing, and the appearance of "zero" or "unknown" is defined in one place. With several
+tiles per pixel the greatest code is shown, and a pixel that contains a changed tile but looks
+unchanged is marked: sampling would hide a single changed tile, the maximum alone a smaller one.
 
-Knows codes, layouts and palettes; does not know Qt: `pixels` is what a QImage
-of Format_RGB32 wraps.
+Knows codes, layouts and palettes; does not know Qt: a QImage of Format_RGB32 wraps `pixels`.
 """
 
 from __future__ import annotations
@@ -86,7 +83,7 @@ def atlas(palette: Palette, cell_width: int, cell_height: int, gap: int) -> Pixe
         stamps[ZERO, :height, :width][_frame(height, width, edge)] = (
             palette.lut[130] if not palette.categories else palette.lut[ZERO]
         )
-        # Unknown: hatched, so that it is told apart without colour.
+        # Unknown: hatched, so that it can be distinguished without colour.
         down, across = np.mgrid[:height, :width]
         pitch = max(4, min(width, height) // 3)
         stamps[UNKNOWN, :height, :width][(down + across) % pitch < max(1, pitch // 3)] = canvas
@@ -106,8 +103,8 @@ class Raster:
     """The persistent picture of one space in one layout and palette.
 
     Args:
-        layout: Where the tiles stand.
-        palette: What their codes look like.
+        layout: The places of the tiles.
+        palette: The colours of their codes.
 
     Attributes:
         pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; written in place.
@@ -205,7 +202,7 @@ class Raster:
         self._flat[groups] = np.where(
             hidden, self.palette.marked.take(now), self.palette.lut.take(now)
         )
-        # Events that come faster than paints add up: what was marked and never seen stays marked.
+        # Events that come faster than paints add up: marks that were never shown stay.
         self._marked = (
             np.concatenate([self._marked, groups[hidden]]) if len(self._marked) else groups[hidden]
         )

@@ -1,15 +1,14 @@
-"""One watched session, as one window sees it: what came, and what the user chose to look at.
+"""One session, as one window sees it: its data, and the user's choices.
 
-What the user chose outlives what came: after a reconnect to the same session
-the active space, the streams and the selected tiles are as before, and after a
-resize the selection is on the same address.
+The user's choices outlive the data: after a reconnect to the same session the active space, the
+streams and the selected tiles are unchanged, and after a resize the selection is on the same
+address.
 
-What is *live* is what came last; what is *shown* may be an earlier event of the
-time shift. The link feeds the one, views draw the other; who controls, and what state the
-target is in, is always the live one's to say.
+*Live* is the latest state; *shown* may be an earlier event of the time shift. The link updates the
+one, views draw the other; the controller and the state of the target always come from the live one.
 
-Knows the interpreter; does not know sockets or widgets. Nothing here is a
-singleton: two sessions can be looked at side by side.
+Knows the interpreter; does not know sockets or widgets. Nothing here is a singleton: two sessions
+can be shown side by side.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ __all__ = [
 ]
 
 NAMES_PAGE = 256
-"""Tile names asked for at a time."""
+"""Tile names requested at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TileRow:
-    """What one stream says of one tile.
+    """One stream's value of one tile.
 
     Attributes:
         stream: The stream's id.
@@ -66,12 +65,12 @@ def ordered_streams(space: SpaceState) -> list[Stream]:
 
 
 def tile_title(space: SpaceState, tile: int) -> str:
-    """What a tile is called: title and name, ``Pool [0x7f…, 0x7f…)``."""
+    """Name of a tile: title and name, ``Pool [0x7f…, 0x7f…)``."""
     return f"{space.space.tile_title.strip()} {space.names.name(tile)}".strip()
 
 
 def tile_rows(space: SpaceState, tile: int, event: Event | None) -> list[TileRow]:
-    """What all streams say of a tile, the most important first.
+    """All streams' values of a tile, the most important first.
 
     An unused tile has no values: its only row says so.
     """
@@ -101,19 +100,20 @@ def event_words(session: ClientInterpreter, number: int) -> str:
 
 
 class ClientSession:
-    """What came from a server and what the user looks at.
+    """The data of a server and the user's choices.
 
     Args:
-        timeline: Which events there are, of a live session: what keeps them adds to it. A player's pages replace them.
+        timeline: Table of events of a live session: the time shift adds to it. A player's pages
+            replace them.
 
     Attributes:
-        live: The state as the server told it last.
+        live: The latest state of the server.
         interpreter: The state that is shown: `live`, or an earlier one.
         timeline: Which events can be gone to.
         active: Id of the space that the user made active; None: no choice yet.
         events_seen: Events applied since the session was joined.
-        looks: How each space is looked at.
-        palettes: In which colours streams are painted.
+        looks: The view of each space.
+        palettes: The palettes of streams.
     """
 
     def __init__(self, timeline: EventTimeline | None = None) -> None:
@@ -128,7 +128,7 @@ class ClientSession:
         self._past: SummaryHistory | None = None
         self._number = 0
         self._behind = self._seen = (
-            0  # events behind what is shown, when that was chosen, and events seen then
+            0  # events behind the displayed one, when that was chosen, and events seen then
         )
         self._chosen: dict[int, int] = {}
         self._selected: dict[int, int] = {}
@@ -138,7 +138,7 @@ class ClientSession:
     def restart(self) -> None:
         """Prepare for a new connection: its bootstrap comes again, the user's choices are kept.
 
-        Who looks at the past goes on doing so.
+        A user who looks at the past continues to do so.
         """
         was_live = self.is_live
         self.live = ClientInterpreter()
@@ -150,10 +150,10 @@ class ClientSession:
         """Follow a message.
 
         Returns:
-            What changed in `live`, when the message ends an event.
+            The change in `live`, if the message ends an event.
 
         Raises:
-            RemoteProtocolError: It contradicts what was said before.
+            RemoteProtocolError: It contradicts earlier messages.
         """
         change = self.live.apply(message)
         if isinstance(message, Welcome) and message.session != self._identity:
@@ -180,7 +180,7 @@ class ClientSession:
 
     @property
     def is_live(self) -> bool:
-        """Whether what is shown is what came last (of a playback: where it stands)."""
+        """Whether the displayed state is the latest (for a playback: its position)."""
         return self.interpreter is self.live
 
     @property
@@ -190,30 +190,30 @@ class ClientSession:
 
     @property
     def number(self) -> int:
-        """Number of the event that is shown; 0 where there is none, or nothing numbers them."""
+        """Number of the displayed event; 0 if there is none, or events have no numbers."""
         if not self.is_live:
             return self._number
         return self.live.position if self.is_playback else self.timeline.last
 
     @property
     def behind(self) -> int:
-        """How many events came after the one that is shown."""
+        """How many events arrived after the displayed one."""
         if self.is_live:
             return 0
-        # What comes counts also when it is not kept any more, and so not in the timeline.
+        # Events count even if they are no longer stored, and so not in the timeline.
         return self._behind + self.events_seen - self._seen
 
     @property
     def history(self) -> SummaryHistory:
-        """The summaries around what is shown."""
+        """The summaries around the displayed event."""
         return self._history if self._past is None else self._past
 
     def show(self, interpreter: ClientInterpreter, number: int) -> None:
-        """Show an earlier state; what comes goes on being followed.
+        """Show an earlier state; new messages are still applied to the live one.
 
         Args:
-            interpreter: The state; it may be the one that is shown already, changed in place.
-            number: Of its event.
+            interpreter: The state; it may be the displayed one, changed in place.
+            number: Number of its event.
         """
         if interpreter is self.live:
             self.go_live()
@@ -240,10 +240,10 @@ class ClientSession:
                     stream.places = live.streams[stream_id].places
 
     def go_live(self) -> None:
-        """Show what came last, and what comes."""
+        """Show the latest state, and follow it."""
         self.interpreter, self._number, self._past = self.live, 0, None
 
-    # ------------------------------------------------------------ what is looked at
+    # ------------------------------------------------------------ views
 
     def active_space(self) -> SpaceState | None:
         """The active space: the user's choice, else the main one, else the first."""
@@ -275,7 +275,7 @@ class ClientSession:
         return streams[0].id if streams else None
 
     def chosen_source(self, space: int) -> TileSource | None:
-        """The numbers in which a space is painted: those of the chosen stream, or what the user made of several."""
+        """The numbers that a space is painted with: those of the chosen stream, or of a derived one."""
         state = self.interpreter.spaces[space]
         made = self.looks.source(state, self.looks.chosen.get(space, 0))
         if made is not None and made.schema.id < 0:
@@ -286,7 +286,8 @@ class ClientSession:
     def choose_stream(self, space: int, stream: int) -> None:
         """Paint a space in another stream; one that the user made has a number below 0.
 
-        A made one leaves the stream of what cannot show it, such as the summary over time, as it was.
+        A derived stream leaves the chosen stream of displays that cannot show it, such as the
+        summary over time, unchanged.
         """
         self.looks.chosen.pop(space, None)
         if stream < 0:
@@ -320,7 +321,7 @@ class ClientSession:
         return space in self._selected and self.selected(space) is None
 
     def missing_names(self, space: int, first: int, last: int) -> list[TileNamesRequest]:
-        """What to ask the server so that the tiles from `first` to before `last` have names; each page once.
+        """The requests for names of the tiles from `first` to before `last`; each page once.
 
         Nothing while the past is shown: the server's answer would be of now.
         """

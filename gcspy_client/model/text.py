@@ -1,4 +1,4 @@
-"""Values in words, the way their stream wants them presented (paper section 3.6).
+"""Values as text, in the presentation of their stream (paper section 3.6).
 
 Long forms are exact and go into tables; short forms round and go onto tiles,
 headers and axes.
@@ -137,7 +137,7 @@ def _share(stream: Stream, value: int, top: int) -> str:
 
 
 def summary_text(stream: Stream, summary: Summary | None) -> str:
-    """A stream's summary in words; an en dash when there is none, and no number when it covers no tile."""
+    """A stream's summary as text; an en dash if there is none, and no number if it covers no tile."""
     if summary is None:
         return "–"
     if not summary.covered:
@@ -154,12 +154,12 @@ def summary_text(stream: Stream, summary: Summary | None) -> str:
 
 
 def counted_names(stream: Stream, summary: Summary, most: int) -> list[tuple[str, int]]:
-    """The names that there are, with their tiles: of an enum in its order; of names that grow the most frequent first, and the others together.
+    """The names that occur, with their tiles: for an enum in its order; for growing names the most frequent first, and the others together.
 
     Args:
         stream: An enum, with names that grow or not.
         summary: Of the stream.
-        most: So many names that grow are told one by one.
+        most: Maximum growing names listed one by one.
     """
     found = [
         (name, count)
@@ -177,7 +177,7 @@ def counted_names(stream: Stream, summary: Summary, most: int) -> list[tuple[str
 
 
 def summary_heading(stream: Stream, summary: Summary | None) -> str:
-    """A stream's summary for a heading: as in words, but an amount in its unit, ``46.5 MiB``, not to the last byte."""
+    """A stream's summary for a heading: as text, but an amount in its unit, ``46.5 MiB``, not to the last byte."""
     if (
         summary is None
         or not summary.covered
@@ -189,7 +189,7 @@ def summary_heading(stream: Stream, summary: Summary | None) -> str:
 
 
 def summary_short(stream: Stream, summary: Summary | None) -> str:
-    """A stream's summary in a few characters; an en dash when there is none, and no number when it covers no tile."""
+    """A stream's summary in a few characters; an en dash if there is none, and no number if it covers no tile."""
     if summary is None:
         return "–"
     if not summary.covered:
@@ -210,7 +210,7 @@ def summary_short(stream: Stream, summary: Summary | None) -> str:
 def summary_share(stream: Stream, summary: Summary) -> float:
     """A summary as one number for a plot: a sum, percent of a total, or for names how many there are.
 
-    Of no total nobody knows the share: that is NaN.
+    The share of an unknown total is NaN.
     """
     values = summary.values
     if stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR):
@@ -219,7 +219,7 @@ def summary_share(stream: Stream, summary: Summary) -> float:
 
 
 def control_words(flags: int, unused_text: str) -> str:
-    """What the control stream says of a tile; empty for a tile that is simply used."""
+    """The control stream's text for a tile; empty for a tile that is simply used."""
     words = []
     if flags & Control.BACKGROUND:
         words.append("background")

@@ -1,7 +1,7 @@
-"""Stable keys of many tiles at once, in order: what history and comparison match tiles by.
+"""Stable keys of many tiles at once, in order, by which history and comparison match tiles.
 
-A space of equal tiles has keys that follow from three numbers; so ten million of
-them cost nothing to keep, to search and to unite.
+A space of equal tiles has keys that follow from three numbers, so ten million of them cost nothing
+to store, to search and to merge.
 
 Knows numbers; does not know what tiles hold.
 """
@@ -58,7 +58,7 @@ class TileKeys:
         return places.astype(np.uint64) * np.uint64(self._step) + np.uint64(self._first)
 
     def all(self) -> Keys:
-        """All keys; for three numbers a new array, else the one that is kept."""
+        """All keys; for three numbers a new array, else the stored one."""
         if self._array is not None:
             return self._array
         return self.at(np.arange(self._count, dtype=np.int64))

@@ -1,8 +1,7 @@
-"""Where the numbers come from that a picture, a graph or a table shows: one stream, or something made of several.
+"""The numbers that a picture, a graph or a table shows: one stream, or a derived one.
 
-A source is asked about a space each time, and keeps nothing of it: so the same
-one serves the live session, a recording that is read beside it, and the other side
-of a comparison.
+A source gets the space with each call, and stores nothing of it: so the same one serves the live
+session, a recording that is read beside it, and the other side of a comparison.
 
 Knows streams; does not know how they are shown.
 """
@@ -25,7 +24,7 @@ _NONE: Indices = np.empty(0, dtype=np.int64)
 
 
 def top_of(space: SpaceState, stream: Stream, tile: int) -> int | None:
-    """For PERCENT_VAR what 100 % is in this tile; None where there is none, or it is unknown."""
+    """For PERCENT_VAR the value of 100 % in this tile; None if there is none, or it is unknown."""
     if (
         stream.presentation is not Presentation.PERCENT_VAR
         or stream.max_stream not in space.streams
@@ -36,7 +35,7 @@ def top_of(space: SpaceState, stream: Stream, tile: int) -> int | None:
 
 
 def changed_tiles(change: EventChange, space: SpaceState, stream_id: int) -> Indices | None:
-    """The tiles of a space that may look different under a stream after an event; None: any of them."""
+    """The tiles of a space whose appearance under a stream may have changed after an event; None: any of them."""
     stream = space.stream(stream_id).schema
     ids = [stream_id, CONTROL_STREAM]
     if stream.presentation is Presentation.PERCENT_VAR and stream.max_stream is not None:
@@ -64,7 +63,7 @@ class TileSource(Protocol):
         """The numbers to be painted, as the schema has them; views, or fresh arrays."""
 
     def numbers(self, space: SpaceState) -> TileArrays:
-        """The numbers to be sorted, summed up and compared: those that are told, where others are painted."""
+        """The numbers to be sorted, summed and compared: those in texts, if others are painted."""
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:
         """Tiles that an event may have changed; None: any."""
@@ -76,14 +75,14 @@ class TileSource(Protocol):
         """The number of a tile in words."""
 
     def short(self, space: SpaceState, tile: int) -> str:
-        """The same in a few characters, to stand on a tile."""
+        """The same in a few characters, to fit on a tile."""
 
     def scale_text(self, share: float, maximum: int) -> str:
-        """What stands at a place of the scale, in a few characters.
+        """The text at a place of the scale, in a few characters.
 
         Args:
             share: From 0, the least, to 1, the greatest.
-            maximum: What is painted as the greatest now, as `TileCodes.maximum` has it.
+            maximum: The value painted as the greatest now, as in `TileCodes.maximum`.
         """
 
 
@@ -111,7 +110,7 @@ class StreamSource:
         return tiles_of(space, self._schema.id)
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:
-        """What the event brought of the stream, its control stream and its maximum."""
+        """The event's changes of the stream, its control stream and its maximum."""
         return changed_tiles(change, space, self._schema.id)
 
     def is_fresh(self, space: SpaceState, event: Event) -> bool:
@@ -119,7 +118,7 @@ class StreamSource:
         return space.stream(self._schema.id).is_fresh(event)
 
     def text(self, space: SpaceState, tile: int) -> str:
-        """The value as the stream wants it presented."""
+        """The value in the presentation of the stream."""
         state = space.stream(self._schema.id)
         return long_value(
             self._schema,

@@ -1,8 +1,9 @@
-"""How each space is looked at: which renderer, in which order of tiles, with which streams; and what users made of streams.
+"""The view of each space: the renderer, the order of tiles, the streams; and the user's derived streams.
 
-What is chosen is kept by space for as long as the session is looked at, and is one value that can be put back whole.
+Choices are kept by space for the duration of the session, and are one value that can be restored as
+a whole.
 
-Knows names and numbers of what was chosen; does not know how anything is drawn.
+Knows names and numbers of the choices; does not know how anything is drawn.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ TABLE = "table"
 
 @dataclass(frozen=True, slots=True)
 class OrderChoice:
-    """In which order tiles are put.
+    """The order of tiles.
 
     Attributes:
         stream: Id of the stream that decides.
         descending: The greatest first.
         live: The order follows events; else it is that of the moment when it was chosen.
-        serial: Grows with each choice, so that a frozen order can be made anew.
+        serial: Increases with each choice, so that a frozen order can be made again.
     """
 
     stream: int
@@ -40,12 +41,12 @@ class OrderChoice:
 
 @dataclass(frozen=True, slots=True)
 class SpaceViewState:
-    """How a space is looked at.
+    """The view of a space.
 
     Attributes:
         view: Name of a renderer, or `TABLE`.
-        order: In which order tiles are put; None: by address.
-        row_width: Tiles in a row of the 2-D view; None: as the space says.
+        order: The order of tiles; None: by address.
+        row_width: Tiles per row of the 2-D view; None: the space's.
         second: The second stream of two that share a colour; None: the next in importance.
         parts: Streams beside the chosen one in small multiples; None: the most important ones.
         logarithmic: Whether a distribution's heights grow with the logarithm.
@@ -64,12 +65,12 @@ _PLAIN = SpaceViewState()
 
 @dataclass
 class SpaceViewStates:
-    """The looks of all spaces of a session, and the streams that users made.
+    """The views of all spaces of a session, and the derived streams.
 
     Attributes:
-        by_space: What was chosen, by id of the space.
-        derived: What was made of streams, by id of the space.
-        chosen: Which of them is looked at, by id of the space.
+        by_space: The choices, by id of the space.
+        derived: The derived streams, by id of the space.
+        chosen: Which of them is displayed, by id of the space.
         marks: Keys of the tiles that users marked, by id of the space.
     """
 
@@ -86,7 +87,7 @@ class SpaceViewStates:
         self.marks.clear()
 
     def of(self, space: int) -> SpaceViewState:
-        """How a space is looked at."""
+        """The view of a space."""
         return self.by_space.get(space, _PLAIN)
 
     def made_of(self, space: SpaceState) -> list[DerivedSource]:
@@ -94,13 +95,13 @@ class SpaceViewStates:
         return [made for made in self.derived.get(space.space.id, []) if made.is_of(space)]
 
     def source(self, space: SpaceState, stream: int) -> TileSource | None:
-        """The numbers of a stream, be it one that was made; None where there is none."""
+        """The numbers of a stream, possibly a derived one; None if there is none."""
         if stream in space.streams:
             return StreamSource(space.streams[stream].schema)
         return next((made for made in self.made_of(space) if made.schema.id == stream), None)
 
     def sources(self, space: SpaceState) -> list[TileSource]:
-        """The streams of a space, the most important first, and those that the user made."""
+        """The streams of a space, the most important first, and the derived ones."""
         streams = sorted(
             (state.schema for state in space.streams.values()), key=lambda s: (s.order, s.id)
         )

@@ -1,5 +1,5 @@
 """Differences: of two states of a session, or of two sessions.
 
-`difference` is that of one stream, `comparison` that of all spaces, `difference_source` makes a space of it; `pairs`
-says what belongs together in two sessions.
+`difference` handles one stream, `comparison` all spaces, `difference_source` makes a space of
+differences; `pairs` matches the items of two sessions.
 """

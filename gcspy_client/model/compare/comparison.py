@@ -1,4 +1,4 @@
-"""Comparing all spaces that are looked at, two states of each, on one scale for what is measured alike; made to run in a thread.
+"""Compares all displayed spaces in two states, on one scale for equal units; runs in a thread.
 
 Knows pairs of spaces with their sources; does not know sessions, threads or widgets.
 """
@@ -50,11 +50,11 @@ class ComparedState:
     """Two states that are compared.
 
     Attributes:
-        number: Under which the result is asked for: the id of the space on the right.
-        left: What was; nobody changes it meanwhile.
-        right: What is; likewise.
+        number: Identifies the result: the id of the space on the right.
+        left: The old state; it must not change meanwhile.
+        right: The new state; likewise.
         source: The numbers of the left side.
-        other: Of the right side.
+        other: Control state of the right side.
     """
 
     number: int
@@ -85,16 +85,16 @@ class TopChange:
 
     Attributes:
         space: Number of its subject.
-        tile: In the space of differences.
+        tile: Number in the space of differences.
         key: Its stable key.
-        name: What it is called.
-        left: What it was, in words.
-        right: What it is.
+        name: Its name.
+        left: Its old value, as text.
+        right: Its new value.
         more: The difference in words; ``came`` or ``went`` where only one side has it.
-        size: To sort by, with its sign; of a tile that came or went what it has, or had.
+        size: Sort key, with its sign; for a tile that appeared or disappeared its whole amount.
         share: The size as a share of the end of its scale.
-        left_number: What it was, to sort by; not a number where that is not known.
-        right_number: What it is.
+        left_number: Old value as a sort key; NaN if unknown.
+        right_number: New value.
     """
 
     space: int
@@ -117,8 +117,8 @@ class SpaceComparison:
     Attributes:
         space: The difference as a space.
         source: Its numbers, and words about them.
-        summary: In numbers.
-        net: What it has more all in all, in words; empty where names are compared.
+        summary: The numbers.
+        net: Its total increase, as text; empty if names are compared.
         net_short: The same, rounded.
         changes: The tiles that changed most.
     """
@@ -137,8 +137,8 @@ class Comparison:
 
     Attributes:
         spaces: By the number of the subject.
-        scales: What the end of the scale stands for, by what shares one.
-        pairing: What was paired how.
+        scales: Value at the end of the scale, by the key of the scale.
+        pairing: How it was paired.
     """
 
     spaces: Mapping[int, SpaceComparison]
@@ -147,7 +147,7 @@ class Comparison:
 
 
 def unit_of(stream: Stream) -> Hashable:
-    """What two streams share that stand on one scale: a name and a unit.
+    """The key of a common scale: a name and a unit.
 
     A unit alone is not enough: beside the bytes of a process's whole memory those of its pools would all look the same.
     """
@@ -156,7 +156,7 @@ def unit_of(stream: Stream) -> Hashable:
 
 
 def steady_scale(needed: float, before: float | None) -> float:
-    """The end of a scale: that of before, as long as it holds what is needed and is not twice as much."""
+    """The end of a scale: the previous one, if it is large enough and not twice as large as needed."""
     return before if before is not None and needed <= before < 2 * needed else needed
 
 
@@ -170,8 +170,8 @@ def compare_spaces(
     """Compare pairs of spaces; streams of one name and unit share a scale.
 
     Args:
-        subjects: What is compared.
-        event: Of the right side.
+        subjects: The spaces to compare.
+        event: Event of the right side.
         pairing: How tiles are paired.
         scales: Those of the comparison before, so that colours do not change with each event.
     """
@@ -210,7 +210,7 @@ def _compared(
 
 
 def _changes(number: int, space: SpaceState, source: DifferenceSource) -> tuple[TopChange, ...]:
-    """The tiles that changed most; those that came or went count with all that they have, or had."""
+    """The tiles that changed most; those that appeared or disappeared count with their whole amount."""
     compared = source.compared
     size = compared.size.astype(np.float64) * compared.direction
     for only, tiles, side, numbers in (

@@ -1,10 +1,12 @@
 """The difference of one stream between two states: of two events of a session, or of two sessions.
 
-Tiles are matched by their stable keys, or by their places, where keys mean nothing to the other side. A tile that only one side
-has, or uses, came or went, and is told apart from one whose value changed; where either side is unknown the
-difference is unknown, never zero. Values of 64 bits may differ by more than 63 bits hold, so the difference is kept as its size and its direction.
+Tiles are matched by their stable keys, or by their places if keys are unrelated to the other
+side's. A tile that only one side has, or uses, appeared or disappeared, and is distinguished from
+one whose value changed. If either side is unknown the difference is unknown, never zero. Values of
+64 bits may differ by more than 63 bits hold, so the difference is stored as its size and its
+direction.
 
-Numbers of names that grow are compared by the names: what one session numbers 7 another numbers 12.
+Growing names are compared as names: one session's number 7 may be another's number 12.
 
 Knows two spaces and a stream of each; does not know where the states came from, or how they are drawn.
 """
@@ -43,13 +45,13 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """Right less left, tile by tile, in the order of the right side; tiles that only the left has stand where they were.
+    """Right minus left, tile by tile, in the order of the right side; tiles of the left side only keep their places.
 
     Attributes:
         keys: Shape (tiles,): stable keys.
-        left: Shape (tiles,): the tile on the left side, -1 where there is none.
-        right: Shape (tiles,): the tile on the right side, -1 where there is none.
-        size: Shape (tiles,), u64 or f64: how far the two are apart; meaningless where not `compared`.
+        left: Shape (tiles,): the tile on the left side, -1 if there is none.
+        right: Shape (tiles,): the tile on the right side, -1 if there is none.
+        size: Shape (tiles,), u64 or f64: the absolute difference; arbitrary where not `compared`.
         direction: Shape (tiles,), i1: 1 where right is more, -1 where it is less, 0 where they are equal or not compared.
         compared: Shape (tiles,), bool: both sides have the tile, use it, and know its value.
         unused: Shape (tiles,), bool: both sides have the tile, and neither uses it.
@@ -110,7 +112,7 @@ class DifferenceSummary:
 
     @property
     def net(self) -> int | float:
-        """What the right side has more, all in all: with the tiles that appeared, and without those that disappeared."""
+        """The total increase on the right side: including tiles that appeared, and minus those that disappeared."""
         return self.gained - self.lost + self.appeared - self.disappeared
 
 
@@ -125,8 +127,8 @@ def difference(
     """Compare one stream of two states of a space, or of two spaces that are alike.
 
     Args:
-        left: What was.
-        right: What is.
+        left: The old state.
+        right: The new state.
         source: The numbers, of the left side.
         other: Of the right side; None: the same.
         by_place: Match tiles by their numbers, and not by their keys: of two processes, whose addresses differ.
@@ -170,8 +172,8 @@ def difference(
 def merged_names(left: Names, right: Names) -> tuple[Names, NDArray[np.int64], NDArray[np.int64]]:
     """Put the names of two sides into one list, where the same name is the same number.
 
-    Two lists of one session, of which one goes on where the other ends, keep their numbers: there, and there only, things of one
-    name are told apart.
+    If one name list of a session extends the other, numbers keep their meaning; only then are equal
+    names distinguished.
 
     Returns:
         All names; shape (names,) for each side, the number that each of its names has there.
@@ -188,7 +190,7 @@ def merged_names(left: Names, right: Names) -> tuple[Names, NDArray[np.int64], N
 
 
 def _names_of(space: SpaceState, source: TileSource) -> Names | None:
-    """The names that numbers of a source stand for and that are known by now; None: they are no numbers of names that grow."""
+    """The known names of a source's numbers; None: they are not numbers of growing names."""
     schema = source.schema
     if schema.names_from is None or schema.id not in space.streams:
         return None
@@ -196,7 +198,7 @@ def _names_of(space: SpaceState, source: TileSource) -> Names | None:
 
 
 def _renumbered(values: NDArray[Any], table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers by another list; -1 for those whose name nobody has told."""
+    """Translate numbers to another list; -1 for those without a known name."""
     numbers = values.astype(np.int64)
     there = (numbers >= 0) & (numbers < len(table))
     found = np.full(len(numbers), -1, dtype=np.int64)
@@ -205,7 +207,7 @@ def _renumbered(values: NDArray[Any], table: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _placed(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indices]:
-    """Tiles by their numbers; the keys are those of the right side, and behind its end numbers."""
+    """Tiles by their numbers; the keys are those of the right side, and numbers behind its end."""
     places = np.arange(max(left.count, right.count), dtype=np.int64)
     keys = places.astype(np.uint64)
     keys[: right.count] = right.names.keys()
@@ -232,7 +234,7 @@ def _matched(left: SpaceState, right: SpaceState) -> tuple[Keys, Indices, Indice
     at_right = _places(merged, two, right_order)
     if right_order is None:
         return merged, at_left, at_right
-    # The right side's own order, with each tile that is gone behind the one that it was behind by address.
+    # The right side's own order, with each removed tile behind its predecessor by address.
     place = np.maximum.accumulate(np.where(at_right >= 0, np.arange(len(merged)), -1))
     behind = np.where(place >= 0, at_right[np.maximum(place, 0)], -1)
     order = np.lexsort((np.arange(len(merged)), behind))
@@ -249,7 +251,7 @@ def _places(merged: Keys, keys: Keys, order: Indices | None) -> Indices:
 
 
 def _apart(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """How far apart, and 1 where right is more, -1 where less."""
+    """Absolute difference, and 1 where right is greater, -1 where it is less."""
     if "f" in (left.dtype.kind, right.dtype.kind):
         apart = right.astype(np.float64) - left.astype(np.float64)
         return np.abs(apart), np.sign(apart).astype(np.int8)
@@ -274,11 +276,11 @@ def _greater(one: NDArray[Any], two: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def scale_of(compared: Difference, *, share: float = 1.0) -> float:
-    """What the end of the scale stands for, at least 1 (for integers).
+    """Value at the end of the scale, at least 1 (for integers).
 
     Args:
-        share: Of the tiles that differ, how many are to lie within the scale: 1 for all, 0.99 so that a
-            few very different ones do not pale all others.
+        share: Share of the differing tiles that should lie within the scale: 1 for all, 0.99 so
+            that a few outliers do not make all others pale.
     """
     sizes = compared.size[compared.direction != 0]
     if not len(sizes):
@@ -297,10 +299,10 @@ def level_of(size: NDArray[Any], scale: float) -> NDArray[np.int64]:
 
 
 def codes_of(compared: Difference, scale: float) -> Codes:
-    """Paint codes for the palette `diverging`; of several tiles in a pixel the greatest is the one that differs most.
+    """Paint codes for the palette `diverging`; of several tiles in a pixel the one that differs most has the greatest code.
 
     Args:
-        scale: What the end of the scale stands for; what is beyond is at its end.
+        scale: Value at the end of the scale; greater ones are shown like it.
     """
     codes: Codes = np.full(len(compared), UNKNOWN, dtype=np.uint8)
     codes[compared.compared] = ZERO
@@ -319,7 +321,7 @@ def codes_of(compared: Difference, scale: float) -> Codes:
 def alone_amount(
     tiles: Indices, numbers: TileSource, space: SpaceState
 ) -> tuple[NDArray[Any], int | float]:
-    """What tiles have that are on one side only.
+    """Amounts of the tiles that are on one side only.
 
     Args:
         tiles: (n,) their numbers on that side.
@@ -343,8 +345,8 @@ def summary_of(
 
     Args:
         compared: The difference.
-        appeared: What the tiles have that only the right side has; see `alone_amount`.
-        disappeared: What those had that only the left side has.
+        appeared: Amount of the tiles that only the right side has; see `alone_amount`.
+        disappeared: Amount of those that only the left side had.
     """
     up, down = compared.direction > 0, compared.direction < 0
     only_left, only_right = int(compared.went.sum()), int(compared.came.sum())

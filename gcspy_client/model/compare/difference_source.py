@@ -1,7 +1,7 @@
-"""The difference of two spaces as a space of its own, so that whatever draws tiles draws it: tiles, rows, a curve, a table.
+"""The difference of two spaces as a space of its own, so that every renderer can draw it: tiles, rows, a curve, a table.
 
-Its tiles are those of either side, in the order of the right one; its one stream says how far the two are apart. Tiles keep the
-names and keys that they have, so that who points at one finds it in the session.
+Its tiles are those of either side, in the order of the right one; its one stream is their
+difference. Tiles keep their names and keys, so that a tile can be found in the session.
 
 Knows two spaces and their difference; does not know where they came from, or widgets.
 """
@@ -67,7 +67,7 @@ class MergedNames(TileNameTable):
         return self
 
     def missing(self, tile: int) -> bool:  # noqa: ARG002  # the signature of its base
-        """A text that is not here cannot be asked for: it may be of an earlier moment."""
+        """A missing text cannot be requested: it may be of an earlier event."""
         return False
 
     def name(self, tile: int) -> str:
@@ -211,7 +211,7 @@ class DifferenceSource:
         return TileArrays(state.values, state.known, space.control.values)
 
     def numbers(self, space: SpaceState) -> TileArrays:
-        """What the right side has more; exact up to 2**53, as it is only sorted and binned."""
+        """The increase on the right side; exact up to 2**53, as it is only sorted and binned."""
         signed = self.compared.size.astype(np.float64) * self.compared.direction
         return TileArrays(signed, self.compared.compared, space.control.values)
 
@@ -228,11 +228,11 @@ class DifferenceSource:
         return self.difference_words(tile)
 
     def short(self, space: SpaceState, tile: int) -> str:  # noqa: ARG002  # as above
-        """The same in a few characters, to stand on a tile."""
+        """The same in a few characters, to fit on a tile."""
         return self.difference_words(tile, short=True)
 
     def scale_text(self, share: float, maximum: int) -> str:  # noqa: ARG002  # as above
-        """From the most that is less to the most that is more."""
+        """From the largest decrease to the largest increase."""
         return (
             ""
             if self.compared.named
@@ -242,7 +242,7 @@ class DifferenceSource:
     # ----------------------------------------------------------------------- of one tile
 
     def difference_words(self, tile: int, *, short: bool = False) -> str:
-        """What one tile has more on the right, in words."""
+        """The increase of one tile on the right, as text."""
         compared = self.compared
         if compared.unused[tile]:
             return self.right.space.unused_text or "unused"
@@ -258,7 +258,7 @@ class DifferenceSource:
         return signed_words(self.other.schema, size * int(compared.direction[tile]), short=short)
 
     def side_words(self, tile: int, *, left: bool, short: bool = False) -> str:
-        """What one side has for a tile, in words."""
+        """One side's value of a tile, as text."""
         at = int((self.compared.left if left else self.compared.right)[tile])
         space, source = (self.left, self.source) if left else (self.right, self.other)
         if at < 0:

@@ -1,4 +1,4 @@
-"""What belongs together in two sessions: which space to which, which stream to which, which event to which.
+"""Matches the items of two sessions: spaces, streams and events.
 
 Knows names, kinds and times; does not know values.
 """
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 
 def pair_spaces(left: Sequence[Space], right: Sequence[Space]) -> list[Pair]:
-    """Spaces by driver and name; else by name; else the main ones of their driver, such as the heaps of two collectors; else the only ones of it. In the order of the left."""
+    """Spaces are paired by driver and name; else by name; else as the main ones of their driver, such as the heaps of two collectors; else as the only ones of it. In the order of the left."""
     rules: list[Callable[[Space], Hashable]] = [
         lambda space: (space.driver, space.name),
         lambda space: space.name,
@@ -52,8 +52,9 @@ def pair_spaces(left: Sequence[Space], right: Sequence[Space]) -> list[Pair]:
 def pair_streams(left: Space, right: Space) -> list[Pair]:
     """Streams by name and meaning: names of an enum are never compared with numbers.
 
-    Numbers of names that grow mean something else in each session: such streams belong together by their own names, and their values are compared by
-    what they stand for (`gcspy_client.model.compare.difference`).
+    Numbers of growing names have different meanings in each session: such streams are paired by
+    their own names, and their values are compared as names
+    (`gcspy_client.model.compare.difference`).
     """
 
     def meaning(stream: Stream) -> Hashable:
@@ -70,7 +71,7 @@ def _paired(
     rules: Sequence[Callable[[Thing], Hashable]],
     number: Callable[[Thing], int],
 ) -> list[Pair]:
-    """Pair by one rule after the other; a rule pairs what it tells from all else that is still alone."""
+    """Pair by one rule after the other; a rule pairs what it can distinguish among the unpaired items."""
     alone_left, alone_right = list(left), list(right)
     found: dict[int, int] = {}
     for rule in rules:
@@ -91,7 +92,8 @@ def same_process(left: Welcome | None, right: Welcome | None) -> bool:
         return False
     if left.session == right.session:
         return True
-    # A player has a session of its own, and reports the target of the recorded one; the offset of two clocks is as good as a name.
+    # A player has a session id of its own, and reports the target of the recorded one; the offset
+    # of two clocks identifies it as well.
     return left.wall_offset_nanos == right.wall_offset_nanos and _target_of(left) == _target_of(
         right
     )
@@ -105,7 +107,7 @@ def _target_of(welcome: Welcome) -> tuple[str, dict[str, str]]:
 
 
 class EventMatching(StrEnum):
-    """By what an event of one session is the counterpart of one of the other."""
+    """How an event of one session is matched with one of the other."""
 
     NUMBER = "event number"
     """The how manieth event it is."""
@@ -124,7 +126,7 @@ class Alignment:
     """How events of two sessions belong together.
 
     Attributes:
-        by: What decides.
+        by: The criterion.
         offset: Added to the number of the left's event; by time, in nanoseconds, to its time; by the program's clock, to that.
     """
 
@@ -144,7 +146,8 @@ class ComparedSession(NamedTuple):
         timeline: Its events.
         kinds: Its kinds of event, for their names; empty: numbers of kinds mean the same on both sides.
         wall_offset_nanos: Add to a time for nanoseconds since 1970.
-        clock: Its program's clock, as far as its events tell; of the left one the event in question is enough.
+        clock: Its program's clock, as far as its events have it; for the left one the event in
+            question is enough.
     """
 
     timeline: EventTimeline
@@ -156,13 +159,13 @@ class ComparedSession(NamedTuple):
 def counterpart(
     left: ComparedSession, right: ComparedSession, number: int, alignment: Alignment
 ) -> int | None:
-    """Number of the event on the right that belongs to one on the left; None where there is none.
+    """Number of the event on the right that matches one on the left; None if there is none.
 
     Args:
         left: The one session.
         right: The other.
         number: Of the event on the left.
-        alignment: What decides.
+        alignment: The criterion.
     """
     numbers = right.timeline.numbers
     row = left.timeline.row(number)

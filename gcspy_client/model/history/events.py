@@ -48,7 +48,8 @@ class EventRanges(NamedTuple):
 class HistoryEvents:
     """Events by sequence number; their *place* is how many are before them.
 
-    What is made of them in one thread and looked at in another is used while `lock` is held; a `snapshot` needs none.
+    Objects made in one thread and read in another are used while `lock` is held; a `snapshot` needs
+    none.
 
     Args:
         most: Events remembered; the oldest are forgotten beyond.
@@ -109,7 +110,7 @@ class HistoryEvents:
     def place_at_number(self, number: float) -> float:
         """Place of an event number, a fraction of it between two; beyond the ends as if each had the next number.
 
-        Where numbers are not known, places are numbers from 1 on.
+        If numbers are not known, places are numbers from 1 on.
         """
         if not self._count or not int(self._rows["number"][0]):
             return number - 1.0
@@ -138,7 +139,7 @@ class HistoryEvents:
         """Take an event.
 
         Args:
-            number: Of the event in the recording or time shift; 0: not known.
+            number: Number of the event in the recording or time shift; 0: not known.
 
         Returns:
             Whether it was new.
@@ -231,14 +232,14 @@ def ranges_by_time(times: NDArray[np.int64], first: int, last: int, pixels: int)
     begins = np.where(empty, begins - 1, begins)
     shown = begins >= 0
     if len(times):
-        shown &= edges[:-1] <= times[-1]  # nothing is known of what comes after the last
+        shown &= edges[:-1] <= times[-1]  # nothing is known after the last
     else:
         shown[:] = False
     return _distinct(np.maximum(begins, 0), ends, shown)
 
 
 def _distinct(begins: Indices, ends: Indices, shown: NDArray[np.bool_]) -> EventRanges:
-    """Each range once: where an event takes several pixels they are the same row."""
+    """Each range once: if an event takes several pixels they are the same row."""
     of_pixel = np.full(len(begins), -1, dtype=np.int64)
     begins, ends = begins[shown], ends[shown]
     if not len(begins):

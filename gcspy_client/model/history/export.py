@@ -1,7 +1,8 @@
 """History graphs as files: PNG of the pixels, SVG with lines and texts that can still be edited, and series as CSV.
 
-Several graphs stand side by side with a line between them, as in the paper's figure 7; where events go across, one above the
-other on one axis. Only the standard library is needed, so that a graph can be made without a window.
+Several graphs are side by side with a line between them, as in the paper's figure 7; if events go
+across, they are one above the other on one axis. Only the standard library is needed, so that a
+graph can be made without a window.
 
 Knows drawn graphs; does not know where they are stored.
 """
@@ -30,18 +31,18 @@ from gcspy_client.model.raster import Pixels
 __all__ = ["ExportedGraph", "Tick", "csv_of", "png_of", "side_by_side", "svg_of"]
 
 Tick = tuple[float, str, str]
-"""Where a tick stands, as a share of the axis; the number of an event, and a time. One of the two may be empty."""
+"""Position of a tick, as a share of the axis; the number of an event, and a time. One of the two may be empty."""
 
 _GAP = 6
 _TITLE = 22
 _MARGIN = 56
 _BETWEEN_SPACES = 3
-"""The line between graphs of different spaces is so many pixels thick."""
+"""Thickness in pixels of the line between graphs of different spaces."""
 
 _RAMP, _RAMP_STEPS = 96, 48
 _MOST_NAMES = 12
 _MOST_CHARS = 2_000
-"""Of one text: what nobody reads only makes the file large, and slow to draw."""
+"""Maximum length of a text; longer ones would only make the file large, and slow to draw."""
 _TICK_ROOM = 34
 _COUNTS = 16
 """Room below a graph for the labels of lines at events."""
@@ -58,7 +59,7 @@ class ExportedGraph:
         tile_label: Words a line between tiles, by the place of the tile: ``10 MiB``.
         event_label: Words a line before an event, by its sequence number: the number of the collection.
         ends: Words the least and the greatest value of the legend; empty: no legend.
-        names: Of values that are no numbers, instead.
+        names: Names of values that are not numbers.
         space: Name of the space: between graphs of different spaces there is a separator.
     """
 
@@ -124,8 +125,8 @@ def svg_of(graphs: Sequence[ExportedGraph], *, title: str = "", ticks: Sequence[
 
     Args:
         graphs: The graphs.
-        title: Of all of them.
-        ticks: Of the axis of events below them, where events go across.
+        title: Title of all of them.
+        ticks: Ticks of the axis of events below them, if events go across.
     """
     across = bool(graphs) and graphs[0].drawn.view.across
     parts: list[str] = []
@@ -154,7 +155,7 @@ def svg_of(graphs: Sequence[ExportedGraph], *, title: str = "", ticks: Sequence[
         parts.append(
             f'<text x="{_MARGIN}" y="{_TITLE - 4}" font-size="15" fill="{ink}">{_words(title)}</text>'
         )
-    # The old way of naming an image: everything that reads SVG knows it.
+    # The old way of referring to an image, which every SVG reader supports.
     opening = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" font-family="sans-serif" font-size="11">'
@@ -188,7 +189,7 @@ def _axis(ticks: Sequence[Tick], left: int, top: int, width: int, ink: str) -> s
 
 
 def _legend(graph: ExportedGraph, width: int, ink: str) -> list[str]:
-    """What colours mean, at the right above a graph: the ramp between its ends, and what is no value."""
+    """Legend at the right above a graph: the ramp between its ends, and codes that are not values."""
     lut, x, parts = graph.palette.lut, width, []
     for name, code in reversed((("zero", ZERO), ("unknown", UNKNOWN), ("unused", UNUSED))):
         x -= 7 * len(name) + 22
@@ -219,7 +220,7 @@ def _legend(graph: ExportedGraph, width: int, ink: str) -> list[str]:
 
 
 def _words(text: str) -> str:
-    """A text that may stand in XML: names come from the target and may hold anything."""
+    """A text that is valid in XML: names come from the target and may contain anything."""
     return escape(visible(shortened(text, _MOST_CHARS)))
 
 
@@ -284,9 +285,10 @@ def csv_of(
     events: HistoryEvents,
     event_name: Callable[[int], str],
 ) -> str:
-    """What ranges of tiles held, as CSV: a line an event, five columns a range. What is not known is empty, not zero.
+    """Values of ranges of tiles, as CSV: a line per event, five columns per range. Unknown values are empty, not zero.
 
-    Lines end as RFC 4180 says; a text that a spreadsheet would run gets an apostrophe (`table_cell`).
+    Lines end as RFC 4180 requires; a text that a spreadsheet would run gets an apostrophe
+    (`table_cell`).
 
     Args:
         series: Name and points of each range.

@@ -1,10 +1,10 @@
 """Fills history graphs and series from a recording or a time shift, in one thread for all of them.
 
-Each event is decoded once, for whoever still lacks it. First come single events from all over a long recording, so that there
-is something to see; then those that are looked at; then the rest in order. When all is read the thread follows what is
-added, from where it stands: nothing is read twice.
+Each event is decoded once, for all graphs that lack it. First come single events from all over a
+long recording, so that there is something to see; then those in view; then the rest in order. When
+everything is read the thread continues with new events: nothing is read twice.
 
-What is made of an event is handed over in this thread; whoever takes it sees to its own locks.
+Rows are passed on in this thread; the receiver must do its own locking.
 
 Knows recordings; does not know graphs, series or windows.
 """
@@ -26,18 +26,18 @@ from numpy.typing import NDArray
 __all__ = ["FillTarget", "HistoryFiller", "Maker", "spread"]
 
 _NOTIFY_SECS = 0.05
-"""The window is told this often: a picture that fills up, without drawing it for each event."""
+"""How often the window is notified: the picture fills up, without being drawn for each event."""
 
 _LOOK_SECS = 0.15
 _MOST_REST_SECS = 1.0
 _SEGMENT = 256
-"""Events read at a time, before it is asked again what is looked at."""
+"""Events read at a time, before the visible part is checked again."""
 
 _TRIES = 5
 
 _FEW_EVENTS = 400
 _ROUGH = 192
-"""Of a recording with more events, so many are read first; each costs a keyframe."""
+"""If a recording has more events, this many are read first; each costs a keyframe."""
 
 Made = TypeVar("Made")
 MadeCo = TypeVar("MadeCo", covariant=True)
@@ -47,7 +47,7 @@ class Maker(Protocol[MadeCo]):
     """Makes something of each event: `RowMaker`, or `SeriesMaker` (`tile_series`)."""
 
     def follow(self, space: SpaceState, change: EventChange) -> MadeCo | None:
-        """Take an event; None when it tells nothing."""
+        """Process an event; None if it adds nothing."""
 
 
 def _nothing() -> None:
@@ -55,19 +55,19 @@ def _nothing() -> None:
 
 
 class FillTarget(Generic[Made]):
-    """What is to be filled.
+    """A graph to fill.
 
     Args:
         space: Id of the space.
-        make: Makes the maker; called again where what was before is not known.
-        take: Takes what was made of an event, and its number; in the reading thread.
+        make: Makes the maker; called again if the previous state is not known.
+        take: Receives the result of an event, and its number; in the reading thread.
         take_rough: The same for the events that are read first of all, which come once more later.
         done: Called when all that there is has been read; once.
         numbers: First and last event number; None: all, as more come.
         first: Read this before others.
 
     Attributes:
-        removed: Whether nobody waits for it any more; it is then not filled, even if it is added later.
+        removed: Whether it is no longer needed; it is then not filled, even if it is added later.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class FillTarget(Generic[Made]):
         self.total = 0
 
     def begin(self, recording: Recording) -> None:
-        """Learn what there is; in the reading thread."""
+        """Get the available events; in the reading thread."""
         self.extend(recording.first, recording.last)
         if self._take_rough is not None and self.total > _FEW_EVENTS:
             firsts = [at.place.first for at in recording.chunks if at.place.events]
@@ -125,11 +125,11 @@ class FillTarget(Generic[Made]):
             self._done()
 
     def stands_before(self, number: int) -> bool:
-        """Whether the maker can go on with this event."""
+        """Whether the maker can continue with this event."""
         return self._at == number - 1
 
     def begin_anew(self) -> None:
-        """What was before is not known."""
+        """Note that the previous state is not known."""
         self._maker = self._make()
         self._at = 0
 
@@ -148,7 +148,7 @@ class FillTarget(Generic[Made]):
 
 
 def spread(numbers: list[int], most: int) -> list[int]:
-    """Some of these, evenly, in an order in which those that are already there always lie about equally far apart."""
+    """Some of these, evenly, in an order in which the earlier ones are always about equally far apart."""
     count = min(most, len(numbers))
     some = [numbers[i * len(numbers) // count] for i in range(count)]
     return [some[i] for i in _halving(count)]
@@ -174,8 +174,8 @@ class HistoryFiller:
 
     Args:
         open_recording: Opens the recording, in the thread; None: there is nothing yet.
-        events: Told the table of events that there are at first (`Recording.events`), in the thread.
-        notify: Called from the thread now and then when something was taken, and at the end.
+        events: Called with the initial table of events (`Recording.events`), in the thread.
+        notify: Called from the thread periodically when rows were added, and at the end.
 
     Attributes:
         error: Why it ended early, or None.
@@ -216,7 +216,7 @@ class HistoryFiller:
             self._condition.notify()
 
     def remove(self, filled: FillTarget[Any]) -> None:
-        """Fill this no more; what is being made of an event now is still handed over."""
+        """Stop filling this; the row that is just being made is still passed on."""
         with self._condition:
             filled.removed = True
             self._all = [one for one in self._all if one is not filled]
@@ -243,7 +243,7 @@ class HistoryFiller:
 
     @property
     def progress(self) -> float:
-        """How much was read of what is filled as it grows, 0 to 1."""
+        """Share that was read, 0 to 1."""
         with self._condition:
             waiting = bool(self._new)
             whole = [one for one in self._all if one.numbers is None]
@@ -271,7 +271,7 @@ class HistoryFiller:
         self._notify()
 
     def _stopped_for(self, secs: float) -> bool:
-        """Wait so long, or until there is something to do; whether it is to stop."""
+        """Wait until there is something to do, up to a limit; return whether to stop."""
         with self._condition:
             if not self._stopping and not self._new:
                 self._condition.wait(secs)
@@ -293,7 +293,8 @@ class HistoryFiller:
             segment = self._next_segment(recording)
             if segment is None:
                 self._tell(now=True)
-                # What took long is followed by a rest, so that a large heap does not take all the time there is.
+                # A slow step is followed by a pause, so that a large heap does not take all the
+                # processor time.
                 if self._stopped_for(min(_MOST_REST_SECS, max(_LOOK_SECS, monotonic() - looked))):
                     return
                 looked = 0.0
@@ -322,7 +323,7 @@ class HistoryFiller:
         number = wanted.rough.pop(0)
         cursor = self._cursor
         assert cursor is not None
-        with suppress(GCspyError):  # what is damaged is met again, in order
+        with suppress(GCspyError):  # damaged events are met again, in order
             cursor.before(number)
             step = cursor.step()
             if step is not None and step.number == number:
@@ -357,7 +358,8 @@ class HistoryFiller:
         at = first - 1
         try:
             if cursor.number != first - 1 or not all(one.stands_before(first) for one in lacking):
-                # The event before the first is not shown, but says what changed at the first.
+                # The event before the first is not shown, but is needed for the changes at the
+                # first.
                 cursor.before(max(first - 1, recording.first))
                 for one in lacking:
                     one.begin_anew()

@@ -8,9 +8,10 @@ it shows the greatest paint code, in the order
 
 or their mean or least (`pooling`) and, where that is the same as at the pixel before although a tile changed, it is marked.
 
-A view says which part it wants in how many pixels and blits `HistoryPicture.pixels`. What is not kept
-finely enough is named by `wanted_detail`, to be read in another thread (`filler`). Before all events were read, some
-that were read first stand for those behind them: such ranges of a picture are its `preview`.
+A view requests a part of it in a number of pixels and blits `HistoryPicture.pixels`.
+`wanted_detail` names the parts that are not stored finely enough, to be read in another thread
+(`filler`). Before all events were read, those that were read first are shown for those behind them:
+such ranges of a picture are its `preview`.
 
 A graph that is filled in one thread and drawn in another is used with the lock of its events.
 
@@ -61,11 +62,11 @@ _PITCH = 6
 
 
 class DetailWanted(NamedTuple):
-    """What to read again because it is seen more finely than it is kept.
+    """Events to read again because the view needs more detail than is stored.
 
     Attributes:
         first: Sequence number of the first event.
-        last: Of the last.
+        last: Number of the last.
         window: First and last key of the tiles.
         most: Bins a row, about.
     """
@@ -82,9 +83,9 @@ class HistoryGraph:
     Args:
         source: The numbers.
         events: The events, shared by graphs side by side.
-        budget_bytes: Memory for the graph seen from afar; the same again for the part that is looked at closely.
+        budget_bytes: Memory for the overview of the graph; the same again for the magnified part.
         bins: Bins of tiles that an event has from afar, about.
-        pooling: What a pixel shows of several tiles and events.
+        pooling: How several tiles and events share a pixel.
 
     Attributes:
         keys: Keys of the tiles that there ever were; a tile's place along the graph is its place here.
@@ -128,16 +129,16 @@ class HistoryGraph:
         return self._store.coarsest
 
     def set_budget(self, budget_bytes: int) -> None:
-        """Take no more memory than this from now on; what is too much becomes coarser."""
+        """Change the memory limit; rows beyond it become coarser."""
         self._budget = budget_bytes
         for store in (self._store, self._detail):
             if store is not None:
                 store.set_budget(budget_bytes)
 
-    # ------------------------------------------------------------------ what comes
+    # ------------------------------------------------------------------ new rows
 
     def maker(self, wanted: DetailWanted | None = None) -> RowMaker:
-        """Makes rows for this graph; finer ones for the part that is wanted."""
+        """Makes rows for this graph; finer ones for the requested part."""
         if wanted is None:
             return RowMaker(self.source, most=self._bins, pooling=self.pooling)
         return RowMaker(self.source, most=wanted.most, window=wanted.window, pooling=self.pooling)
@@ -171,7 +172,7 @@ class HistoryGraph:
             self._latest, self.tiles_now = row.event.sequence, row.count
 
     def take_rough(self, row: HistoryRow, *, number: int = 0) -> None:
-        """Take a row that stands for its event, and for those behind it, until they come themselves."""
+        """Add a row that also stands for the events behind it, until they are read."""
         self.events.add(row.event, number=number)
         self._take_keys(row)
         if self._rough is None:
@@ -206,7 +207,7 @@ class HistoryGraph:
             self._cache = None
 
     def forget_picture(self) -> None:
-        """Pool everything anew at the next picture."""
+        """Pool everything again at the next picture."""
         self._cache = None
 
     @property
@@ -214,7 +215,7 @@ class HistoryGraph:
         """The part that is read again; None: none is."""
         return self._detail_of
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ pictures
 
     def whole(self, events_pixels: int, tiles_pixels: int) -> HistoryView:
         """All events and all tiles in so many pixels."""
@@ -227,7 +228,7 @@ class HistoryGraph:
         return replace(self.whole(events_pixels, tiles_pixels), last=growing(len(self.events)))
 
     def look(self, look: GraphOptions, palette: Palette) -> HistoryPicture:
-        """The pixels of what a user wants to see."""
+        """The pixels of the requested view."""
         return self.draw(view_of(look, self.events, self.keys), palette)
 
     def draw(self, view: HistoryView, palette: Palette) -> HistoryPicture:
@@ -376,11 +377,11 @@ class HistoryGraph:
     def wanted_detail(
         self, view: HistoryView, drawn: HistoryPicture | None = None
     ) -> DetailWanted | None:
-        """What would have to be read again for this part to be as fine as its pixels; None when nothing would.
+        """The events to read again so that this part is as fine as its pixels; None if there are none.
 
         Args:
             view: The part.
-            drawn: What was drawn of it just now, if it was.
+            drawn: The last drawing, if there is one.
         """
         rows, columns = self._ranges(view) if drawn is None else (drawn.rows, drawn.columns)
         if not len(rows.begins) or not len(columns.begins):
@@ -445,7 +446,7 @@ class _Cache(NamedTuple):
 
 
 def _hatch(pixels: Pixels, cells: NDArray[np.uint16], palette: Palette) -> None:
-    """Stripes where it is not known what is there, so that it is told apart without colour."""
+    """Stripes for unread cells, so that they can be distinguished without colour."""
     y, x = np.nonzero((cells & np.uint16(255)) == UNKNOWN)
     stripes = (x + y) % _PITCH < _PITCH // 3
     pixels[y[stripes], x[stripes]] = palette.lut[CANVAS]

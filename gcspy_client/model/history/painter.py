@@ -1,6 +1,6 @@
 """Draws history graphs in a thread, so that a window never waits for a picture; of each graph the latest request counts.
 
-Knows graphs and what is requested of them; does not know who requests it, or Qt.
+Knows graphs and requests; does not know who makes them, or Qt.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["HistoryDrawn", "HistoryPainter"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryDrawn:
-    """What came of a request.
+    """The result of a request.
 
     Attributes:
-        graph: Of which graph.
-        look: What was requested.
+        graph: The graph.
+        look: The request.
         picture: The picture.
         palette: The colours it is in.
-        wanted: What would have to be read for it to be as fine as its pixels; None: nothing.
+        wanted: Events to read for full detail; None: none.
         secs: The drawing took.
     """
 
@@ -52,15 +52,15 @@ class HistoryPainter:
         )
 
     def request(self, graph: HistoryGraph, look: GraphOptions, palette: Palette) -> None:
-        """Draw this next, instead of what was requested of the graph before and has not begun."""
+        """Draw this next, instead of an earlier request for the graph that has not begun."""
         self._worker.submit(partial(_draw, graph, look, palette), kind=graph)
 
     def do(self, work: Callable[[], None]) -> None:
-        """Do something to a graph that must not be waited for; in this order, before anything is drawn."""
+        """Run a slow operation on a graph; in this order, before anything is drawn."""
         self._worker.submit_ordered(work)
 
     def collect(self) -> list[HistoryDrawn]:
-        """What was drawn since the last time, the latest of each graph."""
+        """The drawings since the last call, the latest of each graph."""
         drawn = [outcome.result() for outcome in self._worker.take_all()]
         return [one for one in drawn if one is not None]
 

@@ -1,10 +1,11 @@
-"""What a pixel of a history graph shows that stands for several tiles and events: the greatest, the mean or the least of them.
+"""How several tiles and events share a pixel of a history graph: it shows the greatest, the mean or the least of them.
 
-All of them count; none is left out by sampling. What is not a value (unknown, unused, no tile) is never summed, and never
-counts as zero: it shows only where there is no value at all under the pixel, for the least and the mean, and in the order
-of the paint codes for the greatest.
+All of them count; none is left out by sampling. Codes that are not values (unknown, unused, no
+tile) are never summed, and never count as zero: for the least and the mean they are shown only if
+there is no value at all under the pixel, and for the greatest in the order of the paint codes.
 
-So that rows can be kept and pooled by the same means, the codes of the least are kept upside down (`stored`, `shown`).
+So that rows can be stored and pooled in the same way, the codes of the least are stored inverted
+(`stored`, `shown`).
 
 Knows paint codes; does not know rows or pixels.
 """
@@ -30,7 +31,7 @@ class Pooling(StrEnum):
     LEAST = "least"
 
     def stored(self, codes: Codes) -> Codes:
-        """Codes as rows keep them; those of the least so that the greatest of them is wanted."""
+        """Codes as stored in rows; those of the least are inverted, so that the greatest is taken."""
         return _UPSIDE_DOWN[codes] if self is Pooling.LEAST else codes
 
     def shown(self, stored: Codes) -> Codes:
@@ -51,11 +52,11 @@ _UPSIDE_DOWN = _upside_down()
 _UPRIGHT: Codes = np.argsort(_UPSIDE_DOWN).astype(np.uint8)
 
 COUNTED: Codes = np.zeros(256, dtype=np.uint8)
-"""By code: 1 for a value, 0 for what is none."""
+"""By code: 1 for a value, 0 for others."""
 COUNTED[LOW:] = COUNTED[ZERO] = 1
 
 LEVEL: Codes = np.zeros(256, dtype=np.uint8)
-"""By code: what a value adds to a mean; zero stands at the low end of the scale."""
+"""By code: contribution of a value to a mean; zero is at the low end of the scale."""
 LEVEL[LOW:] = np.arange(LOW, 256)
 LEVEL[ZERO] = LOW
 
@@ -66,10 +67,10 @@ def mean_codes(total: NDArray[np.uint32], counted: NDArray[np.uint32], greatest:
     Args:
         total: Sums of `LEVEL`.
         counted: Sums of `COUNTED`, the same shape.
-        greatest: The greatest code, the same shape: what is shown where nothing was counted.
+        greatest: The greatest code, the same shape: shown where nothing was counted.
     """
     mean = ((total + counted // 2) // np.maximum(counted, 1)).astype(np.uint8)
-    # Zero has a look of its own, as long as nothing else was found.
+    # Zero has a colour of its own, as long as nothing else was found.
     return np.where(
         (counted > 0) & (greatest >= LOW), mean, np.where(counted > 0, np.uint8(ZERO), greatest)
     )

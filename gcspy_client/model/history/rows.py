@@ -1,9 +1,9 @@
-"""One event of a history graph: what a stream's tiles looked like, several tiles to a bin when there are too many.
+"""One event of a history graph: the paint codes of a stream's tiles, several tiles to a bin if there are too many.
 
-A bin is an interval of keys, not of tile numbers: when tiles come and go, each event's
-bins still say which tiles they stand for. Of each bin the greatest paint code is kept, as
-in the picture of a space (or their mean or least, `pooling`), and how many of its tiles look different from the
-event before: one code for many tiles would hide a change below it.
+A bin is an interval of keys, not of tile numbers: when tiles are added or removed, each event's
+bins still belong to the same tiles. For each bin the greatest paint code is stored, as in the
+picture of a space (or their mean or least, `pooling`), and how many of its tiles changed their
+appearance since the previous event: one code for many tiles would hide a change below it.
 
 Knows paint codes and keys; does not know how rows are kept (`store`) or
 drawn (`graph`).
@@ -31,7 +31,7 @@ BINS = 4096
 """Bins a row, about: more than a screen has pixels across."""
 
 _MOST_CHANGES = 255
-"""Changes are counted up to this; what matters is none, few or many."""
+"""Changes are counted up to this; only none, few or many are distinguished."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class Bins:
         return len(self.lows)
 
     def begins_like(self, other: Bins) -> bool:
-        """Whether the first bins here are those of the other, so that its rows can go on with these."""
+        """Whether the first bins here are those of the other, so that its rows can continue with these."""
         count = len(other)
         if self is other:
             return True
@@ -68,7 +68,7 @@ class Bins:
 
 
 def bins_of(keys: TileKeys, most: int = BINS) -> Bins:
-    """Bins of equally many tiles each; where addresses leap, a bin ends, so that it does not span the gap."""
+    """Bins of equally many tiles each; a bin ends at a gap in the addresses."""
     count = len(keys)
     if not count:
         return Bins(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64), 1)
@@ -91,7 +91,7 @@ def bins_of(keys: TileKeys, most: int = BINS) -> Bins:
 
 
 def union_of(one: Bins, other: Bins) -> tuple[Bins, Indices, Indices]:
-    """Bins in which the rows of both can stand, with the place of each new bin in the old ones, or -1."""
+    """Bins that fit the rows of both, with the index of each new bin in the old ones, or -1."""
     edges = np.unique(
         np.concatenate([one.lows, one.highs + np.uint64(1), other.lows, other.highs + np.uint64(1)])
     )
@@ -114,14 +114,15 @@ def union_of(one: Bins, other: Bins) -> tuple[Bins, Indices, Indices]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HistoryRow:
-    """What one event adds to a history.
+    """The row of one event.
 
     Attributes:
         event: The event.
         bins: Which tiles the columns are.
-        codes: Shape (bins,), u8: what the pooling makes of the paint codes of each bin, as `Pooling.stored`; CANVAS
+        codes: Shape (bins,), u8: the pooled paint codes of each bin, as `Pooling.stored`; CANVAS
             where it has no tile.
-        changes: Shape (bins,), u8: tiles that look different from the event before, counted to 255.
+        changes: Shape (bins,), u8: tiles that changed their appearance since the previous event,
+            counted to 255.
         keys: The keys of the tiles there were.
         count: Tiles there were.
     """
@@ -135,7 +136,7 @@ class HistoryRow:
 
 
 class _Placement:
-    """Which tiles stand in which bin, for as long as no tile comes or goes."""
+    """Which tiles belong to which bin, as long as no tile is added or removed."""
 
     def __init__(self, bins: Bins, keys: TileKeys, order: Indices | None) -> None:
         starts, stops = keys.places(bins.lows), keys.places(bins.highs, after=True)
@@ -148,7 +149,7 @@ class _Placement:
         self._place: Indices | None = None
 
     def pooled(self, codes: Codes, pooling: Pooling) -> Codes:
-        """What the pooling makes of the codes of each bin."""
+        """The pooled codes of each bin."""
         row: Codes = np.full(len(self.bins), CANVAS, dtype=np.uint8)
         if len(self.filled):
             ordered = pooling.stored(codes if self._order is None else codes[self._order])[
@@ -188,7 +189,7 @@ class RowMaker:
         source: The numbers.
         most: Bins a row, about.
         window: First and last key of the tiles that matter; None: all.
-        pooling: What is kept of the tiles of a bin.
+        pooling: How the tiles of a bin are pooled.
     """
 
     def __init__(
@@ -212,10 +213,11 @@ class RowMaker:
 
         Args:
             space: The space, after the event.
-            change: What the event changed.
+            change: The changes of the event.
 
         Returns:
-            Its row; None when the stream was not gathered at this event: what is old is no new measurement.
+            Its row; None if the stream was not gathered at this event: an old value is not a new
+            measurement.
         """
         space_id = space.space.id
         resized = (
@@ -248,7 +250,7 @@ class RowMaker:
         )
 
     def _differing(self, codes: Codes, changed: Indices | None) -> Indices:
-        """The tiles that look different from the latest row's event; where it is known, only `changed` are looked at."""
+        """The tiles that changed their appearance since the latest row's event; if known, only `changed` are checked."""
         before = self._before
         if before is None:
             self._before = codes.copy()

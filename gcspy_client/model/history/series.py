@@ -1,7 +1,7 @@
-"""What a range of tiles held at each event, as numbers: the plot of a range that was brushed on a history graph.
+"""The values of a range of tiles at each event, as numbers: the plot of a range that was brushed on a history graph.
 
-Sums are exact: a million tiles of 64 bits do not fit 64 bits. Unknown and unused tiles are left out and
-not counted as zero; how many there were is told beside each number.
+Sums are exact: a million tiles of 64 bits do not fit 64 bits. Unknown and unused tiles are left out
+and not counted as zero; their number is given beside each value.
 
 Knows keys and values; does not know plots.
 """
@@ -43,7 +43,7 @@ class SeriesPoint:
     Attributes:
         event: The event.
         total: Sum of the known values of used tiles.
-        least: The least of them; None when there is none.
+        least: The least of them; None if there is none.
         greatest: The greatest.
         covered: Tiles that have a known value.
         tiles: Tiles in the range, used or not.
@@ -58,7 +58,7 @@ class SeriesPoint:
 
 
 def exact_sum(values: NDArray[Any]) -> int | float:
-    """Sum of integers of any width, however many; floats are added as floats."""
+    """Sum of integers of any width and number; floats are added as floats."""
     if values.dtype.kind == "f":
         return float(values.sum())
     if values.dtype.itemsize < 8:

@@ -1,10 +1,10 @@
-"""Rows of a history within a budget of memory: exact near what is looked at, coarser elsewhere.
+"""Rows of a history within a memory budget: exact in the visible part, coarser elsewhere.
 
-Rows stand in blocks of events whose bins are the same. When the budget is reached, two rows
-become one, the least looked at and the oldest first: the greatest code of both (or their mean), and the sum of
-their changes, so nothing that happened disappears from the graph; what is lost is when, not that.
-What was lost can be read again from the recording (`filler`). Only when rows of thousands of events
-are still too much are the oldest given up.
+Rows are in blocks of events with the same bins. When the budget is reached, two rows become one,
+the least viewed and the oldest first: the greatest code of both (or their mean), and the sum of
+their changes. So nothing that happened disappears from the graph; only its exact time is lost. Lost
+detail can be read again from the recording (`filler`). Only if rows of thousands of events are
+still too large are the oldest dropped.
 
 Knows rows; does not know pixels.
 """
@@ -29,7 +29,7 @@ _ROWS = 64
 """Events of a block, before any became coarser."""
 
 _ROW_STEPS = 12
-"""So often at most are rows halved: one row for 4,096 events."""
+"""Maximum number of times that rows are halved: one row for 4,096 events."""
 
 
 class _Block:
@@ -61,7 +61,7 @@ class _Block:
         return int(self.last[self.rows - 1])
 
     def takes(self, bins: Bins) -> bool:
-        """Whether a row with these bins can stand here."""
+        """Whether a row with these bins fits here."""
         if bins is self.bins or self.bins.begins_like(bins):
             return True
         return bins.begins_like(self.bins)
@@ -122,7 +122,7 @@ class _Block:
 
 
 class PooledCells:
-    """What stands in the cells of a part of a history.
+    """The cells of a part of a history.
 
     Attributes:
         codes: Shape (ranges of events, ranges of tiles), u8: the greatest code of each, or their mean; CANVAS where
@@ -130,7 +130,8 @@ class PooledCells:
         changes: The same shape: the most changes of a row and bin that touches the cell; 0 where nothing changed.
         held: Shape (ranges of events,), how many rows each was made of.
         coarse: Shape (ranges of events,): whether a row reaches beyond its range of events.
-        preview: Shape (ranges of events,): whether an earlier event stands for these, that have not come yet.
+        preview: Shape (ranges of events,): whether an earlier event is shown for these, which were
+            not read yet.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -149,7 +150,7 @@ class HistoryStore:
         pooling: How rows become one, and cells are made of them.
 
     Attributes:
-        version: Counts what changed rows that were there before: a picture of them is out of date.
+        version: Counts changes of existing rows: a picture of them is out of date.
     """
 
     def __init__(self, budget_bytes: int = 128 << 20, pooling: Pooling = Pooling.GREATEST) -> None:
@@ -240,7 +241,7 @@ class HistoryStore:
         self._replace(place, 1, [block.part(0, row), block.part(row, block.rows)])
 
     def _join(self, place: int) -> None:
-        """Make one block of two short ones: where tiles come and go all the time, each event would be a block."""
+        """Merge two short blocks: if tiles are added and removed constantly, each event would be a block."""
         one, other = self._blocks[place], self._blocks[place + 1]
         if one.halved or other.halved or one.rows + other.rows > _ROWS:
             return
@@ -277,10 +278,10 @@ class HistoryStore:
         seen = block.end >= self._focus[0] and block.start <= self._focus[1]
         return seen, block.halved, place
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def pooled(self, firsts: Keys, lasts: Keys, lows: Keys, highs: Keys) -> PooledCells:
-        """What stands in the cells of a grid.
+        """The values of the cells of a grid.
 
         Args:
             firsts: Shape (ranges,), increasing: sequence number of the first event of each range.
@@ -302,7 +303,7 @@ class HistoryStore:
 
 
 class _Sums:
-    """What means are made of, in the cells of a grid."""
+    """The sums for means, in the cells of a grid."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self.total: NDArray[np.uint32] = np.zeros((rows, columns), dtype=np.uint32)

@@ -1,9 +1,9 @@
 """The latest summaries of each stream, for the small graph over events.
 
-Only summaries gathered at the event itself are points: an old one again is not a
-new measurement, so it is never a repeated point. A stream that was gathered without anything
-that could be summed up has a gap there, and no zero. Points are in the order of time, each time once, in whatever order
-the events are seen: who looks back, or lets a recording run backwards, sees the same line.
+Only summaries gathered at the event itself are points: an old one is not a new measurement, so it
+is never a repeated point. A stream that was gathered without any value to sum has a gap there, and
+no zero. Points are in the order of time, each time once, in whatever order the events are seen:
+looking back or playing backwards gives the same line.
 
 Knows summaries; does not know plots.
 """
@@ -52,8 +52,8 @@ class SummaryHistory:
     """Summaries by (space, stream), bounded.
 
     Args:
-        capacity: Events remembered; at 10 a second one minute is 600. Of more, those farthest in time from the latest
-            that was followed are forgotten.
+        capacity: Maximum number of events; at 10 a second one minute is 600. Beyond it, those
+            farthest in time from the latest event are dropped.
     """
 
     def __init__(self, capacity: int = 600) -> None:
@@ -61,7 +61,7 @@ class SummaryHistory:
         self._points: dict[tuple[int, int], list[_Point]] = {}
 
     def copy(self) -> SummaryHistory:
-        """One of its own, with the same points."""
+        """A copy, with the same points."""
         other = SummaryHistory(self._capacity)
         other._points = {owner: points.copy() for owner, points in self._points.items()}
         return other

@@ -1,6 +1,7 @@
 """Which history graphs a user has open: each a stream of a space, or a number made of several, by name.
 
-By name, since ids of spaces are never used again: after a new connection the same graphs are found once more.
+By name, since ids of spaces are never reused: after a new connection the same graphs are found
+again.
 
 Knows sessions; does not know rows or pixels.
 """
@@ -25,13 +26,13 @@ __all__ = ["FOLLOWS", "TrackSource", "TrackSpec", "choices", "graphed"]
 
 @dataclass(frozen=True, slots=True)
 class TrackSpec:
-    """What a graph is of.
+    """The specification of a graph.
 
     Attributes:
         space: Name of the space; None: the active one, in its chosen stream, whichever that is.
-        stream: Name of the stream, or what the formula is called.
-        formula: Made of streams; empty: a stream as it was sent.
-        pooling: What a pixel shows of several tiles and events.
+        stream: Name of the stream, or of the formula.
+        formula: An expression over streams; empty: a stream as it was sent.
+        pooling: How several tiles and events share a pixel.
     """
 
     space: str | None = None
@@ -46,13 +47,13 @@ FOLLOWS = TrackSpec()
 
 @dataclass(frozen=True, slots=True)
 class TrackSource:
-    """What is found of it in a session.
+    """The graph's space and stream in a session.
 
     Attributes:
         space: Id of the space.
         title: Space and stream.
         identity: Changes when it is another graph.
-        source: Makes the numbers; one for each thread, as they remember what they worked out last.
+        source: Makes the numbers; one for each thread, as they cache their last result.
     """
 
     space: int
@@ -64,12 +65,13 @@ class TrackSource:
 def graphed(
     spec: TrackSpec, session: ClientSession, before: TrackSource | None = None
 ) -> TrackSource | None:
-    """What a graph is of now; None while there is nothing of that name.
+    """The current space and stream of a graph; None while they do not exist.
 
     Args:
-        spec: What is wanted.
+        spec: The specification.
         session: Where.
-        before: What was found before: to find the same once more costs nothing, though a formula is worked out at first.
+        before: The earlier result: finding the same again costs nothing, though a new formula is
+            evaluated.
     """
     if spec.space is None:
         space = session.active_space()
@@ -78,7 +80,7 @@ def graphed(
             return None
         if isinstance(source, DerivedSource):
             return _again(space, source, before)
-        # The live one, if it is there: names of what is shown come and go as one looks back.
+        # The live one, if it exists: names in the displayed state change when the user looks back.
         live = session.live.spaces.get(space.space.id)
         there = live if live is not None and live.space == space.space else space
         return _stream(there, source.schema.id)
@@ -107,7 +109,8 @@ def _stream(space: SpaceState, stream: int) -> TrackSource:
         return TrackSource(
             space.space.id, title, (space.space, stream), lambda: StreamSource(schema)
         )
-    # Names that come later do not change what is drawn, but for those that become frequent: then all events are read again.
+    # New names do not change the drawing, except those that become frequent: then all events are
+    # read again.
     later = tuple(map(str, range(len(schema.enum_names), MAX_ENUM_NAMES)))
     grown = replace(schema, enum_names=schema.enum_names + later)
     return TrackSource(
@@ -151,7 +154,7 @@ def _made(space: SpaceState, made: DerivedSource, identity: tuple[object, ...]) 
 
 
 def choices(session: ClientSession) -> list[tuple[str, list[TrackSpec]]]:
-    """Spaces by name, and what can be graphed of each: its streams, the most important first, and the user's formulas."""
+    """Spaces by name, and the possible graphs of each: its streams, the most important first, and the user's formulas."""
     found = []
     for space in session.live.spaces.values():
         name = space.space.name

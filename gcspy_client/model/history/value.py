@@ -1,4 +1,4 @@
-"""What one tile held at one event, read from a recording in a thread, while the mouse points at a history graph.
+"""The value of one tile at one event, read from a recording in a thread, while the mouse is over a history graph.
 
 Knows recordings; does not know graphs or windows.
 """
@@ -26,7 +26,7 @@ class TileAt:
     """A tile at an event.
 
     Attributes:
-        number: Of the event.
+        number: Number of the event.
         space: Id of the space.
         key: The tile's.
     """
@@ -38,12 +38,12 @@ class TileAt:
 
 @dataclass(frozen=True, slots=True)
 class TileValue:
-    """What was found.
+    """The result.
 
     Attributes:
-        at: What was asked for.
-        title: What the tile is called; empty where there was none.
-        text: Its value in words, or why there is none.
+        at: The request.
+        title: Name of the tile; empty if there was none.
+        text: Its value as text, or why there is none.
     """
 
     at: TileAt
@@ -77,14 +77,14 @@ class ValueReader:
 
     @property
     def value(self) -> TileValue | None:
-        """What was read last."""
+        """The latest result."""
         outcome = self._worker.take()
         if outcome is not None:
             self._value = outcome.result()
         return self._value
 
     def ask(self, at: TileAt) -> None:
-        """Read this next, instead of what was asked before and has not begun."""
+        """Read this next, instead of an earlier request that has not begun."""
         self._worker.submit(partial(self._try, at))
 
     def stop(self) -> None:

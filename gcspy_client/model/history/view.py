@@ -1,8 +1,8 @@
-"""Which part of a history graph is looked at, and what was drawn of it: times, tiles, lines, and what is under a pixel.
+"""The visible part of a history graph, and its drawing: times, tiles, lines, and the cell under a pixel.
 
-A `GraphOptions` is what a user wants, in event numbers or times that last; a `HistoryView` is what that comes to among the events
-and tiles that there are now. A drawn graph carries the events and keys that it was drawn of, so that
-whoever points at it need not ask a graph that is growing in another thread.
+A `GraphOptions` is the user's request, in event numbers or times that last; a `HistoryView` is its
+result among the current events and tiles. A drawn graph has the events and keys that it was drawn
+from, so that hover does not access a graph that is growing in another thread.
 
 Knows places, keys and pixels; does not know rows, or Qt.
 """
@@ -39,7 +39,7 @@ AUTOMATIC = -1
 
 _CLOSEST_TILE_LINES = 4
 _CLOSEST_EVENT_LINES = 24
-"""Pixels between two lines at least; where they would be closer, every second or fourth is drawn."""
+"""Minimum pixels between two lines; if they would be closer, every second or fourth is drawn."""
 
 _SEPARATOR_ROOM = 44
 
@@ -58,7 +58,7 @@ class HistoryView:
         by_time: Along the events pixels are times, not numbers of events.
         across: Events go from left to right; otherwise downwards, as in the paper.
         marks: Mark pixels that hide changes.
-        every: Draw a line between so many tiles; 0: none.
+        every: Draw a line every n tiles; 0: none.
         at_events: Draw a line before each of these events (sequence numbers).
     """
 
@@ -75,7 +75,7 @@ class HistoryView:
     at_events: tuple[int, ...] = ()
 
     def moved(self, events: float, tiles: float) -> HistoryView:
-        """The same, so much further on."""
+        """The same, moved by a distance."""
         return replace(
             self,
             first=self.first + events,
@@ -85,7 +85,7 @@ class HistoryView:
         )
 
     def zoomed(self, factor: float, event: float, tile: float) -> HistoryView:
-        """The same, so many times as large, around a point (place or time of an event, place of a tile) that stays."""
+        """The same, scaled around a point (place or time of an event, place of a tile) that stays."""
         return replace(
             self,
             first=event + (self.first - event) / factor,
@@ -105,7 +105,7 @@ class HistoryView:
 
 @dataclass(frozen=True, slots=True)
 class GraphOptions:
-    """What a user wants to see of a graph.
+    """The user's request for a graph.
 
     Attributes:
         events_pixels: Pixels along the events.
@@ -114,7 +114,7 @@ class GraphOptions:
         tiles: Places of the first tile and beyond the last; None: all.
         by_time: Whether the axis is time.
         marks: Mark pixels that hide changes.
-        every: A line between so many tiles; 0: none, `AUTOMATIC`: as fits.
+        every: A line every n tiles; 0: none, `AUTOMATIC`: as fits.
         at_kind: A line before each event of this kind; None: none.
         scale: Device pixels a logical one.
     """
@@ -135,7 +135,7 @@ class Line(NamedTuple):
 
     Attributes:
         pixel: Where, along the events or along the tiles.
-        value: Sequence number of the event that it stands before, or place of the tile.
+        value: Sequence number of the event behind the line, or place of the tile.
     """
 
     pixel: int
@@ -143,15 +143,15 @@ class Line(NamedTuple):
 
 
 class HitResult(NamedTuple):
-    """What is under a pixel.
+    """The cell under a pixel.
 
     Attributes:
         events: Places of the events.
         sequences: Sequence number of the first and the last of them.
         tiles: Places of the tiles, in the order of keys.
         keys: Key of the first and the last of them.
-        code: The paint code: of all, what the pooling makes of them.
-        changed: Whether any of the tiles looks different from the event before.
+        code: The pooled paint code.
+        changed: Whether any of the tiles changed its appearance since the previous event.
         exact: Whether the code is that of these events and tiles alone, not of coarser rows or bins.
     """
 
@@ -169,9 +169,10 @@ class HistoryPicture:
     """A drawn graph.
 
     Attributes:
-        view: What was asked for.
+        view: The request.
         pixels: Shape (height, width), u32 0xFFRRGGBB.
-        codes: Shape (ranges of events, ranges of tiles): what is in each cell; a pixel's is found by `rows` and `columns`.
+        codes: Shape (ranges of events, ranges of tiles): the code of each cell; `rows` and
+            `columns` map pixels to cells.
         changes: The same shape.
         coarse: Shape (ranges of events,): whether a range shows coarser rows.
         rows: Ranges of events.
@@ -199,7 +200,7 @@ class HistoryPicture:
     event_lines: list[Line] = field(default_factory=list)
 
     def under(self, x: int, y: int) -> HitResult | None:
-        """What is under a pixel; None where there is nothing."""
+        """The cell under a pixel; None if there is none."""
         along_events, along_tiles = (x, y) if self.view.across else (y, x)
         rows, columns = self.rows, self.columns
         if not (
@@ -237,7 +238,7 @@ def growing(count: int) -> int:
 
 
 def view_of(look: GraphOptions, events: HistoryEvents, keys: TileKeys) -> HistoryView:
-    """What a request comes to among these events and tiles; events go across."""
+    """The result of a request among these events and tiles; events go across."""
     first, last = _along_events(look, events)
     low, high = look.tiles if look.tiles is not None else (0.0, float(max(1, len(keys))))
     every = look.every
@@ -301,7 +302,7 @@ def event_lines(view: HistoryView, events: HistoryEvents) -> list[Line]:
 
 
 def tile_lines(view: HistoryView, count: int) -> list[Line]:
-    """A line every so many tiles; when they would be closer than four pixels, every second or fourth of them."""
+    """A line every n tiles; if they would be closer than four pixels, every second or fourth of them."""
     if view.every <= 0:
         return []
     per_tile = view.tiles_pixels / (view.last_tile - view.first_tile)

@@ -1,4 +1,4 @@
-"""Curves over age or over collections, made of tables that a server told: what is drawn, and what is said of a place under the mouse.
+"""Curves over age or over collections, made from tables of a server: their drawing, and the text for a place under the mouse.
 
 Three kinds of question have such tables, of a whole session of an object trace (`gcspy_drivers.traced.whole` answers them):
 
@@ -44,17 +44,17 @@ _OBJECTS: Final = Stream(id=0, name="objects", suffix=" objects")
 _NUMBER: Final = Stream(id=0, name="number")
 _MILLION = 1_000_000
 _MOST_BARS = 60
-"""Of so many collections each has bars; of more there are lines."""
+"""Up to this many collections have bars; more have lines."""
 _STILL_ALL = 0.995
 """A logarithmic axis begins where the first curve falls below this: before it there is nothing to see."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartAxis:
-    """What one direction means.
+    """One axis.
 
     Attributes:
-        title: In words.
+        title: Its text.
         stream: How its values are worded.
         log: Whether a place on it is the logarithm, to base 2, of a value.
     """
@@ -73,12 +73,12 @@ class ChartCurve:
     """One line.
 
     Attributes:
-        name: What it reports.
+        name: Its meaning.
         x: (n,) ascending places on the axis across.
         y: (n,) values.
-        low: (n,) the lower end of what the value may be; None: it is known.
-        counts: The values and their places that are told in words, where the line has others: (k,) each.
-        filled: Whether what lies between it and `low`, or under it, is tinted.
+        low: (n,) the lower bound of the value; None: it is exact.
+        counts: The values and their places for the text, if the line has others: (k,) each.
+        filled: Whether the area between it and `low`, or under it, is tinted.
     """
 
     name: str
@@ -89,7 +89,7 @@ class ChartCurve:
     filled: bool = False
 
     def at(self, place: float) -> tuple[float, float] | None:
-        """The value at the last point at or before a place, and the lower end of what it may be; None before the first."""
+        """The value at the last point at or before a place, and its lower bound; None before the first."""
         x, y = (self.x, self.y) if self.counts is None else self.counts
         row = int(np.searchsorted(x, place, side="right")) - 1
         if row < 0:
@@ -102,7 +102,7 @@ class Chart:
     """Curves with their axes.
 
     Attributes:
-        title: What is told.
+        title: Title of the text.
         across: The axis from left to right.
         up: The axis from below.
         curves: At most four.
@@ -120,7 +120,7 @@ class Chart:
     hint: str
 
     def reading(self, place: float) -> str:
-        """What the curves are at a place, in words."""
+        """The curves at a place, as text."""
         parts = [f"{self.across.title} {self.across.text(place)}"]
         for curve in self.curves:
             found = curve.at(place)
@@ -199,7 +199,7 @@ def _survival(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) -
     curves: list[ChartCurve] = []
     for name, age, high, low in found:
         edges = np.append(age, oldest if age[-1] < oldest else age[-1] + 1)
-        # What was not watched any longer is not known: the line ends there.
+        # After the end of the observation it is unknown: the line ends there.
         edges[-1] = age[-1] if len(age) > 1 else edges[-1]
         places = _log(edges, least) if across.log else edges
         x, y = _stairs(places, high * 100)

@@ -1,6 +1,7 @@
-"""What watching costs, for a panel and a footer: levels with their cost, the budget and what it did, what is old.
+"""The cost of monitoring, for a panel and a footer: levels with their cost, the budget and its effect, old data.
 
-Knows what the server said; does not know widgets. What was not measured is said to be so, never zero.
+Knows the server's messages; does not know widgets. A cost that was not measured is shown as such,
+never as zero.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _HOLDS = {
 
 _ALL = 1000
 _OLD_NANOS = 2_000_000_000
-"""What is older than this looks it; what is only a moment old says so, without its colours coming and going."""
+"""Data older than this is dimmed; more recent data shows its age without a change of colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,9 @@ class LevelRow:
 
     Attributes:
         value: Its number.
-        name: What is gathered.
-        cost: What gathering it took, in words.
-        chosen: Whether it was asked for.
+        name: Description of the level.
+        cost: Cost of a gathering, as text.
+        chosen: Whether it was requested.
         given: Whether most events are gathered at it now.
     """
 
@@ -70,7 +71,7 @@ class LevelRow:
 
 
 def level_setting(session: ClientInterpreter) -> Setting | None:
-    """The setting that says how much is gathered; None: there is none."""
+    """The setting for the level; None: there is none."""
     settings, budget = session.settings.settings, session.budget
     if budget is not None and budget.level_setting:
         return next((one for one in settings if one.id == budget.level_setting), None)
@@ -78,7 +79,7 @@ def level_setting(session: ClientInterpreter) -> Setting | None:
 
 
 def budget_setting(session: ClientInterpreter) -> Setting | None:
-    """The setting that the budget is set with; None: there is none."""
+    """The setting for the budget; None: there is none."""
     budget = session.budget
     if budget is None:
         return None
@@ -86,7 +87,7 @@ def budget_setting(session: ClientInterpreter) -> Setting | None:
 
 
 def mode_setting(session: ClientInterpreter) -> Setting | None:
-    """The setting that says in which mode the target is watched; None: that cannot be chosen."""
+    """The setting for the mode; None: it cannot be changed."""
     return next((one for one in session.settings.settings if one.modes), None)
 
 
@@ -97,7 +98,7 @@ def mode_of(session: ClientInterpreter) -> Mode | None:
 
 
 def mode_rows(session: ClientInterpreter) -> list[tuple[int, str]]:
-    """Value and words of each mode that can be chosen; the one that is in use says what gathering took with it."""
+    """Value and text of each selectable mode; the current one includes the cost of a gathering."""
     setting = mode_setting(session)
     if setting is None:
         return []
@@ -137,7 +138,7 @@ def budget_text(thousandths: int) -> str:
 
 
 def budget_words(session: ClientInterpreter) -> str:
-    """What was spent, of what; empty: there is no budget."""
+    """The cost and its limit; empty: there is no budget."""
     budget = session.budget
     if budget is None:
         return ""
@@ -150,7 +151,7 @@ def budget_words(session: ClientInterpreter) -> str:
 
 
 def did_text(session: ClientInterpreter) -> str:
-    """What the budget does to levels and to how often is gathered; empty: nothing."""
+    """The effect of the budget on levels and on the interval of gatherings; empty: none."""
     budget = session.budget
     if budget is None or not budget.limits or not budget.every_nanos:
         return ""
@@ -179,7 +180,7 @@ def footer_text(session: ClientInterpreter) -> str:
 
 
 def age_nanos(space: SpaceState, stream_id: int, event: Event | None) -> int:
-    """How long before an event a stream was gathered; 0: at it, or nobody knows."""
+    """How long before an event a stream was gathered; 0: at it, or unknown."""
     stream = space.streams.get(stream_id)
     if stream is None or event is None or not stream.sequence or stream.is_fresh(event):
         return 0

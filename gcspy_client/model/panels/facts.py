@@ -1,6 +1,7 @@
-"""What the panels of facts say: general information, timers, the connection.
+"""The content of the panels of facts: general information, timers, the connection.
 
-A fact is a name and what is known of it; a name alone is a heading. What is not known is said to be unknown, never zero.
+A fact is a name and a value; a name alone is a heading. Unknown values are shown as unknown, never
+as zero.
 
 Knows the session and counts; does not know widgets.
 """
@@ -32,8 +33,8 @@ class PanelFact:
     """A fact, or a heading.
 
     Attributes:
-        name: What it is about.
-        text: What is known; None: the name is a heading.
+        name: Its subject.
+        text: Its value; None: the name is a heading.
         tip: More about it.
     """
 
@@ -62,7 +63,7 @@ def _bytes(amount: float) -> str:
 
 
 def general_facts(session: ClientSession) -> list[PanelFact]:
-    """Who is watched, how, and what there is to see."""
+    """The target, the mode, and the content of the session."""
     welcome = session.live.welcome
     if welcome is None:
         return []
@@ -99,7 +100,7 @@ def _began(welcome: Welcome, session: ClientSession) -> str:
     try:
         return f"{datetime.fromtimestamp(nanos / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
-        return _UNKNOWN  # a clock that was never told the time
+        return _UNKNOWN  # a clock that was never set
 
 
 def _space_facts(space: SpaceState) -> list[PanelFact]:
@@ -171,16 +172,16 @@ def connection_facts(
     held: bool,
     version: int | None,
 ) -> list[PanelFact]:
-    """What the connection carries.
+    """The traffic of the connection.
 
     Args:
         session: Whose.
-        status: Where the link stands.
-        meter: What came.
+        status: State of the link.
+        meter: Received data.
         rates: The same, a second.
-        shift: What is kept of it.
-        held: Whether nothing is read at the moment, as what came before is not kept yet.
-        version: Of the protocol, once that is agreed on.
+        shift: Stored data.
+        held: Whether nothing is read at the moment, because earlier data is not stored yet.
+        version: Version of the protocol, once it is agreed on.
     """
     facts = [
         PanelFact("Connection"),
@@ -239,7 +240,7 @@ def connection_facts(
 
 
 def _drivers(session: ClientSession) -> str:
-    """An event says what all its gathering took; which driver it was is identified by the spaces."""
+    """An event has the cost of all its gathering; the spaces show which driver it was."""
     names = sorted(
         {space.space.driver for space in session.live.spaces.values() if space.space.driver}
     )

@@ -1,4 +1,4 @@
-"""Event filters as users see them: what each does in words, and what removing a part of it leaves.
+"""Event filters as users see them: the text of each, and the result of removing a part of it.
 
 Knows filters; does not know who applies them, or widgets.
 """
@@ -15,7 +15,7 @@ __all__ = ["FilterPart", "ActiveFilter", "parts_in_force", "without"]
 
 
 class FilterPart(Enum):
-    """One thing that a filter does; each can be removed by itself. The value is what removing it everywhere is called."""
+    """One effect of a filter; each can be removed by itself. The value is the name of removing it everywhere."""
 
     OFF = "Enable all"
     PERIOD = "Every one"
@@ -30,7 +30,7 @@ class ActiveFilter:
     Attributes:
         event: The kind of event.
         part: Which part.
-        words: What it does.
+        words: Its text.
     """
 
     event: int
@@ -49,7 +49,7 @@ def _words(one: EventFilter) -> dict[FilterPart, str]:
 
 
 def parts_in_force(filters: Iterable[EventFilter]) -> list[ActiveFilter]:
-    """Everything that any filter does, in the order of the kinds of event."""
+    """All effects of all filters, in the order of the kinds of event."""
     ordered = sorted(filters, key=lambda one: one.event)
     return [
         ActiveFilter(one.event, part, words)
@@ -77,11 +77,11 @@ def without(
 
     Args:
         filters: Those in force, by kind of event.
-        part: What to remove.
+        part: The effect to remove.
         events: For which kinds; None: for all.
 
     Returns:
-        Those that change.
+        The changed filters.
     """
     wanted = set(filters if events is None else events)
     new = [_without(one, part) for event, one in filters.items() if event in wanted]

@@ -1,6 +1,6 @@
-"""What a graph over events needs besides its points: round steps of an axis, words on it, the area under a line.
+"""Parts of a graph over events besides its points: round steps of an axis, texts on it, the area under a line.
 
-Knows numbers and how a stream wants them worded; does not know Qt or a plotting library.
+Knows numbers and how a stream formats them; does not know Qt or a plotting library.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SHARES = (Presentation.PERCENT, Presentation.PERCENT_VAR)
 
 
 def time_step(span_secs: float, most: int) -> float:
-    """The shortest round step with which an axis over this time has at most so many steps.
+    """The shortest round step with which an axis over this time has at most n steps.
 
     Args:
         span_secs: Seconds from end to end, above 0.
@@ -82,7 +82,7 @@ def amount_step(stream: Stream, span: float, most: int) -> float:
     """The shortest round step of values: powers of two for bytes, 1, 2 or 5 of a power of ten else; whole, as values are.
 
     Args:
-        stream: Whose summary it is.
+        stream: The stream of the summary.
         span: From the lowest to the highest value on the axis, above 0.
         most: Steps, at least 1.
     """
@@ -114,7 +114,7 @@ def amount_range(stream: Stream, values: NDArray[np.float64]) -> tuple[float, fl
     """The lowest and highest value of the axis: 0 to 100 for percents (more, where there is more), else with some room.
 
     Args:
-        stream: Whose summary it is.
+        stream: The stream of the summary.
         values: Shape (points,); NaN where unknown.
     """
     there = values[np.isfinite(values)]
@@ -130,7 +130,7 @@ def amount_range(stream: Stream, values: NDArray[np.float64]) -> tuple[float, fl
 def area_under(
     x: NDArray[np.float64], y: NDArray[np.float64], base: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Outlines of what lies between a line with gaps and a level.
+    """Outlines of the area between a line with gaps and a level.
 
     Args:
         x: Shape (points,).

@@ -1,4 +1,4 @@
-"""What grew: of a space that has a name for each tile, such as types, how much more each has now than at an earlier event.
+"""Growth: for a space that has a name for each tile, such as types, the increase of each since an earlier event.
 
 A tile that was not there earlier is new, and all that it has now is growth, if the earlier event was complete: no others were counted
 together then, of which it may have been one. A value that was not known is unknown and no growth.
@@ -40,15 +40,15 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypeSample:
-    """What each tile had at one event.
+    """The amounts of each tile at one event.
 
     Attributes:
-        sequence: Of the event.
+        sequence: Sequence of the event.
         time_nanos: When it was.
         space: Id of the space.
         values: Shape (measures, tiles).
         known: The same shape: whether the value is known.
-        complete: Whether each name had a tile of its own: nothing was in the tile of all others.
+        complete: Whether each name had a tile of its own: the tile of all others was empty.
     """
 
     sequence: int
@@ -113,7 +113,7 @@ def growing_space(session: ClientInterpreter) -> SpaceState | None:
 
 
 def measures_of(space: SpaceState) -> list[Stream]:
-    """The numbers that are looked at: the most important ones."""
+    """The displayed numbers: the most important ones."""
     streams = sorted(
         (state.defined for state in space.streams.values()), key=lambda one: (one.order, one.id)
     )
@@ -125,7 +125,7 @@ def measures_of(space: SpaceState) -> list[Stream]:
 
 
 def sample_of(session: ClientInterpreter, space: SpaceState) -> TypeSample | None:
-    """What each tile has now; None where that is not of the latest event, or nothing is known."""
+    """The current amounts of each tile; None if they are not of the latest event, or unknown."""
     event, measures = session.last_event, measures_of(space)
     if event is None or not measures or not space.count:
         return None
@@ -169,7 +169,7 @@ class GrowthLog:
 
     @property
     def samples(self) -> Sequence[TypeSample]:
-        """Those that there are, in order of their events."""
+        """The samples, in order of their events."""
         return self._samples
 
     def clear(self) -> None:
@@ -182,7 +182,7 @@ class GrowthLog:
         return known[-1] if known else None
 
     def add(self, sample: TypeSample) -> None:
-        """Keep a sample, once; of too many every second goes, but for the first and the latest."""
+        """Store a sample, once; if there are too many every second is dropped, except the first and the latest."""
         if self._samples and self._samples[0].space != sample.space:
             self.clear()
         if any(one.sequence == sample.sequence for one in self._samples):
@@ -214,7 +214,8 @@ def growth(
     tiles = max(before.tiles, now.tiles)
     (was, was_known), (has, has_known) = _widened(before, tiles), _widened(now, tiles)
     if not before.complete:
-        # What was among all others then is compared with the first event that counted it by itself.
+        # A name that was among all others then is compared with the first event that counted it by
+        # itself.
         for one in reversed(
             [
                 one
@@ -228,7 +229,7 @@ def growth(
     changed = np.flatnonzero(((has != was) | (has_known != was_known)).any(axis=0))
     order = changed[np.argsort(-grew[changed], kind="stable")]
     if len(order) > most:
-        # What shrank most belongs to the answer, too: it is at the end.
+        # The largest decreases belong to the answer, too: they are at the end.
         shrank = min(most // 4, int(np.count_nonzero(grew[order] < 0)))
         order = np.concatenate((order[: most - shrank], order[len(order) - shrank :]))
     between = [
@@ -261,7 +262,7 @@ def growth(
 
 
 def _widened(sample: TypeSample, tiles: int) -> tuple[I64, NDArray[np.bool_]]:
-    """Values and whether they are known, of so many tiles: one that was not there had nothing, or was among all others."""
+    """Values and whether they are known, for a number of tiles: one that did not exist had nothing, or was among all others."""
     missing = tiles - sample.tiles
     values = np.pad(sample.values, ((0, 0), (0, missing)))
     return values, np.pad(sample.known, ((0, 0), (0, missing)), constant_values=sample.complete)

@@ -1,4 +1,4 @@
-"""Who holds objects: what was asked of the server, how far the answer is, and what was told before, with its age.
+"""Who holds objects: the question, its progress, and the latest answer, with its age.
 
 Knows questions, answers and a clock that it is given; does not know sockets or widgets.
 """
@@ -23,11 +23,11 @@ _FIRST_NUMBER = 1 << 29
 
 @dataclass(frozen=True, slots=True)
 class HeapSubject:
-    """What is asked about.
+    """The subject of a question.
 
     Attributes:
         kind: `HOLDERS` or `DOMINATORS`.
-        title: In words.
+        title: Its text.
         space: Id of the tile's space; 0: it is not about a tile.
         key: Stable key of the tile; None: it is not about a tile.
         type_name: The type; empty: all types.
@@ -45,8 +45,8 @@ class Told:
     """An answer.
 
     Attributes:
-        table: What was told.
-        sequence: Of the latest event then.
+        table: The answer.
+        sequence: Sequence of the latest event at that time.
         at_secs: When it came, by the clock.
     """
 
@@ -56,16 +56,17 @@ class Told:
 
 
 class HeapInquiry:
-    """Asks one question at a time; the server gives up the one before.
+    """Asks one question at a time; the server cancels the previous one.
 
     Args:
         send: Sends a question.
         time_secs: Monotonic clock.
 
     Attributes:
-        subject: What was asked about last; None: nothing yet.
-        step: What the server is doing, how much of it is done, and of how much (0: not known); None: nothing for us.
-        failure: Why the latest question was not answered; empty: it was. What was told before it stays.
+        subject: The latest subject; None: none yet.
+        step: The server's current step, its progress, and its total (0: not known); None: no
+            question is in progress.
+        failure: Why the latest question was not answered; empty: it was. The earlier answer stays.
     """
 
     def __init__(self, send: Callable[[Query], None], time_secs: Callable[[], float]) -> None:
@@ -89,7 +90,7 @@ class HeapInquiry:
 
     @property
     def age_secs(self) -> float | None:
-        """How old that is; None: there is none."""
+        """Its age; None: there is none."""
         told = self.told
         return None if told is None else self._time_secs() - told.at_secs
 
@@ -122,7 +123,7 @@ class HeapInquiry:
         )
 
     def take(self, answer: Answer) -> bool:
-        """Take what was told; returns whether it was asked here."""
+        """Handle an answer; return whether it belongs here."""
         if self._under_way is None or answer.number != self._number:
             return False
         if answer.state is AnswerState.UNDER_WAY:
@@ -145,7 +146,7 @@ class HeapInquiry:
         self._under_way = self.step = None
 
     def clear(self) -> None:
-        """Another session: what was told is of another process."""
+        """Another session: answers are about another process."""
         self.forget()
         self._told.clear()
         self.subject, self.failure = None, ""

@@ -1,6 +1,7 @@
-"""Who holds objects, as a tree: the rows of an answer, put below what their ways from the roots have in common.
+"""Who holds objects, as a tree: the rows of an answer, grouped by the common beginnings of their paths from the roots.
 
-Knows tables by the names of their columns, and how ways are written (``__main__.AUDIT[3].items``); asks nobody.
+Knows tables by the names of their columns, and the syntax of paths (``__main__.AUDIT[3].items``);
+asks no questions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["HolderNode", "holder_tree", "steps_of"]
 _ADDRESS, _HOLDERS = "Address", "Holders"
 _SUMMED = ("Objects", "Bytes")
 _MOST_STEPS, _MOST_CHARS = 64, 2000
-"""A longer way is not divided: nobody reads it, and it would make a tree as deep as it is long."""
+"""A longer path is not divided: it would not be readable, and make a tree as deep as it is long."""
 _OPENING, _CLOSING = "([{<", ")]}>"
 
 
@@ -26,11 +27,12 @@ class HolderNode:
     """A row of the tree.
 
     Attributes:
-        label: What of the way it adds to that of the row above.
+        label: The part of the path that it adds to the row above.
         way: The whole way from a root.
-        cells: A cell for each column of the answer but the first; None is unknown, or said by the rows below only.
-        address: Where the holder is; None: not known, or several rows are below.
-        answered: Whether it is a row of the answer; False: it stands for what rows below it have in common.
+        cells: A cell for each column of the answer but the first; None is unknown, or only known
+            for the rows below.
+        address: Address of the holder; None: not known, or several rows are below.
+        answered: Whether it is a row of the answer; False: it is a group of the rows below.
         parent: The row above.
         children: The rows below.
     """
@@ -45,7 +47,7 @@ class HolderNode:
 
 
 def steps_of(way: str) -> list[str]:
-    """The steps of a way: ``__main__``, ``.AUDIT``, ``[3]``; what is in brackets, parentheses or quotes is not divided."""
+    """The steps of a path: ``__main__``, ``.AUDIT``, ``[3]``; text in brackets, parentheses or quotes is not divided."""
     if len(way) > _MOST_CHARS:
         return [way]
     steps: list[str] = []
@@ -68,7 +70,7 @@ def steps_of(way: str) -> list[str]:
 
 
 def holder_tree(table: DetailTable) -> list[HolderNode]:
-    """The uppermost rows, in the order of the answer; those that were left out together as the last."""
+    """The topmost rows, in the order of the answer; those that were left out together as the last."""
     names = [column.name for column in table.columns]
     top = HolderNode("", "")
     for row in table.rows:
@@ -77,7 +79,7 @@ def holder_tree(table: DetailTable) -> list[HolderNode]:
         _insert(top, [way] if several else steps_of(way), row, names)
     _shorten(top)
     _group(top)
-    # What independent holders retain overlaps; what dominators retain does not.
+    # Retained sizes of independent holders overlap; those of dominators do not.
     summed = _SUMMED if _HOLDERS in names else (*_SUMMED, "Retained")
     _sum_up(top, names, {name for name in summed if _sums(table, name)})
     if table.rest:
@@ -113,7 +115,7 @@ def _insert(top: HolderNode, steps: Sequence[str], row: Sequence[Cell], names: l
 
 
 def _shorten(node: HolderNode) -> None:
-    """Make one row of a row and the only row below it, where it says nothing by itself; and have each stand once."""
+    """Merge a row with the only row below it, if it has no information of its own; and list each row once."""
     for child in node.children:
         while not child.answered and len(child.children) == 1:
             (only,) = child.children

@@ -1,6 +1,7 @@
-"""One object that is followed: where it is at each event, from the table of its life.
+"""A followed object: its place at each event, from the table of its life.
 
-Knows a table by the names of its columns (``Event``, ``Address``, ``Space``); does not know who told it.
+Knows a table by the names of its columns (``Event``, ``Address``, ``Space``); does not know its
+source.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["FollowedObject", "ObjectPlace", "address_of", "tile_at"]
 
 @dataclass(frozen=True, slots=True)
 class ObjectPlace:
-    """Where an object is.
+    """The place of an object.
 
     Attributes:
         space: Name of the space.
@@ -28,7 +29,7 @@ class ObjectPlace:
 
 
 def address_of(text: object) -> int | None:
-    """An address that is written as ``0x…``; None: it is none."""
+    """An address that is written as ``0x…``; None: it is not one."""
     try:
         return int(str(text), 16) if str(text).startswith("0x") else None
     except ValueError:
@@ -39,7 +40,7 @@ class FollowedObject:
     """The life of one object.
 
     Args:
-        table: Its life, as it was told.
+        table: Its life.
 
     Attributes:
         table: The same.
@@ -65,12 +66,12 @@ class FollowedObject:
             )
 
     def place_at(self, number: int) -> ObjectPlace | None:
-        """Where it is at an event; None: it is not born yet, or is dead."""
+        """Its place at an event; None: it is not born yet, or is dead."""
         row = bisect_right(self.events, number) - 1
         return self._places[row] if row >= 0 else None
 
     def event_beside(self, number: int, step: int) -> int | None:
-        """The next (1) or previous (-1) event at which something happens to it; None: there is none."""
+        """The next (1) or previous (-1) event that affects it; None: there is none."""
         later = [one for one in self.events if (one > number if step > 0 else one < number)]
         return None if not later else min(later) if step > 0 else max(later)
 

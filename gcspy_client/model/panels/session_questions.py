@@ -1,4 +1,4 @@
-"""Questions about a whole session, whose answers do not change: each is asked once, and what was told is kept.
+"""Questions about a whole session, whose answers do not change: each is asked once, and the answer is stored.
 
 Knows questions and answers; does not know sockets or widgets.
 """
@@ -20,12 +20,12 @@ _MOST_KEPT = 32
 
 @dataclass(frozen=True, slots=True)
 class SessionQuestion:
-    """What is asked.
+    """A question.
 
     Attributes:
-        space: Id of the space that tells it.
-        kind: What is asked for.
-        text: What is sought, in the words of the kind.
+        space: Id of its space.
+        kind: Its kind.
+        text: Search text, in the syntax of the kind.
     """
 
     space: int
@@ -48,7 +48,7 @@ class AskingOnce:
         self._told: OrderedDict[SessionQuestion, Answer] = OrderedDict()
 
     def request(self, question: SessionQuestion) -> Answer | None:
-        """Return what was told; where nothing was, ask."""
+        """Return the answer; ask if there is none."""
         told = self._told.get(question)
         if told is None:
             self._requested = question
@@ -68,7 +68,7 @@ class AskingOnce:
         )
 
     def take(self, answer: Answer) -> bool:
-        """Take what was told; returns whether it was asked here."""
+        """Handle an answer; return whether it belongs here."""
         question = self._under_way
         if question is None or answer.number != self._number:
             return False
@@ -82,12 +82,12 @@ class AskingOnce:
         return True
 
     def forget(self) -> None:
-        """Another connection: nothing is under way there, and nothing was told."""
+        """Another connection: there are no questions in progress, and no answers."""
         self._under_way = self._requested = None
         self._told.clear()
 
     def forgive(self) -> None:
-        """Forget what was not told, so that it is asked again."""
+        """Forget unanswered questions, so that they are asked again."""
         for question in [
             one for one, answer in self._told.items() if answer.state is not AnswerState.ANSWERED
         ]:

@@ -1,6 +1,7 @@
-"""What is asked about the contents of a tile, and what was told: one question under way at a time, of the requests made meanwhile only the latest is kept.
+"""Questions about the content of a tile, and their answers: one question at a time, of the requests made meanwhile only the latest is kept.
 
-Answers are kept for a while, by the event that they are of: so an event that is visited again has the answers that it had then.
+Answers are stored for a while, by their event: so an event that is visited again has its earlier
+answers.
 
 Knows questions and answers; does not know sockets or widgets.
 """
@@ -21,24 +22,24 @@ MOST_ROWS_ASKED = 200
 _MOST_KEPT = 64
 
 SOUGHT = ("objects", "life", "neighbours")
-"""Kinds of questions that seek something: what is sought is asked for, and they are no answer to what is in a tile."""
+"""Kinds of questions that search for something; they do not describe the content of a tile."""
 
 
 def kinds_of(details: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds of questions that tell what is in a tile: those about a whole session are no answer to it either."""
+    """The kinds of questions about the content of a tile; those about a whole session are excluded as well."""
     return tuple(kind for kind in details if kind not in SOUGHT and kind not in CHART_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSubject:
-    """What is asked about.
+    """The subject of a question.
 
     Attributes:
         session: Identity of the session.
         space: Id of the space.
-        kind: What is asked for.
+        kind: Its kind.
         key: Stable key of the tile; None: the whole space.
-        text: What is sought, in the words of the kind.
+        text: Search text, in the syntax of the kind.
     """
 
     session: str
@@ -53,10 +54,10 @@ class TileQuestions:
 
     Args:
         send: Sends a question.
-        first: Of the numbers of its questions: who else asks over the same connection has others.
+        first: First number of its questions: other users of the same connection have others.
 
     Attributes:
-        subject: What to ask about; None: nothing.
+        subject: The current subject; None: none.
     """
 
     def __init__(self, send: Callable[[Query], None], *, first: int = 0) -> None:
@@ -75,11 +76,12 @@ class TileQuestions:
         return self._under_way is not None and self._latest_of != self.subject
 
     def request(self, subject: QuestionSubject | None, newest: int, *, exact: bool = False) -> None:
-        """Say what to ask about.
+        """Set the subject.
 
         Args:
             subject: The latest request; None: nothing.
-            newest: Sequence of the latest event: an answer about an earlier one is asked for again.
+            newest: Sequence of the latest event: if the answer is about an earlier one, it is
+                requested again.
             exact: Also ask again for an answer about a later one: events may go backwards, as those of a playback do.
         """
         self.subject = subject
@@ -107,7 +109,7 @@ class TileQuestions:
         )
 
     def take(self, answer: Answer) -> None:
-        """Take what was told."""
+        """Handle an answer."""
         if self._under_way is None or answer.number != self._under_way[0]:
             return
         _, subject = self._under_way
@@ -126,7 +128,7 @@ class TileQuestions:
         """The answer about the subject.
 
         Args:
-            sequence: Of the event that is shown.
+            sequence: Sequence of the displayed event.
             live: Whether the latest will do, where there is no answer about this very event.
         """
         if self.subject is None:

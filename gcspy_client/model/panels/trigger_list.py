@@ -1,4 +1,4 @@
-"""Triggers as users see them: checked while they are written, in words when they stand or fire, found in the timeline.
+"""Triggers as users see them: checked while they are typed, described with their state, found in the timeline.
 
 Knows triggers, expressions and schemas; does not know who evaluates them, or widgets.
 """
@@ -40,7 +40,7 @@ ACTION_WORDS = {
 }
 
 _MOST_FIRINGS = 1_000
-"""Of which a window knows where in time they were; of earlier ones it knows how many."""
+"""Maximum firings whose times a window stores; of earlier ones only the number."""
 
 _JOINS = ("and", "or", "not", "true", "false")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -55,12 +55,12 @@ _NAME_TEXT = re.compile(r"""\bsummary\(\s*(?P<stream>[^,()']*),\s*'(?P<text>[^']
 
 @dataclass(frozen=True, slots=True)
 class ConditionCheck:
-    """What can be said of a condition while it is written.
+    """The check of a condition while it is typed.
 
     Attributes:
-        problem: What is wrong, or not there yet; empty: nothing.
+        problem: The error, or what is missing; empty: none.
         offset: At which character; None: nowhere in particular.
-        waits: It is a condition all the same, of something that is not there: it may be set, and waits.
+        waits: It is a condition about something that does not exist yet: it may be set, and waits.
     """
 
     problem: str = ""
@@ -74,11 +74,11 @@ class ConditionCheck:
 
 
 def check(text: str, spaces: Sequence[Space], scope: str = "") -> ConditionCheck:
-    """Look at a condition as the server will.
+    """Check a condition like the server.
 
     Args:
-        text: What was written so far.
-        spaces: What there is.
+        text: The text so far.
+        spaces: The spaces of the session.
         scope: Name of the space in question; empty: none.
     """
     if not text.strip():
@@ -100,11 +100,11 @@ def _plain(error: ExpressionError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """What may be meant by what is being written.
+    """Completions of the text at the cursor.
 
     Attributes:
         start: Character from which on it is replaced.
-        words: By these, the likeliest first.
+        words: The replacements, the likeliest first.
     """
 
     start: int
@@ -118,12 +118,12 @@ def completions(
     kinds: Sequence[EventKind] = (),
     scope: str = "",
 ) -> Completions:
-    """What the word before the cursor may become; no words where there is nothing to complete.
+    """The completions of the word before the cursor; empty if there are none.
 
     Args:
-        text: What was written so far.
+        text: The text so far.
         cursor: Characters before the cursor.
-        spaces: What there is.
+        spaces: The spaces of the session.
         kinds: The kinds of event.
         scope: Name of the space in question; empty: none.
     """
@@ -175,7 +175,7 @@ def completions(
 
 
 def _streams(spaces: Sequence[Space], scope: str) -> list[tuple[str, str]]:
-    """Names of streams, with how each is said so that it is the only one."""
+    """Names of streams, each written so that it is unambiguous."""
     count: dict[str, int] = {}
     for space in spaces:
         for stream in space.streams:
@@ -193,7 +193,7 @@ def _streams(spaces: Sequence[Space], scope: str) -> list[tuple[str, str]]:
 
 
 def _quoted(name: str) -> str:
-    """A name as it stands in an expression."""
+    """A name as written in an expression."""
     plain = (
         _WORD.fullmatch(name) and name not in FACTS and name not in _JOINS and name not in FUNCTIONS
     )
@@ -201,7 +201,7 @@ def _quoted(name: str) -> str:
 
 
 def _ranked(written: str, start: int, choices: Iterable[tuple[str, str]]) -> Completions:
-    """Those that begin so, then those of which a word begins so; what is written already needs no completion."""
+    """Those with this prefix, then those with a word of this prefix; a complete name needs no completion."""
     wanted = written.casefold()
     begins, inside = [], []
     for name, word in choices:
@@ -241,7 +241,7 @@ def _operand(one: Operand) -> str:
 
 
 def state_words(status: TriggerStatus) -> tuple[str, str]:
-    """How a trigger stands, and the tone of that: ``good``, ``warning``, ``error``, ``dim`` or ``accent``."""
+    """State of a trigger, and its tone: ``good``, ``warning``, ``error``, ``dim`` or ``accent``."""
     match status.state:
         case TriggerState.ARMED:
             return "armed", "good"
@@ -272,7 +272,7 @@ def event_number(
     """The number of an event in the timeline; None where it is not in it.
 
     Args:
-        timeline: Of the session.
+        timeline: Timeline of the session.
         kind: Kind of the event.
         occurrence: Its occurrence number.
         time_nanos: Its time, where it is known: then nothing is searched through.
@@ -298,8 +298,8 @@ class TriggerFiring:
     """That a trigger fired.
 
     Attributes:
-        fired: What the server said.
-        number: Of the event in the timeline; 0 where it is not in it.
+        fired: The server's message.
+        number: Number of the event in the timeline; 0 if it is not in it.
     """
 
     fired: Fired
@@ -307,10 +307,10 @@ class TriggerFiring:
 
 
 class FiredLog:
-    """What fired in a session, the latest thousand.
+    """The firings of a session, the latest thousand.
 
     Attributes:
-        version: Grows with each change, so that a view knows when to draw anew.
+        version: Increases with each change, so that a view knows when to redraw.
     """
 
     def __init__(self) -> None:
@@ -323,7 +323,7 @@ class FiredLog:
         return tuple(self._firings)
 
     def add(self, fired: Fired, timeline: EventTimeline) -> TriggerFiring:
-        """Take what the server said."""
+        """Handle the server's message."""
         number = event_number(timeline, fired.event, fired.occurrence, fired.time_nanos)
         firing = TriggerFiring(fired, number or 0)
         if number is not None:
@@ -345,7 +345,7 @@ class FiredLog:
         self.version += 1
 
     def latest_of(self, trigger: int) -> TriggerFiring | None:
-        """When a trigger fired last, as far as it was seen."""
+        """When a trigger last fired, as far as known."""
         return next(
             (one for one in reversed(self._firings) if one.fired.trigger.id == trigger), None
         )

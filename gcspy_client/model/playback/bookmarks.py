@@ -1,9 +1,10 @@
 """Bookmarks and notes of one recording: kept in its sidecar, or in memory as long as there is no file.
 
-Each change to a recording's is written at once, onto what the file has by then: two windows on one recording
-do not wipe out each other's. Those of a live session are written when the session is saved.
+Each change of a recording's bookmarks is written at once, to the current content of the file: two
+windows on one recording do not overwrite each other's. Those of a live session are written when the
+session is saved.
 
-Knows the sidecar; does not know widgets, or what the events are.
+Knows the sidecar file; does not know widgets, or the events.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from gcspy_replay.file import (
 __all__ = ["Bookmark", "Bookmarks"]
 
 _LONGEST_TITLE = 200
-"""Of bookmarks that nobody writes by hand; a sidecar takes longer ones."""
+"""Maximum length of text from this window; a sidecar file accepts longer ones."""
 
 
 class Bookmarks:
-    """What a user has added.
+    """A user's additions.
 
     Args:
-        path: Of the recording, or the folder of a ring, that they are kept with; None: in memory.
+        path: Path of the recording, or the folder of a ring; None: in memory.
         recording: The recording's id.
 
     Attributes:
-        version: Grows with each change, so that a view knows when to draw anew.
+        version: Increases with each change, so that a view knows when to redraw.
 
     Raises:
         RecordingError: The sidecar cannot be read, makes no sense, or is another recording's.
@@ -52,7 +53,7 @@ class Bookmarks:
         self._added = self._now()
 
     def _now(self) -> Sidecar:
-        """What there is: other windows may have written since."""
+        """The current content: other windows may have written since."""
         if self._path is None:
             return getattr(self, "_added", Sidecar())
         found = read_sidecar(self._path) or Sidecar()
@@ -67,15 +68,15 @@ class Bookmarks:
         if self._path is not None:
             write_sidecar(self._path, added)
         else:
-            encode_sidecar(added, "the bookmarks")  # what could not be saved is refused now
+            encode_sidecar(added, "the bookmarks")  # text that could not be saved is refused now
         self._added = added
         self.version += 1
 
-    # -------------------------------------------------------------------- what there is
+    # -------------------------------------------------------------------- content
 
     @property
     def path(self) -> Path | None:
-        """The sidecar; None: in memory."""
+        """The sidecar file; None: in memory."""
         return self._path
 
     @property
@@ -97,32 +98,32 @@ class Bookmarks:
         return len(self.all)
 
     def at(self, number: int) -> Bookmark | None:
-        """The bookmark of an event; None where there is none."""
+        """The bookmark of an event; None if there is none."""
         place = bisect_left(self.all, number, key=_number_of)
         return (
             self.all[place] if place < len(self.all) and self.all[place].number == number else None
         )
 
     def next(self, number: int) -> Bookmark | None:
-        """The first bookmark behind an event; None when there is none."""
+        """The first bookmark behind an event; None if there is none."""
         place = bisect_right(self.all, number, key=_number_of)
         return self.all[place] if place < len(self.all) else None
 
     def previous(self, number: int) -> Bookmark | None:
-        """The last bookmark before an event; None when there is none."""
+        """The last bookmark before an event; None if there is none."""
         place = bisect_left(self.all, number, key=_number_of)
         return self.all[place - 1] if place else None
 
     # ------------------------------------------------------------------ what users do
 
     def refresh(self) -> bool:
-        """Look for what another window has written.
+        """Read changes of other windows.
 
         Returns:
             Whether there was anything.
 
         Raises:
-            RecordingError: As at the beginning.
+            RecordingError: As in the constructor.
         """
         now = self._now()
         changed = now != self._added

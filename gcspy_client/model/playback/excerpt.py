@@ -1,7 +1,7 @@
-"""A range of a recording as a file of its own, whole or not at all.
+"""A range of a recording as a file of its own, completely or not at all.
 
-Written under another name beside it first, so that a disk that fills up, or a kill, leaves no half file under the
-name, and what was there before stays until there is something to replace it with.
+It is written under another name beside it first, so that a full disk, or a kill, leaves no half
+file under the name, and an existing file stays until its replacement is complete.
 
 Knows recordings and paths; does not know where a recording comes from.
 """
@@ -32,19 +32,20 @@ def save_events(
     """Write events to a file, with an index; they keep their numbers.
 
     Args:
-        recording: What to take them from.
+        recording: The source.
         path: Of the file.
         first: Number of the first event; by default of the recording.
         last: Number of the last; by default of the recording.
-        facts: What the file says of itself.
+        facts: Facts in the file.
         replace: Whether a file that is there may be replaced.
-        progress: Told how many events are done, and of how many; what it raises ends the saving, and no file is left.
+        progress: Called with the number of events done, and the total; an exception ends the
+            saving, and no file is left.
 
     Returns:
         How many events were written.
 
     Raises:
-        RecordingError: There is no such range, the file cannot be written, or is there already.
+        RecordingError: The range is invalid, or the file cannot be written, or exists already.
     """
     if not replace and path.exists():
         raise _there_already(path)

@@ -1,7 +1,7 @@
-"""A program's own clock by its events: which of them belongs to a value, such as so many allocated bytes.
+"""A program's own clock by its events: finds the event with a value, such as a number of allocated bytes.
 
-Two programs that do the same work reach the same value at different times: by it they can be laid side by side. A clock that runs
-back (a counter that wrapped) is taken as standing still.
+Two programs that do the same work reach the same value at different times, so they can be aligned
+by it. A clock that runs back (a counter that overflowed) is treated as standing still.
 
 Knows events; does not know sessions.
 """
@@ -22,7 +22,7 @@ class ProgramClock:
     """The values of a clock.
 
     Attributes:
-        name: What it counts; empty while no event has told.
+        name: The counted quantity; empty before the first event with a clock.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class ProgramClock:
         return made
 
     def add(self, event: Event) -> None:
-        """An event came; one that tells no clock, or another one, is left out."""
+        """Add an event; one without a clock, or with another one, is ignored."""
         if event.program_clock is None:
             return
         name, value = event.program_clock
@@ -57,13 +57,13 @@ class ProgramClock:
         self._kinds.append(event.event)
 
     def value_at(self, time_nanos: int) -> int | None:
-        """What it was at an event that happened at a time; None where none told it."""
+        """Its value at an event, by the event's time; None if that has none."""
         place = bisect_left(self._times, time_nanos)
         there = place < len(self._times) and self._times[place] == time_nanos
         return self._values[place] if there else None
 
     def time_of(self, value: int, kind: int | None) -> int | None:
-        """When the latest event was at which it was no further than a value; of several at one value that of a kind, else the last.
+        """When the latest event was at which it had not passed a value; of several at one value that of a kind, else the last.
 
         Args:
             value: The value.

@@ -1,6 +1,6 @@
-"""Which stretch of a timeline is in view, how one moves and looks closer, and what stands along it.
+"""The visible interval of a timeline, moving and zooming, and its ticks.
 
-Places are event numbers or nanoseconds, as `timeline.Axis` says.
+Places are event numbers or nanoseconds, as defined by `timeline.Axis`.
 
 Knows places and pixels; does not know where events come from, colours, or Qt.
 """
@@ -19,12 +19,12 @@ __all__ = ["TimelineInterval", "UnrecordedEvents", "moment_text", "tick_step", "
 Floats = NDArray[np.float64]
 
 _LEAST_EVENTS, _LEAST_NANOS = 8.0, 1e6
-"""No closer than this can one look."""
+"""Limit of the zoom."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineInterval:
-    """What the pixels of a timeline show.
+    """The interval that the pixels of a timeline show.
 
     Attributes:
         start: Place at the left edge.
@@ -39,15 +39,15 @@ class TimelineInterval:
     by_time: bool
 
     def pixel_of(self, place: float) -> float:
-        """Where a place is; outside 0 to `pixels` when it is not in view."""
+        """Pixel of a place; outside 0 to `pixels` if it is not visible."""
         return (place - self.start) / (self.end - self.start) * self.pixels
 
     def place_at(self, pixel: float) -> float:
-        """What is at a pixel."""
+        """The place at a pixel."""
         return self.start + pixel / max(1, self.pixels) * (self.end - self.start)
 
     def columns_of(self, places: Floats) -> NDArray[np.int64]:
-        """Shape (places,): the pixel of each; what is out of view gets numbers out of range."""
+        """Shape (places,): the pixel of each; invisible ones get numbers out of range."""
         scaled = (places - self.start) * (self.pixels / (self.end - self.start))
         columns: NDArray[np.int64] = np.floor(scaled).astype(np.int64)
         # The event at the very end belongs to the last pixel, and not to one beyond it.
@@ -55,7 +55,7 @@ class TimelineInterval:
         return columns
 
     def zoomed(self, factor: float, pixel: float, whole: tuple[float, float]) -> TimelineInterval:
-        """Closer (factor below 1) or farther, with what is at a pixel staying there, inside the whole."""
+        """Zoom in (factor below 1) or out around a pixel, within the whole."""
         least = _LEAST_NANOS if self.by_time else _LEAST_EVENTS
         span = max(
             min((self.end - self.start) * factor, whole[1] - whole[0]),
@@ -65,7 +65,7 @@ class TimelineInterval:
         return self._inside(start, span, whole)
 
     def moved(self, pixels: float, whole: tuple[float, float]) -> TimelineInterval:
-        """Further to the right by so many pixels, inside the whole."""
+        """Move to the right by a number of pixels, within the whole."""
         span = self.end - self.start
         return self._inside(self.start + pixels / max(1, self.pixels) * span, span, whole)
 
@@ -82,19 +82,20 @@ class TimelineInterval:
 
 
 class UnrecordedEvents:
-    """Where events happened that were not recorded: their occurrence numbers are left out.
+    """Where events happened that were not recorded: their occurrence numbers are missing.
 
-    Of a kind without a filter one may be left out for each event of another kind: a tick at which a collection was
-    found is reported as the collection. Which kinds have a filter is asked as events come.
+    For a kind without a filter one may be missing for each event of another kind: a tick at which a
+    collection was found is reported as the collection. Which kinds have a filter is checked as
+    events arrive.
 
-    A timeline that grows is followed at the cost of what came.
+    The cost of following a growing timeline depends on the new events only.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start again."""
         self._gaps: dict[int, list[Floats]] = {}
         self._latest: dict[int, NDArray[np.int64]] = {}
         self._rows = self._missed = 0
@@ -103,7 +104,7 @@ class UnrecordedEvents:
     def follow(
         self, numbers: NDArray[np.uint64], rows: NDArray[Any], filtered: Collection[int] = ()
     ) -> None:
-        """Take what has come; begin anew where it is another timeline.
+        """Add new events; start again if the timeline was replaced.
 
         Args:
             numbers: Shape (events,): numbers of the events, increasing.
@@ -147,7 +148,7 @@ class UnrecordedEvents:
         if kind in self._latest:
             table = np.concatenate((self._latest[kind], table), axis=1)
         self._latest[kind] = table[:, -1:]
-        # What was missed is reported as missed; only what is left over was not recorded.
+        # Missed events are reported as missed; only the rest was not recorded.
         hidden = np.diff(table[0]) - 1 - np.diff(table[1])
         if excused:
             hidden -= np.diff(table[2]) - 1
@@ -214,7 +215,7 @@ _STEPS_NANOS = (
 
 
 def tick_step(stretch: TimelineInterval, most: int) -> float:
-    """The shortest round step with which there are at most so many ticks."""
+    """The shortest round step with at most n ticks."""
     least = (stretch.end - stretch.start) / max(1, most)
     if stretch.by_time:
         days = 86_400e9
@@ -233,9 +234,9 @@ def ticks_in(stretch: TimelineInterval, most: int, origin: float = 0.0) -> tuple
     """Places of ticks that are in view, and their step.
 
     Args:
-        stretch: What is in view.
+        stretch: The visible interval.
         most: Ticks, at least 1.
-        origin: What ticks are counted from.
+        origin: Ticks are counted from here.
     """
     step = tick_step(stretch, most)
     first = np.ceil((stretch.start - origin) / step)
@@ -248,7 +249,7 @@ def moment_text(nanos: float, step: float = 1e8) -> str:
 
     Args:
         nanos: Since the beginning.
-        step: Between two that must be told apart.
+        step: Distance of two times that must have different texts.
     """
     digits = (
         0 if step >= 1e9 else 1 if step >= 1e8 else 2 if step >= 1e7 else 3 if step >= 1e6 else 6

@@ -1,12 +1,13 @@
-"""Time shift: what a live session said is kept while it is watched, so that one can look back and save it.
+"""Time shift: stores the messages of a live session, so that the user can look back and save it.
 
-One thread of its own writes, as a keyframe of a million tiles takes longer than a frame of the screen: it has a client
-interpreter of its own, which follows the messages that the link has decoded already, and keeps the server's own
-bytes. Between link and thread is a queue of bounded size. When the thread falls behind, the link stops reading its socket
-until there is room: then the server leaves events out and says how many, and nothing that was received is lost.
+A thread of its own writes, because a keyframe of a million tiles takes longer than a screen frame.
+It has its own client interpreter, which applies the messages that the link has decoded already, and
+it stores the server's own bytes. The queue between link and thread has a limited size. When the
+thread falls behind, the link stops reading its socket until there is room: then the server leaves
+events out and reports how many, and nothing that was received is lost.
 
-Knows the link's bytes and messages, the store and the writer; does not know Qt, sockets, or
-what is on the screen. What goes wrong here ends the keeping, says why, and leaves the live view alone.
+Knows the link's bytes and messages, the store and the writer; does not know Qt, sockets, or the
+display. An error here ends the storing, is reported, and does not affect the live view.
 """
 
 from __future__ import annotations
@@ -49,14 +50,15 @@ _MOST_EVENTS = 1_000_000
 """Small events fit by the million into the budget of the disk, and each takes some 70 bytes of the timeline."""
 
 _QUEUE_BYTES = 32 << 20
-"""What may wait for the thread: some keyframes of a million tiles, and a second or two of what follows them."""
+"""Maximum of the queue: some keyframes of a million tiles, and a second or two of events."""
 
 _RULE = ChunkRule(weight=1.0)
-"""Longer chunks than in a file: a keyframe of a million tiles costs 40 times what an event does, in a process that has frames
-to paint. Looking back at such a heap costs some 25 ms for it instead of 20."""
+"""Longer chunks than in a file: a keyframe of a million tiles costs 40 times as much as an event,
+in a process that has frames to paint. Looking back at such a heap costs some 25 ms for it instead
+of 20."""
 
 _GATHER_SECS = 0.04
-"""The worker takes what comes in so long together."""
+"""The worker handles all data of this span together."""
 
 _PATIENCE_SECS = 0.25
 """For an event that was received a moment ago and waits in the queue."""
@@ -76,17 +78,17 @@ class StorageState(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShiftStatus:
-    """How a time shift stands.
+    """State of a time shift.
 
     Attributes:
         keeping: Whether received events are stored.
         reason: Why not, in words; empty while it is.
         first: Number of the oldest event that is kept; 0: none. Those before it were given up.
         last: Number of the latest event that can be gone to.
-        memory_bytes: What is kept in memory.
-        most_memory_bytes: What was ever kept in memory at a time.
-        disk_bytes: What is kept in temporary files.
-        waiting_bytes: What was received and is not yet kept.
+        memory_bytes: Stored in memory.
+        most_memory_bytes: Maximum ever stored in memory.
+        disk_bytes: Stored in temporary files.
+        waiting_bytes: Received and not stored yet.
     """
 
     keeping: StorageState
@@ -100,9 +102,9 @@ class ShiftStatus:
 
 
 def temporary_folder() -> str | None:
-    """Where temporary files go that may be large; None: wherever the system says.
+    """Folder for large temporary files; None: the system's default.
 
-    On many systems /tmp is memory, which is what the files are there to save.
+    On many systems /tmp is in memory, which the files are meant to save.
     """
     told = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     large = "/var/tmp"
@@ -124,13 +126,13 @@ def _memory_of(messages: Sequence[Message]) -> int:
 
 
 class _Keeper:
-    """What is kept of one session. The worker changes it; others may read its attributes.
+    """The storage of one session. The worker changes it; other threads may read its attributes.
 
     Attributes:
-        store: Where to.
+        store: The destination.
         recording: The id of the recording.
         last: Number of the latest event that was written.
-        failure: What ended the keeping.
+        failure: The error that ended the storing.
         parts: Number of the first event of each part that was begun.
     """
 
@@ -147,7 +149,7 @@ class _Keeper:
         self._writer: RecordingWriter | None = None
         self._starts = True  # the next event begins a chunk that needs nothing before it
         self._missed_before = 0  # in all, up to the latest event
-        self._missed_more = 0  # to be added to what the server of this connection counts
+        self._missed_more = 0  # to be added to the count of this connection's server
         self._sequence = 0
 
     # A store, to see where parts begin.
@@ -215,19 +217,19 @@ class _Keeper:
                 self.last = self._writer.number
 
     def flush(self) -> None:
-        """Keep what was said since the latest event: a session that is paused has no next one with which it would come."""
+        """Store the notices since the latest event: a paused session has no next event to carry them."""
         if self._writer is not None:
             self._writer.flush()
 
     def _start(self, event: Event) -> None:
-        """Begin with what the interpreter knows: at first, and with each connection."""
+        """Begin with the interpreter's state: at first, and with each connection."""
         if self._writer is None:
             facts = PartFacts(recording=self.recording, created=time.time_ns())
             self._writer = RecordingWriter(
                 self, self._interpreter, rule=self._rule, facts=facts, tap=self._tap
             )
         else:
-            # The sequence says what the server sent in between; a new connection counts from 0.
+            # The sequence shows what the server sent in between; a new connection counts from 0.
             between = max(0, event.sequence - self._sequence - 1 - self._interpreter.missed_total)
             self._missed_more = self._missed_before + between
             self._interpreter.missed_total += self._missed_more
@@ -241,7 +243,7 @@ class _Keeper:
         notices, _ = self._tap.take(message)
         message = replace(message, total=message.total + self._missed_more)
         self._interpreter.apply(message)
-        at = 0  # of the last frame in the notices: MISSED as the server sent it
+        at = 0  # of the last frame in the notices: MISSED as sent by the server
         while (after := at + HEADER.size + int.from_bytes(notices[at : at + 4], "little")) < len(
             notices
         ):
@@ -250,22 +252,23 @@ class _Keeper:
 
 
 class TimeShift:
-    """Keeps what a link receives, and reads it back.
+    """Stores the data of a link, and reads it back.
 
-    Everything but `save`, `recording` and what is said to the contrary belongs to the thread of the link. Give it to the
-    link as its tap; `close` it at the end.
+    Everything but `save`, `recording` and methods documented otherwise belongs to the thread of the
+    link. Pass it to the link as its tap; `close` it at the end.
 
     Args:
         memory_bytes: Most bytes of recording kept in memory.
         disk_bytes: Most bytes in temporary files; 0: none.
-        folder: For the temporary files; by default where there is likely to be room for them.
-        most_events: About so many events are kept at most, however small they are.
-        queue_bytes: Most bytes that wait for the worker, but for what one reading of the socket brings.
+        folder: Folder for the temporary files; by default one that probably has room for them.
+        most_events: Approximate maximum of events, however small they are.
+        queue_bytes: Maximum bytes that wait for the worker, except those of one read of the socket.
         rule: When chunks end.
-        on_room: Called, from the worker's thread, when there is room again after `received` has said that there is none.
+        on_room: Called, from the worker's thread, when there is room again after `received` has
+            reported that there is none.
 
     Attributes:
-        timeline: The events that can be gone to, and those that will be in a moment.
+        timeline: The stored events, and those that will be stored in a moment.
     """
 
     def __init__(
@@ -289,14 +292,14 @@ class TimeShift:
         self._condition = threading.Condition()
         self._queue: deque[tuple[int, _Keeper, Callable[[], None]]] = deque()
         self._queued = 0  # bytes
-        self._pending = 0  # batches, with the one that the worker is at
+        self._pending = 0  # batches, including the worker's current one
         self._awaited = 0  # threads that wait for the worker
-        self._wanted = False  # somebody waits for room
+        self._wanted = False  # a thread waits for room
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._keeper: _Keeper | None = None
-        self._identity = ""  # of the session that is kept
-        self._off = False  # what comes is a playback
+        self._identity = ""  # of the stored session
+        self._off = False  # the data is a playback
         self._welcomed = False
         self._early: list[tuple[bytes, list[Message]]] = []  # came before the welcome
         self._joined = False  # an event of this connection has come
@@ -307,7 +310,7 @@ class TimeShift:
         self._changes: EventChange | None = None
 
     def set_budgets(self, *, memory_bytes: int, disk_bytes: int) -> None:
-        """Keep more or less from now on; what is too much goes with the next event."""
+        """Change the limits; excess data is dropped at the next event."""
         self._budgets = memory_bytes, disk_bytes
         if self._keeper is not None:
             self._keeper.store.set_budgets(memory_bytes=memory_bytes, disk_bytes=disk_bytes)
@@ -315,14 +318,14 @@ class TimeShift:
     # ------------------------------------------------------------------- from the link
 
     def connected(self) -> None:
-        """A connection begins: what is received from now on is its."""
+        """Begin a connection: later data belongs to it."""
         self._early = []
         self._welcomed = False
         self._joined = False
         self._missed = self._missed_before = 0
 
     def received(self, data: bytes, messages: list[Message]) -> bool:
-        """Keep what the link has read.
+        """Store the data that the link has read.
 
         Args:
             data: The bytes, all of them in order from the first of the connection on.
@@ -346,7 +349,7 @@ class TimeShift:
         return self._keep(data, messages)
 
     def _begin(self, welcome: Welcome) -> None:
-        """Go on with the session that is kept, or begin another."""
+        """Continue the stored session, or begin another."""
         self._off = welcome.mode is Mode.PLAYBACK
         if self._off or welcome.session != self._identity or self._keeper is None:
             self._leave()
@@ -361,7 +364,7 @@ class TimeShift:
         self._put(0, self._keeper, self._keeper.connect)
 
     def _leave(self) -> None:
-        """Give up what is kept."""
+        """Drop the stored data."""
         keeper, self._keeper = self._keeper, None
         self._identity = ""
         self._recording = self._cursor = self._changes = None
@@ -390,7 +393,7 @@ class TimeShift:
         missed = max(0, self._missed - self._missed_before)
         if not self._joined:
             self._joined = True
-            # As the worker counts, see `_Keeper`.
+            # Counts like the worker, see `_Keeper`.
             missed = max(missed, event.sequence - self._sequence - 1) if self._number > 1 else 0
         self._sequence, self._missed_before = event.sequence, self._missed
         self.timeline.add(self._number, event, missed=missed)
@@ -419,7 +422,8 @@ class TimeShift:
             self._queued += weight
             self._pending += 1
             self._wanted = self._queued >= self._most_queued
-            # Not for each event: to wake a thread 60 times a second cost the thread of the link more than what it hands over.
+            # Not for each event: waking a thread 60 times a second cost the thread of the link more
+            # than the data itself.
             if len(self._queue) == 1 or self._queued >= self._most_queued // 4:
                 self._condition.notify_all()
             return not self._wanted
@@ -432,7 +436,7 @@ class TimeShift:
             with self._condition:
                 if not self._queue and not self._stopping:
                     self._condition.wait_for(lambda: bool(self._queue) or self._stopping)
-                    # What comes in this moment is done at once with it.
+                    # Data that arrives in this moment is handled with it.
                     self._condition.wait_for(self._hurries, _GATHER_SECS)
                 if self._stopping:
                     return
@@ -465,7 +469,7 @@ class TimeShift:
             keeper.failure = f"an internal error of GCspy: {type(error).__name__}: {error}"
 
     def close(self) -> None:
-        """End the worker and give back what was kept."""
+        """End the worker and release the stored data."""
         with self._condition:
             self._stopping = True
             self.on_room = None
@@ -481,7 +485,7 @@ class TimeShift:
             keeper.store.discard()
 
     def settle(self, timeout_secs: float) -> bool:
-        """Wait until what was received is kept; from any thread.
+        """Wait until all received data is stored; from any thread.
 
         Returns:
             Whether it is.
@@ -497,11 +501,11 @@ class TimeShift:
             self._awaited -= 1
             return came
 
-    # ------------------------------------------------------------------- how it stands
+    # ------------------------------------------------------------------- state
 
     @property
     def status(self) -> ShiftStatus:
-        """How it stands."""
+        """The current state."""
         self._trim()
         keeper = self._keeper
         kept = keeper is not None and keeper.last > 0
@@ -529,7 +533,7 @@ class TimeShift:
 
     @property
     def last(self) -> int:
-        """Number of the latest event that can be gone to; 0: none. Those behind it are being kept now."""
+        """Number of the latest event that can be displayed; 0: none. Later ones are being stored now."""
         return 0 if self._keeper is None else self._keeper.last
 
     @property
@@ -541,13 +545,13 @@ class TimeShift:
 
     @property
     def changes(self) -> EventChange | None:
-        """What the latest `at` changed in its interpreter, when it went on by one event; None: anything may differ."""
+        """The change of the latest `at` in its interpreter, if it advanced by one event; None: anything may differ."""
         return self._changes
 
     def at(self, number: int) -> ClientInterpreter:
-        """What was known right after an event.
+        """The state right after an event.
 
-        The next event costs what it changed; any other a keyframe, and what came between.
+        The next event costs as much as it changed; any other a keyframe, and the events after it.
 
         Returns:
             The same interpreter again, changed, where that is cheaper. It is not another's to change.
@@ -579,7 +583,7 @@ class TimeShift:
         return cursor.seek(number)
 
     def _reader(self, keeper: _Keeper, number: int) -> Cursor:
-        """The cursor, after it has taken in what came since."""
+        """The cursor, including new data."""
         if self._recording is None:
             self._recording = keeper.store.recording()
         elif number > self._recording.last:
@@ -601,7 +605,7 @@ class TimeShift:
         return keeper
 
     def recording(self) -> Recording:
-        """What is kept, as a recording of the caller's own, that grows: for a playback. From any thread.
+        """The stored data, as a growing recording of the caller's own, for a playback. From any thread.
 
         Raises:
             RecordingError: Nothing is kept.
@@ -617,14 +621,15 @@ class TimeShift:
         replace: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Save events as a recording, whole or not at all; they keep their numbers. From any thread.
+        """Save events as a recording, completely or not at all; they keep their numbers. From any thread.
 
         Args:
             path: Of the file.
-            first: Number of the first event; by default the oldest that is kept.
+            first: Number of the first event; by default the oldest stored one.
             last: Number of the last; by default the latest.
             replace: Whether a file that is there may be replaced.
-            progress: Told how many events are done, and of how many; what it raises ends the saving.
+            progress: Called with the number of events done, and the total; an exception ends the
+                saving.
 
         Returns:
             How many events were written.

@@ -1,11 +1,12 @@
-"""Which events there are: one growing table, fed by a player's pages or by what is kept of a live session.
+"""The table of events: it grows with a player's pages or with a stored live session.
 
-A row is what TIMELINE says of an event (SPEC.md 8.5). Numbers increase and may have holes; events that were
-missed, and holes, are *gaps*. Whatever is drawn of it is pooled: a column of pixels knows each event
-that falls into it, so that the one collection among a million ticks is never left out.
+A row has the fields of TIMELINE (SPEC.md 8.5). Numbers increase and may have holes; missed events,
+and holes, are *gaps*. Drawings of it are pooled: a column of pixels has each event that falls into
+it, so that the one collection among a million ticks is never left out.
 
-Knows numbers, times and kinds; does not know files, sockets or pixels beyond their count. Places of each kind are kept
-apart, so that an overview of a million events looks at its columns' edges and not at the events.
+Knows numbers, times and kinds; does not know files, sockets or pixels beyond their count. Places of
+each kind are stored separately, so that an overview of a million events examines its columns' edges
+and not the events.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ __all__ = ["TimelineAxis", "Overview", "EventTimeline"]
 
 _KEYFRAME, _CACHED = 1, 2
 _MOST_NUMBER = 2**62
-"""Of numbers and times: one more does not overflow."""
+"""Limit of numbers and times: adding one does not overflow."""
 _SEARCH_ROWS = 4096
-"""Rows in which a shown event is looked for at first; four times as many each further time."""
+"""Rows in which a shown event is searched for at first; four times as many each further time."""
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class TimelineAxis(Enum):
-    """What is the same along each pixel of an overview."""
+    """The quantity that is equal for each pixel of an overview."""
 
     NUMBER = "number"
-    """So many event numbers."""
+    """A number of events."""
     TIME = "time"
-    """So much time of the target's clock."""
+    """A span of the target's clock."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -48,16 +49,16 @@ class Overview:
     """Events pooled into columns of pixels; every event of the range is in exactly one.
 
     Attributes:
-        axis: What the columns share.
+        axis: The quantity that is equal for the columns.
         start: Number, or time in nanoseconds, where the first column begins.
-        stop: Where the last one ends, exclusive.
+        stop: End of the last one, exclusive.
         counts: Shape (columns,), i64: events.
         kinds: The kinds that occur in the range, increasing.
         by_kind: Shape (kinds, columns), i64: events of each.
         shown: Shape (columns,), i64: events that the filters let through.
         missed: Shape (columns,), i64: events that were missed before an event of the column.
         gaps: Shape (columns,), bool: whether something is missing in the column, counted or not.
-        numbers: Shape (columns,), u64: number of the first event of the column; 0 where there is none.
+        numbers: Shape (columns,), u64: number of the first event of the column; 0 if there is none.
     """
 
     axis: TimelineAxis
@@ -81,7 +82,7 @@ class _Growing(Generic[_Scalar]):
 
     @property
     def now(self) -> NDArray[_Scalar]:
-        """What is in it; a view, until the next change."""
+        """The content; a view, until the next change."""
         return self._buffer[self._start : self._end]
 
     def __len__(self) -> int:
@@ -101,7 +102,7 @@ class _Growing(Generic[_Scalar]):
 
     def _make_room(self, more: int) -> None:
         there = self.now
-        # Where half is free at the beginning, moving down is enough.
+        # If half is free at the beginning, moving down is enough.
         needed = len(there) + more
         size = len(self._buffer) if 2 * needed <= len(self._buffer) else 2 * needed
         buffer: NDArray[_Scalar] = np.empty(size, dtype=self._buffer.dtype)
@@ -125,7 +126,7 @@ class EventTimeline:
     """The table of events.
 
     Attributes:
-        version: Grows with each change, so that a view knows when to draw anew.
+        version: Increases with each change, so that a view knows when to redraw.
     """
 
     def __init__(self) -> None:
@@ -138,12 +139,12 @@ class EventTimeline:
         self._rows: _Growing[np.void] = _Growing(TIMELINE)
         self._times: _Growing[np.int64] = _Growing(
             np.int64
-        )  # never decreasing, whatever a file says
+        )  # never decreasing, even if a file's times are
         self._kinds: dict[int, _Growing[np.int64]] = {}
         self._gaps: _Growing[np.int64] = _Growing(np.int64)
         self._gap_missed: _Growing[np.int64] = _Growing(np.int64)
 
-    # -------------------------------------------------------------------- what there is
+    # -------------------------------------------------------------------- content
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -160,12 +161,12 @@ class EventTimeline:
 
     @property
     def first(self) -> int:
-        """Number of the first event; 0 when there is none."""
+        """Number of the first event; 0 if there is none."""
         return int(self._numbers.now[0]) if len(self) else 0
 
     @property
     def last(self) -> int:
-        """Number of the last event; 0 when there is none."""
+        """Number of the last event; 0 if there is none."""
         return int(self._numbers.now[-1]) if len(self) else 0
 
     @property
@@ -174,7 +175,7 @@ class EventTimeline:
         return {kind: len(places) for kind, places in sorted(self._kinds.items()) if len(places)}
 
     def row(self, number: int) -> Any | None:
-        """What is known of an event, a record of `TIMELINE`; None where there is none of this number."""
+        """The row of an event, a record of `TIMELINE`; None if there is none of this number."""
         place = self._place(number)
         found = place < len(self) and int(self._numbers.now[place]) == number
         return self._rows.now[place] if found else None
@@ -193,7 +194,7 @@ class EventTimeline:
         """
         return self._numbers.now[self._gaps.now - self._base], self._gap_missed.now.copy()
 
-    # -------------------------------------------------------------------- what comes
+    # -------------------------------------------------------------------- additions
 
     def clear(self) -> None:
         """Forget everything."""
@@ -236,7 +237,7 @@ class EventTimeline:
             number: Higher than any before.
             event: The event.
             missed: How many were missed right before it.
-            gap: Whether there may be more that nobody counted.
+            gap: Whether there may be more that were not counted.
         """
         flags = (_KEYFRAME if event.keyframe else 0) | (_CACHED if event.cached else 0)
         row = (
@@ -297,7 +298,7 @@ class EventTimeline:
     def _merged(
         self, numbers: NDArray[np.uint64], rows: NDArray[Any]
     ) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-        """What is there with what comes, in order; of two with one number what comes."""
+        """The existing rows merged with new ones, in order; of two with one number the new one."""
         all_numbers = np.concatenate((numbers, self._numbers.now))
         all_rows = np.concatenate((rows, self._rows.now))
         unique, where = np.unique(all_numbers, return_index=True)
@@ -338,7 +339,7 @@ class EventTimeline:
         return self._nearer(self._times.now, time_nanos)
 
     def not_later(self, time_nanos: int) -> int | None:
-        """The number of the latest event that was not later than a time; None when there is none."""
+        """The number of the latest event that was not later than a time; None if there is none."""
         there = int(
             np.searchsorted(self._times.now, min(max(time_nanos, -1), _MOST_NUMBER), side="right")
         )
@@ -356,7 +357,7 @@ class EventTimeline:
         return int(self._numbers.now[place])
 
     def next_shown(self, number: int, filters: Iterable[EventFilter] = ()) -> int | None:
-        """The next event behind a number that filters let through; None when there is none."""
+        """The next event behind a number that passes the filters; None if there is none."""
         known = {one.event: one for one in filters}
         start, size = self._place(number + 1), _SEARCH_ROWS
         while start < len(self):
@@ -370,7 +371,7 @@ class EventTimeline:
         return int(self._numbers.now[place])
 
     def _shown(self, where: slice, filters: Mapping[int, EventFilter]) -> NDArray[np.bool_]:
-        """Which events filters let through: by kind and by the recorded occurrence, so from wherever one comes."""
+        """Which events pass the filters: by kind and by the recorded occurrence, so from any position."""
         rows = self._rows.now[where]
         shown = np.ones(len(rows), dtype=np.bool_)
         for kind, one in filters.items():
@@ -391,7 +392,7 @@ class EventTimeline:
         return int(self._times.now[0]), int(self._times.now[-1]) + 1
 
     def place_of(self, number: int, axis: TimelineAxis) -> int:
-        """Where an event is on an axis: its number, or its time (that of the event before, where it is not there)."""
+        """Place of an event on an axis: its number, or its time (that of the previous event, if it does not exist)."""
         if axis is TimelineAxis.NUMBER or not len(self):
             return number
         place = max(0, self._place(number + 1) - 1)
@@ -414,9 +415,9 @@ class EventTimeline:
 
         Args:
             columns: How many, at least 1.
-            axis: What they share.
-            start: Where the first begins; by default the first event.
-            stop: Where the last ends, exclusive; by default behind the last event.
+            axis: The quantity that is equal for the columns.
+            start: Start of the first; by default the first event.
+            stop: End of the last, exclusive; by default behind the last event.
             filters: Which events count as shown.
         """
         columns = max(1, columns)
@@ -426,7 +427,8 @@ class EventTimeline:
         column = (
             self._numbers.now.view(np.int64) if axis is TimelineAxis.NUMBER else self._times.now
         )
-        # Column c has the places p with (p - start) * columns // (stop - start) == c, as `column_of` says.
+        # Column c has the places p with (p - start) * columns // (stop - start) == c, like
+        # `column_of`.
         span = stop - start
         limits = [start + -(-c * span // columns) for c in range(columns + 1)]
         edges = np.searchsorted(
@@ -497,7 +499,7 @@ class EventTimeline:
             there = (column[ends] - start).astype(np.float64) * scale
             before = (column[np.maximum(ends - 1, 0)] - start).astype(np.float64) * scale
             last = np.clip(np.floor(there), -1, columns).astype(np.int64)
-            # A gap before everything that is known has no beginning: it touches the column of its end.
+            # A gap before all known events has no beginning: it touches the column of its end.
             first = np.where(ends > 0, np.floor(before) + 1, last)
             first = np.minimum(np.clip(first, 0, columns).astype(np.int64), np.maximum(last, 0))
             inside = last >= 0

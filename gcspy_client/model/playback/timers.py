@@ -1,4 +1,4 @@
-"""The timers of a session: what passed, what watching took of it, and what is left: the program's own time.
+"""The timers of a session: elapsed time, the cost of monitoring, and the difference: the program's own time.
 
 Knows the timeline; does not know clocks.
 """
@@ -21,10 +21,11 @@ class Timers:
     Attributes:
         first: Number of the event from which is counted: the oldest that is known.
         last: Number of the event up to which is counted.
-        elapsed_nanos: What the clock says.
+        elapsed_nanos: Elapsed time.
         gathering_nanos: Spent gathering in between.
         held_nanos: Held in between: delays, pauses, lossless clients.
-        missed: Events in between of which this client knows nothing; what gathering took for them is not in.
+        missed: Events in between that this client does not know; the cost of gathering them is not
+            included.
     """
 
     first: int
@@ -36,7 +37,7 @@ class Timers:
 
     @property
     def compensation_nanos(self) -> int:
-        """What watching took."""
+        """The cost of monitoring."""
         return self.gathering_nanos + self.held_nanos
 
     @property
@@ -51,7 +52,8 @@ def timers_of(timeline: EventTimeline, number: int) -> Timers | None:
     if place >= len(timeline.rows) or int(timeline.numbers[place]) != number:
         return None
     rows = timeline.rows[: place + 1]
-    # What was gathered for an event lies after it, what was held for it before: the last one's and the first one's are outside.
+    # The gathering of an event lies after it, its hold before it: the last one's gathering and the
+    # first one's hold are outside.
     return Timers(
         first=timeline.first,
         last=number,

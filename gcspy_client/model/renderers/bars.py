@@ -1,7 +1,7 @@
 """Renderers that draw bars: the value of each tile along the space, and how many tiles have which value.
 
-Heights come from paint codes, so that a percentage, a maximum that varies, or a name mean here what they mean
-everywhere else. What has no value has no bar: a tick at the foot says why.
+Heights come from paint codes, so that a percentage, a varying maximum, or a name have the same
+meaning as everywhere else. A tile without a value has no bar: a tick at the foot shows why.
 
 Knows codes and pixels; does not know Qt.
 """
@@ -128,7 +128,7 @@ class ProfileRenderer(Renderer):
         return tile // self.per_bar * self.bar_width, 0, self.bar_width, self.height
 
     def inscriptions(self) -> list[Inscription]:
-        """What a height is worth, and the numbers of tiles below."""
+        """The value of a height, and the numbers of tiles below."""
         room, names = self.height - self._foot, self._names
         if names:
             fits = max(1, int(room // (14 * self.scale)))
@@ -164,7 +164,7 @@ def _round_step(least: int) -> int:
 
 
 def _stripes(height: int, columns: Indices, scale: float) -> NDArray[np.bool_]:
-    """Shape (height, columns): where stripes are."""
+    """Shape (height, columns): position of stripes."""
     place: Indices = np.arange(height)[:, None] + columns
     stripes: NDArray[np.bool_] = place % max(2, round(_HATCH * scale)) < max(1, round(scale))
     return stripes
@@ -193,7 +193,7 @@ def _faded(colours: NDArray[np.uint32], canvas: np.uint32) -> NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """How many tiles have which look.
+    """How many tiles have each appearance.
 
     Attributes:
         lows: Shape (bars,): first paint code of each.
@@ -207,7 +207,7 @@ class Distribution:
 
 
 def distribution_of(codes: Codes, bars: int) -> Distribution:
-    """Count tiles: a bar each for background, unused, zero, unknown and overflow, and about so many for values."""
+    """Count tiles: one bar each for background, unused, zero, unknown and overflow, and about n for values."""
     bars = max(1, min(bars, HIGH - LOW + 1))
     edges = LOW + np.arange(bars + 1) * (HIGH - LOW + 1) // bars
     lows = np.concatenate([[BACKGROUND, UNUSED, UNKNOWN, ZERO], edges[:-1], [OVERFLOW]]).astype(
@@ -238,7 +238,7 @@ class DistributionRenderer(Renderer):
 
     @property
     def distribution(self) -> Distribution:
-        """What is drawn."""
+        """The drawn values."""
         schema = self.source.schema
         if schema.presentation is Presentation.ENUM:
             return distribution_of(self.codes, HIGH - LOW + 1)
@@ -277,7 +277,7 @@ class DistributionRenderer(Renderer):
         self.draw()
 
     def inscriptions(self) -> list[Inscription]:
-        """How many tiles a height stands for, and which values a bar."""
+        """The number of tiles for a height, and the values of a bar."""
         shown = self._shown()
         if not len(shown.counts):
             return []
@@ -296,7 +296,7 @@ class DistributionRenderer(Renderer):
         return found + self._words_below(shown)
 
     def _words_below(self, shown: Distribution) -> list[Inscription]:
-        """One for each bar that has a meaning of its own; of the others as many as have room."""
+        """One for each bar with a meaning of its own; of the others as many as fit."""
         schema, width = self.source.schema, self._bar_width(len(shown.counts))
         special = {
             BACKGROUND: "background",
@@ -345,7 +345,7 @@ class DistributionRenderer(Renderer):
         return int(same[max(0, min(place, len(same) - 1))])
 
     def _shown(self) -> Distribution:
-        """The bars that are drawn: of names and of what is no value only those that there are."""
+        """The drawn bars: of names and of codes that are not values only those that occur."""
         if self._counted is not None:
             return self._counted
         every = self.distribution

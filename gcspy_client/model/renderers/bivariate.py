@@ -1,8 +1,8 @@
 """Two streams in one picture: a colour of two dimensions, with a legend that is an image.
 
-Lightness says how much there is of both, hue of which there is more: blue of the first, orange of the second. The
-axis from blue to orange is the one that all kinds of eyes keep. Each stream has fifteen steps; more
-are not told apart in two dimensions at once.
+Lightness shows how much there is of both, hue of which there is more: blue of the first, orange of
+the second. The axis from blue to orange is preserved in every kind of colour vision. Each stream
+has fifteen steps; more cannot be distinguished in two dimensions at once.
 
 Knows codes and colours; does not know Qt.
 """
@@ -85,7 +85,7 @@ def legend(theme: Theme, cell: int) -> Pixels:
 
 
 def _steps(codes: Codes) -> NDArray[np.int64]:
-    """The step of each paint code: zero, low … is 0, and what is above the maximum is the last."""
+    """The step of each paint code: zero, low … is 0, and overflow is the last."""
     steps: NDArray[np.int64] = (
         (np.clip(codes.astype(np.int64), LOW, HIGH) - LOW) * STEPS // (HIGH - LOW + 1)
     )
@@ -140,7 +140,7 @@ class TwoCodes:
         return both
 
     def pooled(self, codes: Codes, per_pixel: int) -> Codes:
-        """Of each group of tiles the greatest step of either stream, each by itself: neither hides the other."""
+        """For each group of tiles the greatest step of either stream, separately: neither hides the other."""
         starts = np.arange(0, len(codes), per_pixel)
         valued = (codes >= LOW) & (codes < OVERFLOW)
         first, second = np.divmod(np.where(valued, codes, LOW).astype(np.int64) - LOW, STEPS)
@@ -156,7 +156,7 @@ class BivariateRenderer(TilesRenderer):
     """Tiles, each in a colour of two streams.
 
     Attributes:
-        second: The stream that is orange; the one that was chosen is blue.
+        second: The orange stream; the chosen one is blue.
     """
 
     name: ClassVar[str] = "bivariate"

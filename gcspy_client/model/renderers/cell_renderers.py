@@ -1,10 +1,10 @@
 """Renderers that give each tile a cell: in rows, in rows of a width, along a Hilbert curve, and in any order.
 
-All three are a list of cells; what differs is which tile stands in which cell. Where there
-are more tiles than pixels, several that follow each other share a cell: it shows the greatest code,
-and is marked when it hides a change.
+All three are a list of cells; they differ in the assignment of tiles to cells. If there are more
+tiles than pixels, several consecutive ones share a cell: it shows the greatest code, and is marked
+if it hides a change.
 
-Knows codes and cells; what a cell looks like is `raster`'s.
+Knows codes and cells; `raster` knows the appearance of a cell.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ArrangedRenderer(Renderer):
     """Tiles in cells.
 
     Attributes:
-        order: In which order tiles are put into cells; None: that of the space.
+        order: The order of tiles; None: that of the space.
     """
 
     def __init__(self, space: SpaceState, source: TileSource, palette: Palette) -> None:
@@ -53,7 +53,7 @@ class ArrangedRenderer(Renderer):
 
     @property
     def layout(self) -> TileLayout:
-        """The cells: as many as there are places, those that no tile stands in too."""
+        """The cells: as many as there are places, including empty ones."""
         return self._raster.layout
 
     def arrange(self, count: int) -> tuple[TileLayout, int, Indices | None]:
@@ -65,7 +65,7 @@ class ArrangedRenderer(Renderer):
         raise NotImplementedError
 
     def pooled(self, codes: Codes, per_cell: int) -> Codes:
-        """What a cell of several tiles shows: the greatest of their codes."""
+        """The code of a cell of several tiles: the greatest of theirs."""
         return pool(codes, per_cell)
 
     @property
@@ -79,7 +79,7 @@ class ArrangedRenderer(Renderer):
         self.draw()
 
     def draw(self) -> None:
-        """Place the tiles anew and paint all."""
+        """Place the tiles again and paint all."""
         layout, self._per_cell, self._cells = self.arrange(self.space.count)
         if self.order is not None and len(self.order) != self.space.count:
             self.order = None
@@ -163,7 +163,7 @@ class ArrangedRenderer(Renderer):
                 self.pixels[row * high + y, column * wide + x] = colours
 
     def follow(self, change: EventChange) -> bool:
-        """Take an event; an order goes on across a resize."""
+        """Handle an event; an order is kept across a resize."""
         tiles = change.resized.get(self.space.space.id)
         if self.order is not None and tiles is not None:
             remap = Remap(tiles.old_starts, tiles.new_starts, tiles.lengths, tiles.count)
@@ -232,10 +232,10 @@ class TilesRenderer(ArrangedRenderer):
 
 
 class RowsRenderer(ArrangedRenderer):
-    """Rows of a width that the space, or the user, decides: what is a table in the target is one here.
+    """Rows of a width that the space, or the user, chooses: a table in the target is shown as one.
 
     Attributes:
-        row_width: Tiles in a row; None: what the space says, or nearly a square.
+        row_width: Tiles per row; None: the space's, or nearly a square.
         first_row: The first row that is seen.
     """
 
@@ -249,7 +249,7 @@ class RowsRenderer(ArrangedRenderer):
         self.first_row = 0
 
     def set_row_width(self, row_width: int | None, *, first_row: int = 0) -> None:
-        """Put so many tiles into a row, and show rows from one on."""
+        """Set the number of tiles per row, and the first visible row."""
         self.row_width, self.first_row = row_width, first_row
         self.draw()
 
@@ -263,7 +263,7 @@ class RowsRenderer(ArrangedRenderer):
         return min(wanted, max(count, 1))
 
     def arrange(self, count: int) -> tuple[TileLayout, int, Indices | None]:
-        """Rows of the width; where they are wider than the picture, neighbours in a row share a cell."""
+        """Rows of the width; if they are wider than the picture, neighbours in a row share a cell."""
         columns = self._columns(count)
         per_cell = max(1, -(-columns // self.width))
         if per_cell > 1:
@@ -289,7 +289,7 @@ class RowsRenderer(ArrangedRenderer):
 
 
 class HilbertRenderer(ArrangedRenderer):
-    """A Hilbert curve: what is near in memory is near on the screen."""
+    """A Hilbert curve: neighbours in memory are neighbours on the screen."""
 
     name: ClassVar[str] = "hilbert"
     title: ClassVar[str] = "Hilbert curve"

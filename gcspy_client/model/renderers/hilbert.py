@@ -1,8 +1,8 @@
 """The Hilbert curve: a row of tiles folded into a picture so that neighbours in the row stay neighbours.
 
-A row that is cut into lines puts tiles one line apart that are a line's length apart in memory; on the curve a
-stretch of memory is a patch. Squares of the curve stand side by side, each beginning
-where the one before ended, so that a wide or high window is filled too.
+Rows place tiles one line apart that are a line's length apart in memory; on the curve an interval
+of memory is a patch. Squares of the curve are side by side, each beginning where the previous one
+ended, so that a wide or high window is filled too.
 
 Knows numbers and places; does not know tiles.
 
@@ -24,7 +24,7 @@ Places = NDArray[np.int64]
 
 
 def place_of(numbers: Places, order: int) -> tuple[Places, Places]:
-    """Where the curve is at a number, from 0 to before 4**order: it goes from (0, 0) to (2**order - 1, 0).
+    """The point of the curve at a number, from 0 to before 4**order: it goes from (0, 0) to (2**order - 1, 0).
 
     Returns:
         x and y, new arrays of the shape of `numbers`.
@@ -69,9 +69,9 @@ class HilbertCurve:
     """Squares of the curve, one behind the other.
 
     Attributes:
-        order: Of each square, which has 4**order cells.
-        squares: How many stand in a row.
-        upright: They stand in a column.
+        order: Order of each square, which has 4**order cells.
+        squares: Number of squares in a row.
+        upright: They are in a column.
         cell: Pixels of a cell's side.
         per_cell: Tiles that share a cell.
     """
@@ -130,7 +130,7 @@ def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> Hilb
             squares = min(long // (side * cell), max(1, -(-count // (side * side))))
             if not squares:
                 continue
-            # With fewer squares than there is room for, cells may be larger along both sides.
+            # With fewer squares than fit, cells may be larger along both sides.
             while squares * side * side < count and squares * side * cell + side * cell <= long:
                 squares += 1
             per_cell = max(1, -(-count // (squares * side * side)))

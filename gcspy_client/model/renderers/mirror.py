@@ -1,9 +1,10 @@
 """A second copy of a space, for a thread: kept in step by what events changed, gathered where the first is written.
 
-The interpreter writes the arrays of a space in place. Whoever reads them in another thread may not read those; so the thread
-that follows the session gathers what an event changed, which is little, and the other puts it into arrays of its own.
+The interpreter writes the arrays of a space in place, so another thread may not read them. The
+thread that applies the session's messages collects what an event changed, which is little, and the
+other thread puts it into arrays of its own.
 
-Knows a space's arrays; does not know threads, or who looks at the copy.
+Knows a space's arrays; does not know threads, or the use of the copy.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = ["Patch", "merged", "patch_of"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _StreamPatch:
-    """What became of one stream.
+    """The changes of one stream.
 
     Attributes:
         where: Tiles that changed; None: all.
@@ -59,7 +60,7 @@ class _StreamPatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Patch:
-    """What an event changed of a space.
+    """An event's changes of a space.
 
     Attributes:
         change: The event.
@@ -87,7 +88,7 @@ class Patch:
 
 
 def patch_of(space: SpaceState, change: EventChange) -> Patch:
-    """Gather what an event changed, right after the interpreter followed it."""
+    """Collect an event's changes, right after the interpreter applied it."""
     if space.space.id in change.resized:
         return Patch(change, {}, space.copy(), space.count)
     streams: dict[int, _StreamPatch] = {}
@@ -110,7 +111,7 @@ def patch_of(space: SpaceState, change: EventChange) -> Patch:
 
 
 def merged(changes: list[EventChange], space: int) -> EventChange:
-    """Several events as one, for whoever draws once after all of them; none of them resized the space."""
+    """Merge several events into one, for a renderer that draws once after all of them; none of them resized the space."""
     if len(changes) == 1:
         return changes[0]
     together: dict[tuple[int, int], NDArray[np.int64] | None] = {}

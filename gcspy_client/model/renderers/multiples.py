@@ -33,9 +33,9 @@ class Panel(NamedTuple):
     """One stream's part of the picture.
 
     Attributes:
-        renderer: What draws it.
+        renderer: Its renderer.
         left: Its first pixel across.
-        top: Its first pixel down; the title stands above it.
+        top: Its first pixel down; the title is above it.
         width: Pixels across.
         height: Pixels down.
     """
@@ -69,7 +69,7 @@ class SmallMultiples:
     def resize(
         self, width: int, height: int, scale: float = 1.0, *, gap: int = 8, title: int = 18
     ) -> None:
-        """Lay the panels out: as many in a row as makes each largest.
+        """Lay the panels out: the number per row that makes each largest.
 
         Args:
             gap: Pixels between panels.
@@ -83,7 +83,7 @@ class SmallMultiples:
                 height - gap * (rows - 1)
             ) // rows - title
 
-        # What can be seen of a panel is bounded by its shorter side twice over.
+        # The visible size of a panel is limited by twice its shorter side.
         columns = max(
             range(1, count + 1), key=lambda n: min(2 * size(n)[0], 2 * size(n)[1], sum(size(n)))
         )
@@ -136,7 +136,7 @@ class SmallMultiples:
         return -1, NO_TILES
 
     def rectangles(self, tile: int) -> list[tuple[int, int, int, int]]:
-        """Where a tile is in each panel."""
+        """Place of a tile in each panel."""
         found = [(panel, panel.renderer.rectangle(tile)) for panel in self.panels]
         return [
             (panel.left + r[0], panel.top + r[1], r[2], r[3]) for panel, r in found if r is not None
@@ -144,10 +144,10 @@ class SmallMultiples:
 
 
 class MultiplesRenderer(Renderer):
-    """Several streams side by side as tiles, with what is pointed at in one marked in all.
+    """Several streams side by side as tiles; the tile under the mouse in one is marked in all.
 
     Attributes:
-        parts: The streams, the one that was chosen for the space first.
+        parts: The streams, the chosen one first.
     """
 
     name: ClassVar[str] = "multiples"
@@ -191,7 +191,7 @@ class MultiplesRenderer(Renderer):
         self.draw()
 
     def show(self, source: TileSource, palette: Palette) -> None:
-        """Show another stream first, in the place of the one that was first."""
+        """Replace the first stream."""
         rest = [part for part in self.parts[1:] if part.schema.id != source.schema.id]
         if source.schema.id != self.source.schema.id and len(rest) < len(self.parts) - 1:
             rest.append(self.source)

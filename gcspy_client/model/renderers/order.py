@@ -1,8 +1,8 @@
-"""Tiles in another order than by address: by any number, up or down, as a user sorts a table.
+"""Tiles in another order than by address: by any number, ascending or descending, as in a sorted table.
 
-An order is a fixed list of tiles: it does not change while values do, until it is made anew; else tiles
-would run about at each event. Tiles without a known value come last, whichever way the order goes,
-and tiles of equal value stay in the order they had.
+An order is a fixed list of tiles: it does not change with the values until it is made again, since
+otherwise tiles would move at each event. Tiles without a known value come last in either direction,
+and tiles of equal value keep their order.
 
 Knows numbers of tiles; does not know where they are drawn.
 """
@@ -55,7 +55,7 @@ class TileOrder:
 
 
 def sort_keys(tiles: TileArrays) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """What to sort by, and which tiles have it; shares where there is a maximum of each tile's own."""
+    """The sort keys, and which tiles have one; shares if each tile has a maximum of its own."""
     counts = used(tiles.control)
     if tiles.known is not None:
         counts &= tiles.known

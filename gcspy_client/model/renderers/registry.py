@@ -1,4 +1,4 @@
-"""Finds renderers by name: those of GCspy, and those that other packages announce (docs/adding-a-renderer.md).
+"""Finds renderers by name: those of GCspy, and those of other packages (docs/adding-a-renderer.md).
 
 Other packages announce theirs in the entry point group ``gcspy.renderers``: name to class.
 
@@ -22,7 +22,7 @@ from gcspy_client.model.renderers.renderer import Renderer
 __all__ = ["ENTRY_POINT_GROUP", "RendererFacts", "find_renderers", "load_renderer"]
 
 ENTRY_POINT_GROUP = "gcspy.renderers"
-"""Where an installed package announces its renderers."""
+"""Entry point group for renderers."""
 
 _OURS: tuple[type[Renderer], ...] = (
     TilesRenderer,
@@ -81,7 +81,7 @@ def load_renderer(name: str) -> type[Renderer]:
     """Import a renderer.
 
     Raises:
-        Unsupported: There is none of that name, or what is installed under it is none.
+        Unsupported: There is none of that name, or the installed object is not a renderer.
     """
     found = find_renderers()
     if name not in found:

@@ -1,7 +1,7 @@
 """The base class of renderers: ways to draw a space.
 
-A renderer is given a space, numbers and a palette; it makes pixels, follows events, and says which tiles are under a
-pixel.
+A renderer gets a space, numbers and a palette; it makes pixels, follows events, and finds the tiles
+under a pixel.
 
 Knows the shape of a renderer; does not know Qt.
 """
@@ -33,7 +33,7 @@ NO_TILES: Indices = np.empty(0, dtype=np.int64)
 
 
 class LabelSide(StrEnum):
-    """Where words stand."""
+    """Place of a text."""
 
     LEFT = "left"
     """In a margin left of the picture: an axis upwards."""
@@ -49,9 +49,10 @@ class Inscription:
 
     Attributes:
         text: The words.
-        x: Pixel of the picture, across: of the middle of the words; with `LabelSide.WITHIN` where they begin. Left, it does not count.
-        y: Pixel of the picture, down: of the middle of the words. Below, it does not count.
-        side: Where they stand.
+        x: Pixel of the picture, across: middle of the text; with `LabelSide.WITHIN` its beginning.
+            Left, it does not count.
+        y: Pixel of the picture, down: middle of the text. Below, it does not count.
+        side: Its place.
         line: Whether a line goes from there across the picture.
     """
 
@@ -80,12 +81,12 @@ class Renderer(ABC):
         name: Of the renderer, in settings: the name of its entry point.
         title: In menus.
         about: One sentence for a tooltip.
-        margins: Where words may stand beside the picture.
-        zooms_height: Whether looking closer makes the picture higher too, and not only wider.
+        margins: Room for texts beside the picture.
+        zooms_height: Whether zooming makes the picture higher too, and not only wider.
         width: Device pixels there are.
         height: Device pixels there are.
         scale: Device pixels of one logical pixel.
-        zoom: How much larger than what is seen the picture is: what is not to grow beyond a size grows with this.
+        zoom: Size of the picture relative to the visible part: size limits grow with it.
         pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; another array after each `draw` is allowed.
     """
 
@@ -117,10 +118,10 @@ class Renderer(ABC):
 
     @abstractmethod
     def draw(self) -> None:
-        """Draw everything anew into `pixels`, of `height` by `width`."""
+        """Draw everything into `pixels`, of `height` by `width`."""
 
     def draw_changed(self, changed: Indices) -> None:
-        """Draw what an event changed; by default everything.
+        """Draw the changes of an event; by default everything.
 
         Args:
             changed: Shape (some,), increasing: tiles whose code may have changed. Their number did not.
@@ -129,10 +130,10 @@ class Renderer(ABC):
 
     @abstractmethod
     def tiles_at(self, x: int, y: int) -> Indices:
-        """The tiles under a pixel, increasing; `NO_TILES` where there is none."""
+        """The tiles under a pixel, increasing; `NO_TILES` if there are none."""
 
     def rectangle(self, tile: int) -> Place | None:
-        """Left, top, width and height of where a tile is, to mark it; None where that cannot be said."""
+        """Left, top, width and height of a tile, to mark it; None if unknown."""
         return None
 
     def rectangles(self, tile: int) -> list[Place]:
@@ -141,7 +142,7 @@ class Renderer(ABC):
         return [] if found is None else [found]
 
     def beside(self, tile: int, right: int, down: int) -> int:
-        """The tile so many places to the right and below, for the arrow keys; the same one where there is none."""
+        """The tile a number of places to the right and below, for the arrow keys; the same one if there is none."""
         found = self.rectangle(tile)
         if found is not None:
             x, y, width, height = found
@@ -159,7 +160,7 @@ class Renderer(ABC):
         return 1
 
     def least_size(self) -> tuple[int, int]:
-        """Width and height in pixels below which tiles have no place; what is larger than the view is scrolled."""
+        """Width and height in pixels below which tiles have no place; a larger picture is scrolled."""
         return 1, 1
 
     def inscriptions(self) -> list[Inscription]:
@@ -167,7 +168,7 @@ class Renderer(ABC):
         return []
 
     def resize(self, width: int, height: int, scale: float = 1.0, zoom: float = 1.0) -> None:
-        """Draw into so many device pixels."""
+        """Set the size in device pixels."""
         if (width, height, scale, zoom) != self._asked:
             self._asked = width, height, scale, zoom
             self.width, self.height, self.scale, self.zoom = (

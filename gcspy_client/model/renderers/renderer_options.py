@@ -1,6 +1,6 @@
-"""What a look asks of a renderer: which order of tiles, which width of rows, which other streams.
+"""Passes the choices of a view to a renderer: the order of tiles, the width of rows, the other streams.
 
-Knows looks and the renderers of GCspy; another package's renderer is asked nothing.
+Knows view states and the renderers of GCspy; other packages' renderers get no choices.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def dress(
     before: SpaceViewState | None,
     look: SpaceViewState,
 ) -> None:
-    """Have a renderer draw as a look says.
+    """Set a renderer's choices from a view state.
 
     Args:
         drawing: Draws.
-        space: What it draws.
-        looks: Where streams are found.
-        before: The look that it was told before; None: none.
-        look: The look from now on.
+        space: Its space.
+        looks: Finds streams.
+        before: The previous view state; None: none.
+        look: The new view state.
     """
     plain = before or SpaceViewState(view=look.view)
     if look.order != plain.order:
@@ -69,7 +69,7 @@ def dress(
 
 
 def _own(looks: SpaceViewStates, space: SpaceState, stream: int | None) -> TileSource | None:
-    """A source for the thread alone: one that was made of streams remembers what it worked out."""
+    """A source for the thread alone: a derived one caches its last result."""
     found = None if stream is None else looks.source(space, stream)
     return None if found is None else copy(found)
 

@@ -43,15 +43,15 @@ class Drawn:
     """A picture that is ready.
 
     Attributes:
-        pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; nobody writes to it any more.
-        asked: Width and height that were asked for.
+        pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; no longer written to.
+        asked: The requested width and height.
         inscriptions: Words about it.
-        sequence: Of the newest event in it.
-        margins: Where words stand beside it.
-        zooms_height: Whether looking closer makes it higher.
+        sequence: Sequence of its newest event.
+        margins: Room for texts beside it.
+        zooms_height: Whether zooming makes it higher.
         least: Width and height below which tiles have no place.
         shared: Tiles that share a place.
-        maximum: What is painted as the greatest.
+        maximum: The value painted as the greatest.
         count: Tiles there are in it.
         finished_nanos: When it was ready, CLOCK_MONOTONIC.
     """
@@ -75,7 +75,7 @@ class SpaceRenderer:
     Args:
         make: Makes the renderer; it is called in the thread.
         space: The space, which is copied.
-        source: The numbers; of one's own, nobody else asks it.
+        source: The numbers; its own, not used by other code.
         palette: The colours.
         notify: Called in the thread when there is a new picture, or a failure; never after `stop`.
     """
@@ -99,7 +99,7 @@ class SpaceRenderer:
         self._patches: list[Patch] = []
         self._waiting = 0
         self._gate = threading.Lock()  # held while what waits is changed
-        self._lock = threading.Lock()  # held while the renderer draws, or is asked
+        self._lock = threading.Lock()  # held while the renderer draws, or is called
         self.drawn: Drawn | None = None
         self.failure: Exception | None = None
         self._worker: LatestWorker[None] = LatestWorker(
@@ -109,14 +109,14 @@ class SpaceRenderer:
     # --------------------------------------------------------- called by the window's thread
 
     def request(self, kind: str, what: Callable[[Renderer], None]) -> None:
-        """Have something done to the renderer; of one kind only the latest is done."""
+        """Queue an operation on the renderer; of one kind only the latest is run."""
         with self._gate:
             self._requests.pop(kind, None)
             self._requests[kind] = what
         self._worker.submit(self._draw_waiting)
 
     def resize(self, width: int, height: int, scale: float, zoom: float = 1.0) -> None:
-        """Draw into so many device pixels."""
+        """Set the size in device pixels."""
 
         def resize(renderer: Renderer) -> None:
             self._size = width, height
@@ -138,7 +138,7 @@ class SpaceRenderer:
         patch = patch_of(space, change)
         with self._gate:
             if self._waiting > _MOST_WAITING * max(space.count, 1) or patch.whole is not None:
-                # Only right after what the renderer knows does a resize say where its tiles went.
+                # A resize tells where tiles went only if it directly follows the renderer's state.
                 resized = {} if self._patches else change.resized
                 patch = Patch(
                     EventChange(change.event, {}, resized),
@@ -180,11 +180,11 @@ class SpaceRenderer:
             self._lock.release()
 
     def settle(self, timeout_secs: float) -> bool:
-        """Wait until everything that was requested is drawn; whether it is."""
+        """Wait until all requests are drawn; return whether they are."""
         return self._worker.settle(timeout_secs)
 
     def stop(self) -> None:
-        """Draw no more; the thread ends with what it is drawing now, which nobody waits for."""
+        """Stop drawing; the thread ends after its current drawing, which is not waited for."""
         self._worker.stop()
         self._worker.join(_END_SECS)
 

@@ -1,4 +1,4 @@
-"""What surrounds a session: processes and files to open, the state of the link, and the search for commands.
+"""The surroundings of a session: processes and files to open, the state of the link, and the search for commands.
 
-`launcher` is what the window asks of the program that opened it.
+`launcher` has the requests of the window to the program that opened it.
 """

@@ -3,7 +3,7 @@
 The letters that were typed must come in the text in their order. Starts of words count most, then letters side by side; a
 shorter text comes before a longer one. Words separated by spaces may come in any order.
 
-Knows texts; does not know what they stand for.
+Knows texts; does not know their meaning.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Match", "match"]
 
 _START, _BESIDE, _PLAIN, _GAP = 10, 6, 1, 1
 _LONGEST = 200
-"""Characters that are looked at; a tile's or a stream's name may be anything."""
+"""Maximum characters examined; a tile's or a stream's name may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Match:
 
 
 def match(wanted: str, text: str) -> Match | None:
-    """Match a text with what was typed; None where it does not.
+    """Match a text with the typed one; None if it does not match.
 
     Args:
-        wanted: What was typed; upper and lower case are the same.
-        text: What is looked through.
+        wanted: The typed text; case is ignored.
+        text: The text to search.
     """
     text = text[:_LONGEST]
     score, places = 0, set[int]()

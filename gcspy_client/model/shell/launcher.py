@@ -1,9 +1,10 @@
-"""What the window asks of the program that opened it: which processes there are, how to watch one, how to play a file.
+"""The requests of the window to the program that opened it: list processes, monitor one, play a file.
 
-The client knows neither drivers nor players. Whoever opens the window (`gcspy.hosts.launcher`) hands it these, and it starts them as
-children: each reads one line, answers with one line of JSON, and lives until its standard input is closed.
+The client knows neither drivers nor players. The program that opens the window
+(`gcspy.hosts.launcher`) passes these commands, and the window starts them as children: each reads
+one line, answers with one line of JSON, and lives until its standard input is closed.
 
-Knows command lines; does not know what they start.
+Knows command lines; does not know the programs.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Launch:
 
     Attributes:
         command: The program and its arguments.
-        line: What it reads first; it may hold a secret, so it is no argument.
-        title: What is being done, for the user: *Attaching to process 12*.
+        line: Its first input line; it may contain a secret, so it is not an argument.
+        title: Description for the user: *Attaching to process 12*.
         files: The recording it plays, if it plays one.
     """
 
@@ -34,7 +35,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A recording that is there for a first look.
+    """A sample recording.
 
     Attributes:
         path: Of the file.
@@ -53,15 +54,17 @@ def _nothing() -> Sequence[Offer]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrontDoor:
-    """What can be started from a window.
+    """The commands that a window can start.
 
     Attributes:
-        processes: The command that lists processes as JSON; with `everything` behind it also those that nobody knows.
+        processes: The command that lists processes as JSON; with `everything` appended also
+            unrecognised ones.
         everything: Its further argument.
-        attach: From a process to the child that watches it, or to the address where somebody watches it already.
+        attach: From a process to the child that monitors it, or to the address of a server that
+            monitors it already.
         attach_with: The same with values of drivers' options, ``DRIVER.NAME=VALUE``; None: they cannot be chosen.
         play: From the files of a recording to the child that plays it.
-        demo: The child that watches a program made for a first look; None: there is none.
+        demo: The child that monitors a demonstration program; None: there is none.
         samples: The recordings that are installed.
         another: The command that opens another window.
     """

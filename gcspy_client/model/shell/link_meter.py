@@ -1,6 +1,7 @@
-"""What a connection carried: bytes, events, what gathering took, how long an answer takes.
+"""Statistics of a connection: bytes, events, cost of gatherings, round-trip time.
 
-Everything is counted as it comes; rates are of the last few seconds, and of nothing when nobody looked.
+Everything is counted as it arrives; rates are of the last few seconds, and absent if they were not
+read.
 
 Knows messages and times; does not know sockets, clocks or widgets.
 """
@@ -20,13 +21,13 @@ _WINDOW_SECS = 4.0
 
 @dataclass(slots=True)
 class GatheringCost:
-    """What gathering took for one kind of event.
+    """The cost of gatherings of one kind of event.
 
     Attributes:
         events: How many of the kind came.
         nanos: In all.
         last_nanos: For the latest.
-        most_nanos: For the one that took longest.
+        most_nanos: Maximum.
     """
 
     events: int = 0
@@ -37,7 +38,7 @@ class GatheringCost:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Per second, over the last few seconds; None where there is no such time yet.
+    """Per second, over the last few seconds; None if there is no such interval yet.
 
     Attributes:
         events: Events that came.
@@ -54,7 +55,7 @@ class LinkMeter:
 
     Attributes:
         wire_bytes: Bytes that came.
-        plain_bytes: What the streams that came would have been as plain values of all their tiles.
+        plain_bytes: Size of the received streams as plain values of all their tiles.
         events: Events that came.
         missed: Events that this connection missed, as the server counts them.
         waited_nanos: Time that lossless clients were waited for, in all, since the server began.
@@ -89,7 +90,7 @@ class LinkMeter:
         self.events += 1
         self.waited_nanos = max(self.waited_nanos, event.waited_nanos)
         if event.cached:
-            return  # it is told again: nothing was gathered
+            return  # it is sent again: nothing was gathered
         gathered = self.gathered.setdefault(event.event, GatheringCost())
         gathered.events += 1
         gathered.nanos += event.gather_nanos
@@ -98,7 +99,7 @@ class LinkMeter:
 
     def pinged(self, number: int, now_nanos: int) -> None:
         """A ping was sent."""
-        self._pings = {number: now_nanos}  # of an older one no answer is waited for any more
+        self._pings = {number: now_nanos}  # answers to older ones are ignored
 
     def ponged(self, number: int, now_nanos: int) -> None:
         """It was answered."""
@@ -112,7 +113,7 @@ class LinkMeter:
         return self.plain_bytes / self.wire_bytes if self.wire_bytes and self.plain_bytes else None
 
     def rates(self, now_secs: float) -> Rates:
-        """The rates now; to be asked now and then, as it also remembers what they are compared with."""
+        """The current rates; call it periodically, since it also stores the base of the next ones."""
         self._samples.append((now_secs, self.events, self.wire_bytes))
         while len(self._samples) > 2 and self._samples[1][0] <= now_secs - _WINDOW_SECS:
             self._samples.popleft()

@@ -1,4 +1,4 @@
-"""Where the link to the server stands, in words a person can act on.
+"""The state of the link to the server, in words that help the user.
 
     IDLE ──▶ CONNECTING ──▶ GREETING ──▶ LIVE ──▶ LOST ──▶ CONNECTING …
                  └──────────────┴──▶ FAILED        └──▶ ENDED (goodbye, or the target ended)
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class LinkPhase(Enum):
-    """Where the link stands; see the diagram at the top of the module."""
+    """The state of the link; see the diagram at the top of the module."""
 
     IDLE = "not connected"
     CONNECTING = "connecting"
@@ -46,8 +46,8 @@ class LinkStatus:
     """The link's state for the footer and the banner.
 
     Attributes:
-        phase: Where it stands.
-        address: With whom.
+        phase: The state.
+        address: The server's address.
         message: What happened, one sentence.
         remedy: What to do about it, one sentence; may be empty.
         attempt: How many times connecting was tried in a row.
@@ -72,7 +72,7 @@ def retry_delay_secs(attempt: int) -> float:
 
 
 def pause_words(acts_on: PauseActsOn) -> str:
-    """What is paused, for a button: sampling that holds still is never called a paused program."""
+    """The word for a pause, for a button: held sampling is never called a paused program."""
     return {
         PauseActsOn.PROGRAM: "program",
         PauseActsOn.SAMPLING: "sampling",
@@ -100,7 +100,7 @@ def flow_words(
 
 
 def mode_words(mode: Mode) -> str:
-    """How the target is watched, in a sentence for a tooltip."""
+    """How the target is monitored, in a sentence for a tooltip."""
     return {
         Mode.PASSIVE: "Passive: memory is read while the program runs; values that change meanwhile are shown as unknown.",
         Mode.STOPPED: "Stopped: all threads are stopped while memory is read.",

@@ -1,6 +1,6 @@
-"""The processes that could be watched: read from the list that `gcspy ps --json` prints, filtered, sorted.
+"""The processes that can be monitored: read from the output of `gcspy ps --json`, filtered, sorted.
 
-Knows that list; does not know where it came from, nor how to look at a process.
+Knows that list; does not know its source, nor how to examine a process.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _TEXTS = ("driver", "name", "default", "about", "bounds")
 
 @dataclass(frozen=True, slots=True)
 class OfferedOption:
-    """What a driver lets the user choose before it attaches.
+    """An option of a driver before it attaches.
 
     Attributes:
         driver: Its name.
-        name: Of the option.
-        default: The value if nobody says otherwise, as text.
-        about: What it does, in a sentence.
-        bounds: What it may be, in a sentence.
+        name: Name of the option.
+        default: The default value, as text.
+        about: Its effect, in a sentence.
+        bounds: The allowed values, in a sentence.
         choices: The values that it may have, as texts; none: any that `bounds` allows.
     """
 
@@ -48,13 +48,13 @@ class ProcessRow:
 
     Attributes:
         pid: Its number.
-        user: Whose it is.
-        runtime: What runs in it, with its version; empty where nobody knows.
-        watchable: Whether it can be watched.
-        why_not: When not, the reason and what would help.
+        user: Its user.
+        runtime: Its runtime, with its version; empty if not recognised.
+        watchable: Whether it can be monitored.
+        why_not: If not, the reason and the remedy.
         rss_bytes: Its memory; 0 where that is not known.
-        command: Its command line, or the program where that tells more.
-        options: What can be chosen before it is attached to.
+        command: Its command line, or the program if that is more informative.
+        options: Options before attaching.
     """
 
     pid: int
@@ -68,7 +68,7 @@ class ProcessRow:
 
 
 class ProcessColumn(IntEnum):
-    """What a list can be sorted by."""
+    """Sort keys of the list."""
 
     PID = 0
     COMMAND = 1
@@ -84,7 +84,7 @@ def processes_of(text: bytes) -> tuple[ProcessRow, ...]:
         text: JSON, as `gcspy ps --json` prints it.
 
     Raises:
-        CommandError: It is no such list.
+        CommandError: It is not such a list.
     """
     if len(text) > _MOST_BYTES:
         raise CommandError(
@@ -125,7 +125,7 @@ def _row(fields: dict[str, object]) -> ProcessRow:
 
 
 def _options(found: object) -> tuple[OfferedOption, ...]:
-    """Read what can be chosen; what is no option is left out."""
+    """Read the options; invalid ones are left out."""
     options = []
     for one in found[:_MOST_OPTIONS] if isinstance(found, list) else ():
         if not isinstance(one, dict) or not all(isinstance(one.get(text), str) for text in _TEXTS):
@@ -146,7 +146,7 @@ def _options(found: object) -> tuple[OfferedOption, ...]:
 
 
 def _what_runs(program: str, detail: str, command: str) -> str:
-    """What runs in it: the command line, which may have a whole script in it; of a JVM, whose line tells little, what it says itself."""
+    """Its program: the command line, which may contain a whole script; for a JVM, whose command line is uninformative, its own description."""
     if not program:
         return command
     return f"{program} ({detail})" if detail else program
@@ -159,12 +159,12 @@ def arranged(
     *,
     descending: bool = False,
 ) -> list[ProcessRow]:
-    """The rows in which all wanted words come; those that can be watched first, and then in their order.
+    """The rows that contain all search words; those that can be monitored first, and then in the chosen order.
 
     Args:
         rows: All of them.
-        wanted: Words, each to be found somewhere in a row.
-        by: What orders them.
+        wanted: Words, each to be found anywhere in a row.
+        by: The sort key.
         descending: The greatest first.
     """
     words = wanted.casefold().split()

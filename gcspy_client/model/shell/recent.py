@@ -1,6 +1,6 @@
-"""What was opened lately: recordings by their files, servers by their addresses. Never a token.
+"""Recently opened recordings, by their files, and servers, by their addresses. Never a token.
 
-Knows paths and addresses as texts; where they are kept is somebody else's.
+Knows paths and addresses as texts; other code stores them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BETWEEN = "\n"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """Something that was opened.
+    """An opened item.
 
     Attributes:
         files: Of a recording; empty for a server.
@@ -36,26 +36,26 @@ class Recent:
 
     @property
     def name(self) -> str:
-        """What a list says."""
+        """Its text in a list."""
         if self.address:
             return self.address
         more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
         return self.files[0].name + more
 
     def missing(self) -> bool:
-        """Whether a file of it is gone; what a server does is not looked at."""
+        """Whether a file of it is missing; servers are not checked."""
         return any(not os.path.exists(path) for path in self.files)
 
 
 def recent_of(texts: Sequence[str], *, servers: bool) -> list[Recent]:
-    """What is stored, the latest first."""
+    """The stored items, the latest first."""
     if servers:
         return [Recent(address=text) for text in texts if text]
     return [Recent(files=tuple(map(Path, text.split(_BETWEEN)))) for text in texts if text]
 
 
 def latest_first(texts: Sequence[str], new: Recent) -> list[str]:
-    """What to store after something was opened."""
+    """The items to store after one was opened."""
     if any(_BETWEEN in str(path) for path in new.files):
         return list(texts)
     return [new.text, *(text for text in texts if text != new.text)][:_MOST]

@@ -30,12 +30,12 @@ class TileInterval:
         self.first, self.codes, self.count = first, codes, count
 
     def tile_in(self, cell: int) -> int | None:
-        """The tile in a cell; None where there is none."""
+        """The tile in a cell; None if there is none."""
         tile = self.first + cell
         return tile if 0 <= cell < len(self.codes) and 0 <= tile < self.count else None
 
     def pixels(self, palette: Palette, width: int, height: int) -> Pixels:
-        """Shape (height, cells × width): the cells, each of so many pixels, drawn as everywhere."""
+        """Shape (height, cells × width): the cells, drawn as everywhere."""
         stamps = atlas(palette, width, height, 1)[self.codes]
         row: Pixels = np.ascontiguousarray(
             stamps.transpose(1, 0, 2).reshape(height, len(self.codes) * width)
@@ -53,7 +53,7 @@ def stretch_around(
         source: The numbers.
         tile: The tile in the middle.
         cells: How many, at least 1.
-        maximum: What is painted as the greatest now; None: found here, where it varies.
+        maximum: The value painted as the greatest now; None: computed here, if it varies.
     """
     first = tile - cells // 2
     start, end = max(0, first), min(space.count, first + cells)

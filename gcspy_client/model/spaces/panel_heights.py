@@ -1,7 +1,7 @@
 """How high the panels of spaces are, one above the other, for very different tile counts.
 
-A space of four tiles gets a row of four cells, not a quarter of the window; what
-the small ones leave is shared by the large ones, the larger the more.
+A space of four tiles gets a row of four cells, not a quarter of the window; the large spaces share
+the rest, in proportion to their size.
 
 Knows counts and pixels; does not know widgets.
 """
@@ -31,7 +31,7 @@ def allot_heights(total: int, wanted: list[int | None], counts: list[int]) -> li
 
     Args:
         total: Height there is.
-        wanted: Per panel the height it needs and no more, or None: as much as it can get.
+        wanted: For each panel the height it needs, or None: as much as possible.
         counts: Tiles per panel; the share of a large one grows with their logarithm.
 
     Returns:

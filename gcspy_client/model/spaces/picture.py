@@ -1,7 +1,6 @@
 """The picture of one space: its chosen stream, codes, layout and pixels kept in step with the session.
 
-The one place where "what changed" becomes "which pixels": a view only says how
-large it is, and blits `pixels`.
+The one place that maps changes to pixels: a view only sets its size, and blits `pixels`.
 
 Knows the model's other parts; does not know Qt.
 """
@@ -37,13 +36,13 @@ class SpacePicture:
 
     Args:
         space: The space, as the interpreter follows it.
-        stream: What is painted: the id of a stream, or a source of other numbers.
+        stream: The painted numbers: the id of a stream, or another source.
         theme: For which canvas.
         palettes: Which colours the user chose; None: none.
 
     Attributes:
         source: The numbers that are painted.
-        zoom: Wanted cell size in pixels; None fits every tile into the view.
+        zoom: Requested cell size in pixels; None fits every tile into the view.
         enlarged: How much larger than usual cells and labels may be.
     """
 
@@ -71,7 +70,7 @@ class SpacePicture:
 
     @property
     def stream_id(self) -> int:
-        """The stream that is painted; a negative number for what is made of several."""
+        """The painted stream; a negative number for a derived one."""
         return self.source.schema.id
 
     @property
@@ -86,7 +85,7 @@ class SpacePicture:
 
     @property
     def layout(self) -> TileLayout:
-        """Where the tiles stand now."""
+        """The current places of the tiles."""
         return self._raster.layout
 
     @property
@@ -105,7 +104,7 @@ class SpacePicture:
         return self._codes.maximum
 
     def enlarge(self, factor: float) -> None:
-        """Draw cells and labels larger than usual, where there is room; 1: as usual."""
+        """Draw cells and labels larger than usual, if there is room; 1: as usual."""
         if factor != self.enlarged:
             self.enlarged = factor
             self._lay_out()
@@ -123,7 +122,7 @@ class SpacePicture:
         self._lay_out()
 
     def set_size(self, width: int, height: int, scale: float = 1.0) -> None:
-        """Fit the picture into so many device pixels, of which `scale` make one logical pixel."""
+        """Fit the picture into a number of device pixels, of which `scale` make one logical pixel."""
         if (width, height) != self._size or scale != self._scale:
             self._size, self._scale = (width, height), scale
             self._lay_out()
@@ -144,7 +143,7 @@ class SpacePicture:
         self._scroll(self.layout.showing(tile))
 
     def follow(self, change: EventChange) -> bool:
-        """Paint what an event changed.
+        """Paint the changes of an event.
 
         Returns:
             Whether any pixel may differ.
@@ -178,7 +177,7 @@ class SpacePicture:
         return ceil(fitted.height / self._scale)
 
     def _kept(self, width: int, height: int) -> TileLayout | None:
-        """The cells as they are, with more or fewer tiles in them, as long as that uses the room well.
+        """The same cells, with more or fewer tiles in them, as long as that uses the room well.
 
         So a heap that grows a little at each event does not move every tile each time.
         """

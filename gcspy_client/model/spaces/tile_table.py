@@ -1,4 +1,4 @@
-"""A table of tiles × streams, sortable by any column: rows are made when they are asked for.
+"""A table of tiles × streams, sortable by any column: rows are made on demand.
 
 A million rows are a list of tile numbers; a cell's text is worded when it is seen. Sorting keeps the order
 of equal rows, so that sorting by two columns, one after the other, works; unknown values come last either way.
@@ -70,7 +70,7 @@ class TileTable:
         return None if place < 0 else place
 
     def text(self, row: int, column: int) -> str:
-        """What stands in a cell; empty in a row that an event has taken away and `refresh` has not yet."""
+        """The text of a cell; empty in a row that an event has removed and `refresh` has not yet."""
         tile = self.tile(row)
         if tile >= self.space.count:
             return ""
@@ -93,7 +93,7 @@ class TileTable:
         self._sort(self._rows)
 
     def sorting(self) -> SortJob | None:
-        """What it takes to sort anew by the values of now, for a thread; None when it is not sorted.
+        """The data for sorting again by the current values, for a thread; None if it is not sorted.
 
         All tiles are sorted, in the order that they have here where they are equal.
         """
@@ -108,7 +108,7 @@ class TileTable:
         return SortJob(rows, keys.copy(), counts, self.sorted_by)
 
     def take(self, done: SortedRows) -> bool:
-        """Use rows that a thread has sorted; not when the user or an event wants other ones by now."""
+        """Use rows that a thread has sorted, unless the user or an event requires other ones by now."""
         if done.sorted_by != self.sorted_by or done.count != self.space.count:
             return False
         self._rows, self._place, self._count = done.rows, done.place, done.count
@@ -129,7 +129,7 @@ class TileTable:
         self.refresh()
 
     def refresh(self) -> None:
-        """Make the list anew, after an event: with the tiles there are now, sorted by the values they have now."""
+        """Make the list again, after an event: with the current tiles, sorted by their current values."""
         self._count = self.space.count
         if self._kept is not None and len(self._kept) != self._count:
             self._kept = None
@@ -164,13 +164,13 @@ def _sorted(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortJob:
-    """What it takes to sort: arrays of its own.
+    """The data for sorting: arrays of its own.
 
     Attributes:
         rows: Shape (rows,): the tiles, in the order they have now.
-        keys: Shape (tiles,): what to sort by.
+        keys: Shape (tiles,): sort keys.
         counts: Shape (tiles,): which tiles have a key.
-        sorted_by: As of the table.
+        sorted_by: See the table.
     """
 
     rows: Indices
@@ -194,7 +194,7 @@ class SortedRows:
         rows: Shape (rows,): the tile in each row.
         place: Shape (tiles,): the row of each tile, or -1.
         count: Tiles there were.
-        sorted_by: As of the table.
+        sorted_by: See the table.
     """
 
     rows: Indices

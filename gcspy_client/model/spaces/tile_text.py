@@ -1,4 +1,4 @@
-"""What is known of a tile as text, to be copied into a letter or a bug report.
+"""The data of a tile as text, to be copied into a letter or a bug report.
 
 Knows the session; does not know clipboards.
 """
@@ -12,10 +12,10 @@ __all__ = ["tile_text"]
 
 
 def tile_text(session: ClientSession, space_id: int, tile: int) -> str:
-    """Target, event, space, tile, and what each stream holds in it, a line each.
+    """Target, event, space, tile, and each stream's value, one line each.
 
     Args:
-        session: What is shown.
+        session: The displayed state.
         space_id: Of the space.
         tile: Its number now.
     """

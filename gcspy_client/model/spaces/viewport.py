@@ -1,7 +1,7 @@
 """Which part of a picture is seen, how close, and where on the screen a pixel of it is.
 
-A picture may be asked for larger than the screen, up to a limit; beyond it its pixels are magnified. Until a picture of another
-size is ready the one before is stretched.
+A picture may be requested larger than the screen, up to a limit; beyond it its pixels are
+magnified. Until a picture of another size is ready the previous one is stretched.
 
 All lengths are device pixels. Knows numbers; does not know pictures or Qt.
 """
@@ -14,7 +14,7 @@ from math import sqrt
 __all__ = ["MOST_PIXELS", "Viewport"]
 
 MOST_PIXELS = 1 << 24
-"""Pixels of the largest picture that is asked for: 64 MiB."""
+"""Pixels of the largest picture that is requested: 64 MiB."""
 
 _CLOSEST = 64.0
 
@@ -27,10 +27,10 @@ class Viewport:
         width: Of the view.
         height: Of the view.
         zoom: How much larger than the view the picture is, from 1.
-        left: What of the picture is at the left edge of the view, in pixels of the whole.
-        top: What is at its upper edge.
+        left: Pixel of the whole picture at the left edge of the view.
+        top: Pixel at its upper edge.
         least: Width and height that the picture must have in any case.
-        zooms_height: Whether looking closer makes it higher too.
+        zooms_height: Whether zooming makes it higher too.
         filled: Which share of its width and height the picture fills; beyond it there is nothing to be seen.
     """
 
@@ -45,7 +45,7 @@ class Viewport:
 
     @property
     def content(self) -> tuple[float, float]:
-        """Width and height of what there is to be seen."""
+        """Width and height of the whole content."""
         width, height = self.whole
         return width * self.filled[0], height * self.filled[1]
 
@@ -81,7 +81,7 @@ class Viewport:
         return int((x + self.left) * across // 1), int((y + self.top) * down // 1)
 
     def place_of(self, x: float, y: float, asked: tuple[int, int]) -> tuple[float, float]:
-        """Where in the view the corner of a pixel is."""
+        """Position in the view of the corner of a pixel."""
         across, down = self.ratio(asked)
         return x / across - self.left, y / down - self.top
 
@@ -93,7 +93,7 @@ class Viewport:
         )._inside()
 
     def zoomed(self, factor: float, x: float, y: float) -> Viewport:
-        """Closer (above 1) or farther, with what is at a place of the view staying there."""
+        """Zoom in (above 1) or out around a point of the view."""
         zoom = max(1.0, min(_CLOSEST, self.zoom * factor))
         if zoom < 1.02:
             zoom = 1.0
