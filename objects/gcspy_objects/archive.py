@@ -1,9 +1,10 @@
 """Archives of files: tar, plain, .gz or .xz, unpacked within bounds.
 
-An archive is unpacked into a temporary file without a name, which is gone when its reader closes it, however that happens; then its members are
-read from there. Who says that some kilobytes unpack to gigabytes is refused after a few megabytes.
+An archive is unpacked into a temporary file without a name, which disappears when its reader closes
+it or ends; its members are read from there. An archive of some kilobytes that claims to unpack to
+gigabytes is refused after a few megabytes.
 
-Knows archives, and nothing of what is in them.
+Knows archives; does not know their content.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _STEP: Final = 1 << 18
 _XZ_MEMORY: Final = 256 << 20
 _MOST_RATIO: Final = 256
 _FREE_BYTES: Final = 16 << 20
-"""An archive may unpack to so many bytes for each of its own, and so many more. Those of traces become 4 to 32 times smaller."""
+"""An archive may unpack to this many bytes for each of its own, plus this many. Those of traces become 4 to 32 times smaller."""
 _XZ: Final = b"\xfd7zXZ\0"
 _GZIP: Final = b"\x1f\x8b"
 _TAR_AT: Final = 257
@@ -42,10 +43,10 @@ class FileSpan:
     """A file, or the part of one that is a member of an archive.
 
     Attributes:
-        file: Where it is.
-        start: Where in `file` it begins, bytes.
+        file: Its file.
+        start: Its start in `file`, bytes.
         size: Bytes.
-        name: What to call it in messages.
+        name: Name for messages.
     """
 
     file: IO[bytes]
@@ -82,10 +83,10 @@ def members(span: FileSpan, opened: ExitStack) -> Iterator[FileSpan]:
 
     Args:
         span: The archive.
-        opened: Closes what it is unpacked to.
+        opened: Closes the unpacked file.
 
     Raises:
-        TraceError: It is none, is damaged, or would unpack to too much.
+        TraceError: It is not an archive, is damaged, or would unpack to too much.
     """
     head = span.read(0, _TAR_AT + len(_TAR))
     plain = span
@@ -142,7 +143,7 @@ class _Gzip:
 def _unpacked(
     span: FileSpan, decompressor: lzma.LZMADecompressor | _Gzip, opened: ExitStack
 ) -> FileSpan:
-    """Decompress a file into a temporary one; as long as that is not too much, and a tenth of the disk is left."""
+    """Decompress a file into a temporary one, as long as it does not exceed the limit, and a tenth of the disk stays free."""
     spool: IO[bytes] = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the trace closes it
     disk = int(shutil.disk_usage(tempfile.gettempdir()).free * 0.9)
     read = written = 0

@@ -1,8 +1,10 @@
-"""Is a trace consistent with itself, and with what the VM said in its own log?
+"""Checks whether a trace is consistent with itself, and with the VM's own log.
 
-AntTracks' consistency tests (Lengauer, Bitto, Mössenböck 2015, section 4.1.2): while the heap is rebuilt, spaces have to be tiled by objects
-without hole or overlap, buffers full, and what is moved known (`heap.findings.Rule` has them all). Where the run's GC log is there as well,
-the tops of all spaces at each collection and the class histogram after each full one have to be those of the VM.
+AntTracks' consistency tests (Lengauer, Bitto, Mössenböck 2015, section 4.1.2): while the heap is
+rebuilt, spaces have to be tiled by objects without hole or overlap, buffers have to be full, and
+moved objects known (`heap.findings.Rule` has all rules). If the run's GC log exists as well, the
+tops of all spaces at each collection and the class histogram after each full one have to be those
+of the VM.
 
 Knows heaps and logs; knows no format.
 """
@@ -28,19 +30,21 @@ _KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class ConsistencyReport:
-    """What was held against what, and what was found.
+    """The comparisons, and their findings.
 
     Attributes:
         events: Events that the heap was rebuilt from.
-        objects: Objects that the program allocated in them; fillers are none.
-        collections: Collections that were looked at.
-        spaces_tiled: Spaces that were looked at for holes and overlaps, at the start and the end of each collection.
+        objects: Objects that the program allocated in them; fillers do not count.
+        collections: Collections checked.
+        spaces_tiled: Spaces checked for holes and overlaps, at the start and the end of each
+            collection.
         tops_compared: Tops of spaces that were compared with the VM's log.
         tops_left: Tops that could not be compared.
         histograms_compared: Class histograms that were compared with the VM's log.
         histograms_left: Class histograms in the log that could not be compared.
-        remarks: What is unusual, and why something could not be compared, the first 100 of each; nothing of it is wrong for sure.
-        findings: What was found to be wrong, the first 100; all are counted.
+        remarks: Unusual data, and reasons why something could not be compared, the first 100 of
+            each; none of it is certainly wrong.
+        findings: The findings, the first 100; all are counted.
         ended: Why the trace was not read to its end; None: it was.
     """
 

@@ -1,4 +1,4 @@
-"""What HotSpot itself says of its heap: tops of spaces and class histograms, read from its log.
+"""HotSpot's own data about its heap: tops of spaces and class histograms, read from its log.
 
 It is that of JDK 8 with ``-XX:+PrintHeapAtGC`` and ``-XX:+PrintClassHistogramAfterFullGC``. A trace and this log come from one run and from different code of the VM, so that a heap rebuilt from the one can be held against the other.
 Numbers are kept by the count of collections that the log gives ("invocations"), which is the trace's number of a collection.
@@ -53,7 +53,7 @@ class LoggedSpace:
 
 @dataclass(slots=True)
 class LoggedCollection:
-    """What the log says of one collection.
+    """The log's data about one collection.
 
     Attributes:
         before: The spaces at its start.
@@ -67,7 +67,7 @@ class LoggedCollection:
 
 
 def find_log(path: Path) -> list[str] | None:
-    """Return the lines of the log that lies beside a trace, as ``gc.log`` in its folder or archive; None if there is none, or only a large one."""
+    """Return the lines of the log beside a trace, as ``gc.log`` in its folder or archive; None if there is none, or only a large one."""
     try:
         if path.is_file():
             with path.open("rb") as file, ExitStack() as opened:
@@ -82,7 +82,7 @@ def find_log(path: Path) -> list[str] | None:
         with beside.open("rb") as file:
             return _lines(FileSpan(file, 0, beside.stat().st_size, beside.name))
     except (OSError, TraceError):
-        return None  # what is wrong with the archive, its reader says
+        return None  # the reader reports errors of the archive
 
 
 def _lines(log: FileSpan) -> list[str] | None:
@@ -92,7 +92,7 @@ def _lines(log: FileSpan) -> list[str] | None:
 
 
 def read_log(lines: Iterable[str]) -> dict[int, LoggedCollection]:
-    """Read a log, line by line; return what it says of each collection, by the VM's count of them."""
+    """Read a log, line by line; return its data of each collection, by the VM's count of them."""
     found: dict[int, LoggedCollection] = {}
     current, spaces, counting = None, None, False
     for line in lines:

@@ -1,7 +1,8 @@
-"""What the numbers of records mean: types and how large their objects are, allocation sites, threads, causes of collections.
+"""The meaning of the numbers in records: types and their sizes, allocation sites, threads, causes of collections.
 
-Row 0 of types and of sites stands for what the trace does not say (`records.UNKNOWN`). Names are as a programmer writes them
-(``java.lang.String``, ``int[]``, ``java.lang.String.substring(int, int)``); what the trace itself calls a type stays beside it.
+Row 0 of types and of sites means that the trace has none (`records.UNKNOWN`). Names are in source
+form (``java.lang.String``, ``int[]``, ``java.lang.String.substring(int, int)``); the trace's own
+name of a type is stored beside it.
 
 Knows no format: a reader makes these.
 """
@@ -35,7 +36,7 @@ Causes: TypeAlias = Mapping[int, str]
 
 
 MAX_NAMES: Final = 8
-"""How many threads with the address of one that ended are told apart."""
+"""Maximum number of threads with the same address that are distinguished."""
 
 
 class TypeKind(IntEnum):
@@ -47,17 +48,17 @@ class TypeKind(IntEnum):
     ARRAY = 2
     """Header and elements, rounded up to `Types.align_bytes`."""
     CLASS = 3
-    """Each object stands for a class and holds its static fields: the record says how large it is."""
+    """Each object represents a class and holds its static fields: the record has its size."""
 
 
 class Flaw(NamedTuple):
-    """Something in what a trace says of types, sites or causes that contradicts the rest, or that the rest should have and has not.
+    """An inconsistency or a gap in a trace's types, sites or causes.
 
     Attributes:
         file: Name of the file.
         offset: Byte of it.
-        expected: What should be there.
-        found: What is.
+        expected: The expected value.
+        found: The value found.
         certain: It cannot be so; otherwise it is only unusual.
     """
 
@@ -75,7 +76,7 @@ class TypeField(NamedTuple):
     """A field of a type's objects.
 
     Attributes:
-        name: As the programmer wrote it.
+        name: Name in source form.
         type: Its type's name.
         access: The class file's access flags (0x0008: static).
         declared_by: How many superclasses up it is declared, 0 for the type itself.
@@ -95,11 +96,11 @@ class Types:
         names: (n) such as ``java.lang.String`` and ``int[]``; row 0 is ``(unknown)``.
         internal: (n) as the trace's VM writes it in its own logs and class histograms: ``java.lang.String``, ``[I``.
         kind: (n,) u8, `TypeKind`.
-        instance_bytes: (n,) i64, of an instance; 0 for arrays and what is unknown.
+        instance_bytes: (n,) i64, of an instance; 0 for arrays and unknown types.
         header_bytes: (n,) i64, of an array before its first element.
         element_bytes: (n,) i64, of an element of an array.
         align_bytes: Objects begin at multiples of this, and so their sizes are.
-        fields: Row to the fields of its objects, for types that the trace tells them of.
+        fields: Row to the fields of its objects, for types whose fields the trace contains.
     """
 
     names: Sequence[str]
@@ -125,7 +126,7 @@ class CallFrame(NamedTuple):
     Attributes:
         method: Such as ``java.lang.String.substring(int, int)``.
         bci: Which byte code of it (bci), or how often it repeats where `folded`.
-        folded: It stands for frames that recursion repeated.
+        folded: It represents frames repeated by recursion.
     """
 
     method: str
@@ -143,13 +144,14 @@ class Sites:
     """The allocation sites of a trace, n rows.
 
     Attributes:
-        type: (n,) i32, row in `Types` of what the site allocates; 0 where it is not always the same.
-        labels: (n) what a site without frames is called (``Object.clone``), else empty; row 0 is ``(unknown)``.
+        type: (n,) i32, row in `Types` of the site's objects; 0 if it varies.
+        labels: (n) name of a site without frames (``Object.clone``), else empty; row 0 is
+            ``(unknown)``.
         methods: (m) names of methods, each once.
         first_frame: (n + 1,) i64, where a site's frames begin in the two arrays that follow, innermost first.
         frame_method: (f,) i32, in `methods`.
         frame_bci: (f,) i32, see `CallFrame.bci`.
-        folded: Those of `methods` that are no methods and stand for repeated frames.
+        folded: Those of `methods` that represent repeated frames.
     """
 
     type: NDArray[np.int32]
@@ -180,7 +182,7 @@ class Sites:
 
 
 class ThreadKind(IntEnum):
-    """What a thread is for."""
+    """Purpose of a thread."""
 
     VM = 0
     COLLECTOR = 1
@@ -191,7 +193,7 @@ class ThreadKind(IntEnum):
 
 
 class Thread(NamedTuple):
-    """A thread's beginning, as the trace told it."""
+    """A thread's beginning, as reported by the trace."""
 
     name: str
     kind: ThreadKind
@@ -226,19 +228,19 @@ class Threads:
         return row
 
     def begin(self, row: int, thread: Thread) -> int:
-        """Note who begins at `row`; returns which of the row's names it is, `MAX_NAMES` if it was not kept. Told twice, it stays one."""
+        """Note the thread that begins at `row`; returns the index of its name there, `MAX_NAMES` if it was not stored. A repeated one counts once."""
         names = self.began[row]
         if thread not in names and len(names) < MAX_NAMES:
             names.append(thread)
         return names.index(thread) if thread in names else MAX_NAMES
 
     def name(self, row: int) -> str:
-        """Return what a row is called: all its names, or its address."""
+        """Return the name of a row: all its names, or its address."""
         return (
             ", then ".join(each.name for each in self.began[row])
             or f"thread at {self.addresses[row]:#x}"
         )
 
     def kind(self, row: int) -> ThreadKind:
-        """Return what the row's first thread is for."""
+        """Return the purpose of the row's first thread."""
         return self.began[row][0].kind if self.began[row] else ThreadKind.UNKNOWN

@@ -1,10 +1,12 @@
-"""Finding objects in a snapshot: by type, allocation site, thread, size and address, as a text says.
+"""Search for objects in a snapshot: by type, allocation site, thread, size and address, from a text.
 
     type:java.util.HashMap size:24..64
 
-Words stand side by side and all must hold; a value with spaces stands in quotes. ``type``, ``site`` and ``thread`` take a part of a name, in
-any case, and with ``=`` in place of the colon the whole name; a site is any of its frames. ``size`` and ``address`` take a number or a range ``A..B``,
-both ends among it, of which one may be missing; a single address is any inside the object. A word without a colon is a part of a type's name.
+Terms are separated by spaces and all must match; a value with spaces is quoted. ``type``, ``site``
+and ``thread`` match a part of a name, ignoring case, and with ``=`` in place of the colon the whole
+name; a site is any of its frames. ``size`` and ``address`` take a number or an inclusive range
+``A..B``, of which one end may be missing; a single address is any inside the object. A term without
+a colon is a part of a type's name.
 
 Knows snapshots and names.
 """
@@ -46,7 +48,7 @@ _LONGEST: Final = 2000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ObjectSearch:
-    """What objects are sought; what is empty or None does not matter.
+    """The search; empty or None fields match everything.
 
     Attributes:
         names: For ``type``, ``site`` and ``thread`` the texts and whether each is a whole name.
@@ -60,7 +62,7 @@ class ObjectSearch:
 
 
 def sought_of(text: str) -> ObjectSearch:
-    """Read what is sought.
+    """Parse a search.
 
     Raises:
         CommandError: A word means nothing.
@@ -138,7 +140,7 @@ def rows_of(heap: HeapSnapshot, trace: Trace, sought: ObjectSearch) -> NDArray[n
 def _named(
     heap: HeapSnapshot, trace: Trace, key: str
 ) -> tuple[NDArray[np.int32], Callable[[int], Sequence[str]]]:
-    """A column of categories, and what each of them is called, in small letters."""
+    """A column of categories, and the name of each, in lower case."""
     if key == "type":
         return heap.type, lambda row: (
             trace.types.names[row].lower(),

@@ -1,9 +1,11 @@
-"""Records: what an object trace says, one record an event, as columns and in no format's own terms.
+"""Records: the content of an object trace, one record per event, as columns independent of formats.
 
-A reader resolves what its format abbreviates: site to type, type to size, addresses relative to a base. What takes cursors or the heap is
-the heap's job: where an object lies that was put next into its thread's buffer, which objects a run covers, how large a moved object is.
+A reader resolves the abbreviations of its format: site to type, type to size, addresses relative to
+a base. The heap resolves what needs cursors or its content: the address of an object that is next
+in its thread's buffer, the objects of a run, the size of a moved object.
 
-A record says the same whatever it was read from; what the columns mean is in `RecordKind`, what their shapes are in `RecordBatch`.
+A record has the same meaning whatever its source; `RecordKind` defines the columns, `RecordBatch`
+their shapes.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ __all__ = [
 ]
 
 UNKNOWN: Final = 0
-"""Row of `names.Types` and `names.Sites` that stands for what the trace does not say."""
+"""Row of `names.Types` and `names.Sites` for unknown ones."""
 
 
 class RecordKind(IntEnum):
-    """What a record is. Columns that are not named are 0; `thread` is who wrote the event, always.
+    """Kind of a record. Columns that are not named are 0; `thread` is always the writer of the event.
 
     ================ ==========================================================================================================
     ALLOCATE         an object at `address`: `size`, `type`, `site`, `length` (arrays). Inside the thread's current buffer it is
@@ -96,8 +98,9 @@ class RecordFlag(IntFlag):
     """Bits of the column `flags`."""
 
     FILLER = 1
-    """Allocation: it fills the rest of a buffer or of a space, and no program asked for it, as far as its event tells: some are the VM's own
-    arrays of the same site. A filler ends where its buffer does and no collection finds it alive, which the heap knows."""
+    """Allocation: it fills the rest of a buffer or of a space, and no program asked for it, as far
+    as its event shows: some are the VM's own arrays of the same site. A filler ends where its
+    buffer does and no collection finds it alive; only the heap knows that."""
     VM = 2
     """Allocation: by the VM itself or by native code; the site has no frames."""
     FAILED = 4
@@ -107,15 +110,15 @@ class RecordFlag(IntFlag):
     INTERPRETED = 16
     """Allocation: by interpreted code; with neither this nor VM: by compiled code."""
     OUTSIDE = 32
-    """Allocation: the trace says that it is in no buffer."""
+    """Allocation: outside of buffers, according to the trace."""
     BY_COLLECTOR = 64
-    """Allocation: by a thread that collects, in the midst of it (the rest of a GC_BUFFER)."""
+    """Allocation: by a collecting thread, during the collection (the rest of a GC_BUFFER)."""
     ODD = 128
-    """Any: the event has bits set that its format leaves 0. What it says is taken as it stands."""
+    """Any: the event has bits set that its format leaves 0. Its fields are used all the same."""
 
 
 class SpaceKind(IntEnum):
-    """What a space is for, and where MOVE_NEXT goes."""
+    """Purpose of a space, and the destination of MOVE_NEXT."""
 
     EDEN = 0
     SURVIVOR = 1
@@ -123,7 +126,7 @@ class SpaceKind(IntEnum):
 
 
 class CollectionKind(IntEnum):
-    """What kind of collection. The two SNAPSHOT kinds name every live object, so that what follows stands alone."""
+    """Kind of a collection. The two SNAPSHOT kinds name every live object, so that the rest can be read alone."""
 
     MINOR = 0
     FULL = 1
@@ -142,7 +145,7 @@ class BufferMode(IntEnum):
 
 
 class PointerKind(IntEnum):
-    """What `RecordBatch.pointer_value` is. In a FULL collection it leads to where an object is after it, in a MINOR one to where it was before it."""
+    """Meaning of `RecordBatch.pointer_value`. In a FULL collection it is the address of an object after it, in a MINOR one before it."""
 
     RELATIVE = 1
     """Bytes to add to the address of the object that points, where it is after the move."""
@@ -153,20 +156,20 @@ class PointerKind(IntEnum):
 
 
 class PointerSource(IntEnum):
-    """Whose pointers a POINTERS record has."""
+    """Source of the pointers of a POINTERS record."""
 
     OBJECT = 0
     """An object's that did not move, or more of those of the record before it."""
     ARRAY = 1
     """More of an array's."""
     ROOT = 2
-    """Roots': `address` says what kind of root, as the trace's format does."""
+    """Roots': `address` is the kind of root, as in the trace's format."""
     CROSS_GENERATION = 3
     """An old object's into a young space."""
 
 
 class ReadPosition(NamedTuple):
-    """Where reading can go on: before a batch.
+    """A place where reading can continue: before a batch.
 
     Attributes:
         file: Number of the file, from 0; more than one where a trace was rotated.
@@ -184,14 +187,14 @@ class ReadPosition(NamedTuple):
 
 
 class EventPlace(NamedTuple):
-    """Where an event stands, for messages.
+    """Place of an event, for messages.
 
     Attributes:
         event: Its number, over all files, from 0.
         file: Name of the file.
         buffer: Number of the buffer, over all files, from 0.
-        position: Where in the file the buffer begins, bytes.
-        offset: Where in the buffer's payload (what it is once decompressed) the event begins, bytes.
+        position: Start of the buffer in the file, bytes.
+        offset: Start of the event in the buffer's payload (after decompression), bytes.
     """
 
     event: int
@@ -211,15 +214,15 @@ Bytes: TypeAlias = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordBatch:
-    """Some hundred thousand records in the order of the trace. What they mean: `RecordKind`.
+    """Some hundred thousand records in the order of the trace. For their meaning see `RecordKind`.
 
     All whole numbers are signed, so that arithmetic of columns stays whole: a reader refuses an address, size or length that has no room.
     Record i is event number ``place.event + i``. A batch begins with a buffer, and has records of one file only. Arrays are not written to
     once they are here, and no two batches share any.
 
     Attributes:
-        place: Where it begins.
-        after: Where the next one begins.
+        place: Its start.
+        after: Start of the next one.
         file: Name of the file.
         kind: (n,) `RecordKind`.
         detail: (n,) see `RecordKind`.
@@ -274,7 +277,7 @@ class RecordBatch:
         )
 
     def where(self, row: int) -> EventPlace:
-        """Say where record `row` stands in the trace."""
+        """Describe the place of record `row` in the trace."""
         buffer = int(self.buffer[row])
         return EventPlace(
             self.place.event + row,
@@ -318,7 +321,7 @@ COLUMNS: Final[dict[str, type[np.generic]]] = {
     "site": np.int32,
     "length": np.int32,
 }
-"""The columns of records, and what they are made of."""
+"""The columns of records, and their types."""
 
 _BESIDE: Final[dict[str, type[np.generic]]] = {
     "buffer_position": np.int64,

@@ -1,6 +1,7 @@
-"""The trace that comes with GCspy, for a first look: where it is, and what it shows.
+"""The sample trace that is part of GCspy.
 
-Knows files; does not open them. In a wheel it lies beside this module, in a source tree in `objects/samples/`, among others for tests.
+Knows files; does not open them. In a wheel it is beside this module, in a source tree in
+`objects/samples/`, among others for tests.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ __all__ = ["SampleTrace", "sample_traces"]
 
 
 class SampleTrace(NamedTuple):
-    """A trace to look at.
+    """A sample trace.
 
     Attributes:
-        path: Of the archive.
+        path: Path of the archive.
         title: A few words.
         about: A sentence.
     """

@@ -1,4 +1,4 @@
-"""`Trace`: what a reader of any format gives, and `open_trace`, which finds the reader for a path.
+"""`Trace`: the interface of a reader of any format, and `open_trace`, which finds the reader for a path.
 
 A second format is a package beside `anttracks` that makes a `Trace`, and a line in `open_trace`.
 """
@@ -17,16 +17,17 @@ __all__ = ["Trace", "open_trace"]
 
 
 class Trace(Protocol):
-    """A trace that is open for reading. Its events are read as often as wanted, from the beginning or from any batch that was there.
+    """A trace that is open for reading. Its events can be read repeatedly, from the beginning or from any earlier batch.
 
     Attributes:
-        name: What to call it to people.
+        name: Name for people.
         types: All types.
         sites: All allocation sites.
         causes: All causes of collections.
         threads: The threads of the batches that were read so far.
-        size_bytes: Bytes of all its files of events; `position_bytes` of a place says how far into them it is.
-        has_pointers: Whether it says what objects point to.
+        size_bytes: Bytes of all its files of events; `position_bytes` of a place is the position in
+            them.
+        has_pointers: Whether it contains pointers.
     """
 
     name: str
@@ -43,12 +44,12 @@ class Trace(Protocol):
         Memory in use depends on the size of a batch, not on the length of the trace.
 
         Raises:
-            TraceError: What follows is no valid trace; all that was valid before has been yielded.
+            TraceError: The rest is not a valid trace; all valid records before have been yielded.
         """
         ...
 
     def find_flaws(self) -> Sequence[Flaw]:
-        """Look for contradictions in what it says of types, sites and causes; goes through all of that."""
+        """Check its types, sites and causes for contradictions; examines all of them."""
         ...
 
     def position_bytes(self, place: ReadPosition) -> int:
@@ -73,7 +74,8 @@ def open_trace(path: Path | str) -> Trace:
     """Open the object trace at `path`: a folder with the files of one run, an archive (``.tar.xz`` and its like) of one, or a trace file.
 
     Raises:
-        TraceError: There is none, or its names cannot be read. What is wrong with its events is raised by `Trace.batches`.
+        TraceError: There is none, or its names cannot be read. Errors in its events are raised by
+            `Trace.batches`.
     """
     from gcspy_objects.anttracks.reader import AntTracksTrace
 

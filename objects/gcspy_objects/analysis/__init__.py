@@ -1,4 +1,4 @@
-"""What became of a program's objects: questions about all lives of a trace, asked of columns in SQL.
+"""The fate of a program's objects: queries on all lives of a trace, in SQL on columns.
 
     store       the lives, streamed to Parquet, and the engine (DuckDB) that answers
     findings    an answer: a table that knows its units, and what is to be known besides

@@ -1,6 +1,6 @@
 """An answer: rows under columns that know their unit, and sentences that belong to it.
 
-Knows no engine, and nothing of what was asked.
+Knows no engine, and no questions.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeAlias
 __all__ = ["Cell", "Column", "QueryResult", "Unit"]
 
 Cell: TypeAlias = int | float | str | bool | None
-"""None is unknown, or not to be said."""
+"""None is unknown, or not applicable."""
 
 
 class Unit(Enum):
-    """What the cells of a column are."""
+    """Kind of the cells of a column."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -30,10 +30,10 @@ class Column(NamedTuple):
     """One column.
 
     Attributes:
-        name: As in JSON and Parquet.
-        heading: As people read it.
-        unit: What is in it.
-        about: One sentence; empty where the heading says it.
+        name: Name in JSON and Parquet.
+        heading: Heading for people.
+        unit: Unit of its cells.
+        about: One sentence; empty if the heading is enough.
         summed: Whether the sum over rows means something.
     """
 
@@ -49,12 +49,13 @@ class QueryResult:
     """An answer.
 
     Attributes:
-        title: What was asked.
-        columns: What each row has.
-        rows: In the order that the question wants; the first ones, if there are more than were wanted.
+        title: The question.
+        columns: The columns.
+        rows: In the order that the question defines; only the first ones, if there are more than
+            requested.
         rest: How many more there are.
         rest_cells: Sums of those, a cell for each column; None where a sum means nothing.
-        notes: What is to be known besides, a sentence each.
+        notes: Further information, a sentence each.
         table: Name of all rows in the store that found them, for `LifeStore.write`.
     """
 

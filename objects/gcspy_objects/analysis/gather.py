@@ -1,4 +1,4 @@
-"""From a rebuilt heap to a store of all its lives.
+"""Builds a store of all lives from a rebuilt heap.
 
 Knows heap and store; does not know what will be asked.
 """
@@ -31,8 +31,8 @@ def gather(
 
     Args:
         heap: The heap of the trace; `RebuiltHeap.ended` says whether it could be rebuilt to the end.
-        folder: Where the store puts its files; None: where the system has temporary files.
-        progress: Is told how far the trace was read.
+        folder: Folder for the store's files; None: the system's for temporary files.
+        progress: Called with the progress of reading the trace.
 
     Returns:
         The store, which the caller closes.

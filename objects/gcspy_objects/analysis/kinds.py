@@ -1,9 +1,11 @@
-"""What was allocated, survived, was promoted and died: by type, by site, and in each collection.
+"""Allocations, survivors, promotions and deaths of objects: by type, by site, and in each collection.
 
-The first is table 2 of YA-JOP (Wang, Shi and Li), the last its figure 4; access counts, which they have too, no trace of moves tells.
+The first is table 2 of YA-JOP (Wang, Shi and Li), the last its figure 4; it also counts accesses,
+which no trace of moves contains.
 
-**Survived** means: a collection looked at the object and let it live. A minor collection looks at young objects only, so that an old object
-survives full collections, and is merely there during the others.
+**Survived** means: a collection examined the object and let it live. A minor collection examines
+young objects only, so an old object survives full collections, and is merely present during the
+others.
 
 Knows the view `life`; does not know who asks.
 """
@@ -34,19 +36,20 @@ __all__ = [
 
 
 class GroupBy(Enum):
-    """What objects are counted by."""
+    """The keys that objects are grouped by."""
 
     TYPE = "type"
     SITE = "site"
-    """Where in the program, and of which type: compilers make several sites of one place."""
+    """Place in the program, and type: compilers make several sites of one place."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectFilter:
-    """Which objects are looked at.
+    """The selection of objects.
 
     Attributes:
-        type: Of types that are called so; ``*`` stands for anything. Where none is called exactly so: whose name contains it.
+        type: Of types with this name; ``*`` matches anything. If no name is equal: whose name
+            contains it.
         site: Allocated at sites that are called so, alike.
     """
 
@@ -54,7 +57,7 @@ class ObjectFilter:
     site: str = ""
 
     def words(self) -> str:
-        """Return what is looked at, for a title; empty for all."""
+        """Return the selection, for a title; empty for all."""
         parts = [f"of type {self.type}"] if self.type else []
         return ", ".join(parts + ([f"allocated at {self.site}"] if self.site else []))
 
@@ -79,7 +82,7 @@ _WHAT: Final = ("allocated", "survived", "promoted", "died")
 
 
 def chosen(store: LifeStore, only: ObjectFilter) -> str:
-    """Return what a query reads from: lives, with where they were allocated, that are of the types and sites wanted.
+    """Return the source of a query: lives, with their sites, of the selected types and sites.
 
     Raises:
         GCspyError: There is no such type, or no such site.
@@ -151,7 +154,8 @@ def totals(
 ) -> QueryResult:
     """Objects over the whole trace, by type or by site, the most first: YA-JOP's table 2.
 
-    Rows: the first `top`, 0: all there are. Columns: names, then objects and bytes allocated, their shares of all that are looked at, survived, promoted, died, left.
+    Rows: the first `top`, 0: all. Columns: names, then objects and bytes allocated, their shares of
+    the selection, survived, promoted, died, left.
 
     Raises:
         GCspyError: There is no such type or site.
@@ -225,9 +229,10 @@ _EVENTS: Final = tuple(
 
 
 def _each(keys: str, source: str, ranked: str) -> str:
-    """SQL: for each key of `ranked` and each collection what happened there; number 0 has what was there at the beginning.
+    """SQL: for each key of `ranked` and each collection what happened there; number 0 has the initial objects.
 
-    Old objects that died count apart from young ones, because who was looked at is known from sums over the collections before.
+    Old objects that died are counted separately from young ones, because the number of examined
+    objects follows from sums over the previous collections.
     """
     by = f"{keys}, " if keys else ""
     over = f"OVER (PARTITION BY {keys} ORDER BY number)" if keys else "OVER (ORDER BY number)"
@@ -273,7 +278,7 @@ def _each(keys: str, source: str, ranked: str) -> str:
 
 
 def collections(store: LifeStore, only: ObjectFilter = EVERYTHING) -> QueryResult:
-    """What was allocated before each collection, and survived it, was promoted and died in it: YA-JOP's figure 4.
+    """Objects allocated before each collection, and those that survived it, were promoted and died in it: YA-JOP's figure 4.
 
     Rows: one a collection, in their order.
 

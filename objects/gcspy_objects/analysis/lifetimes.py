@@ -1,8 +1,9 @@
 """How long objects lived: how many died at which age, and by which age a half of a type's objects was gone.
 
-An age is that at which a collection found the object dead; it may have died any time since the collection before that looked at it
-(`gcspy_objects.analysis.survival` tells both ends). Objects that nobody saw die have columns of their own, at the age that they had
-when the trace ended: they live so long at least.
+The age is that at which a collection found the object dead; it may have died at any time since the
+last collection that examined it (`gcspy_objects.analysis.survival` gives both limits). Objects
+without a known death have columns of their own, at their age when the trace ended: they live at
+least this long.
 
 Knows the view `life`; does not know who asks.
 """
@@ -40,8 +41,8 @@ def distribution(
 ) -> QueryResult:
     """How many objects died at which age.
 
-    Rows: by age, in octaves of bytes, or one for each number of collections that an object lived through (0: the first found it dead).
-    Those without objects are left out.
+    Rows: by age, in octaves of bytes, or one for each number of collections that an object survived
+    (0: the first found it dead). Empty ones are left out.
 
     Raises:
         GCspyError: There is no such type or site.
@@ -87,7 +88,8 @@ def spans(
 ) -> QueryResult:
     """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
 
-    Rows: the first `top` types or sites, 0: all; those with most objects first. An age is unknown (None) where so many were not yet gone when the trace ended.
+    Rows: the first `top` types or sites, 0: all; those with most objects first. An age is unknown
+    (None) if fewer than that share had died when the trace ended.
 
     Raises:
         GCspyError: There is no such type or site.

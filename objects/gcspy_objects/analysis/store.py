@@ -1,14 +1,17 @@
 """All lives of a trace in Parquet files, and the engine that answers questions about them in bounded memory.
 
-A trace may be larger than memory, and so may the lives in it: they are written as they end, batch by batch, and the engine reads
-of them the columns that a question needs. It has so much memory as it is told, and puts what does not fit beside the lives.
+A trace may be larger than memory, and so may its lives: they are written as they end, batch by
+batch, and the engine reads the columns that a query needs. It has a memory limit, and spills to
+files beside the lives.
 
-Why DuckDB: MIT licence, one wheel of 22 MB without further packages, a bound on memory with spilling to disk, and the questions are SQL that
-anybody can read and try. Polars is as good a library, but has no such bound; pyarrow is seven times as large installed, and only groups.
+Why DuckDB: MIT licence, one wheel of 22 MB without further packages, a memory limit with spilling
+to disk, and queries in SQL that anybody can read and try. Polars is as good a library, but has no
+such limit; pyarrow is seven times as large installed, and only groups.
 
-**Times.** A collection has a number from 1; number 0 is the beginning. The clock in bytes counts what the program has allocated, without what
-the collector fills gaps with. An object is found dead by a collection, and may have died any time since the last collection that saw it alive: the
-view `life` has both ends of that, and nothing here claims to know it better.
+**Times.** A collection has a number from 1; number 0 is the beginning. The clock in bytes counts
+the program's allocations, without the collector's fillers. An object is found dead by a collection,
+and may have died at any time since the last collection that saw it alive: the view `life` has both
+limits.
 
 Tables in a ``WITH`` are NOT MATERIALIZED where they have a row a life: the engine would keep them whole otherwise.
 
@@ -51,7 +54,7 @@ LIFE_COLUMNS: Final[dict[str, str]] = {
     "age": "INTEGER",
     "filler": "BOOLEAN",
 }
-"""What a life is, a row an object.
+"""The columns of a life, one row per object.
 
 ======================= ======================================================================================================
 type, site, thread      rows in the trace's names
@@ -90,7 +93,7 @@ FROM seen JOIN collections AS found ON found.number = died_in
           JOIN collections AS saw ON saw.number = seen_in
           JOIN collections AS old ON old.number = old_since
 """
-"""Each life of the program's own objects, and what follows from it:
+"""The life of each of the program's own objects, and derived columns:
 
 `dead`; `until`, the last collection that it outlived; `until_bytes` on the clock of bytes: found dead by then, or not yet at the end; `seen_in` and
 `seen_bytes`: alive at least until then; `became_old`, `old_since` and `old_bytes`: whether and since when it was old (0 if never).
@@ -102,11 +105,11 @@ class CollectionTable:
     """The collections of a trace, n rows in their order, and its end.
 
     Attributes:
-        full: (n,) whether it looked at old spaces too.
-        kind: (n,) what it is called.
+        full: (n,) whether it examined old spaces too.
+        kind: (n,) name of its kind.
         cause: (n,) why it was begun.
-        bytes: (n,) what the program had allocated when it began.
-        total_bytes: What it had allocated when the trace ended.
+        bytes: (n,) bytes that the program had allocated when it began.
+        total_bytes: Bytes that it had allocated when the trace ended.
     """
 
     full: NDArray[np.bool_]
@@ -121,11 +124,11 @@ class CollectionTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """What rows of types and sites are called.
+    """Names of the rows of types and sites.
 
     Attributes:
         types: (t) names.
-        sites: (s) a line each: where it is in the program.
+        sites: (s) a line each: the place in the program.
         stacks: (s) all frames, a line each, innermost first.
     """
 
@@ -138,7 +141,7 @@ class LifeStore:
     """The lives of one trace. A context manager: at its end its files are removed.
 
     Args:
-        folder: Where its files go, in a folder of their own; None: where the system has temporary files.
+        folder: Parent of the folder for its files; None: the system's for temporary files.
         memory_bytes: How much memory the engine may use.
     """
 
@@ -200,7 +203,7 @@ class LifeStore:
         self._engine.unregister("batch")
 
     def finish(self, collections: CollectionTable, names: Names) -> None:
-        """Say what the lives refer to, once all were added; then questions can be asked."""
+        """Set the tables that the lives refer to, once all were added; then queries are possible."""
         if not self._files:
             columns = ", ".join(f'"{name}" {kind}' for name, kind in LIFE_COLUMNS.items())
             self._run(f"CREATE TABLE everything ({columns})")
@@ -272,7 +275,7 @@ class LifeStore:
     # ------------------------------------------------------------------------------- asking
 
     def ask(self, question: str, **values: Cell | Sequence[int]) -> list[tuple[Any, ...]]:
-        """Return the rows that a query gives; `values` stand for the ``$names`` in it."""
+        """Return the rows of a query; `values` replace the ``$names`` in it."""
         rows: list[tuple[Any, ...]] = self._run(question, values).fetchall()
         return rows
 
@@ -287,7 +290,7 @@ class LifeStore:
         notes: Iterable[str] = (),
         **values: Cell | Sequence[int],
     ) -> QueryResult:
-        """Ask, and keep the rows under the names of the columns, in that order; `top`: hand out so many and sums of the rest, 0: all."""
+        """Run a query, and return the rows with the names of the columns, in that order; `top`: return this many and sums of the rest, 0: all."""
         columns = tuple(columns)
         self._found += 1
         table = f"found_{self._found}"
@@ -312,7 +315,7 @@ class LifeStore:
         )
 
     def write(self, findings: QueryResult, path: Path) -> None:
-        """Write what was found here as Parquet.
+        """Write results as Parquet.
 
         Raises:
             OSError: It cannot be written.

@@ -1,11 +1,13 @@
-"""Which share of objects was still there after so many allocated bytes, or so many collections; and from it, how long a type's objects live.
+"""The share of objects still present after a number of allocated bytes, or of collections; and the resulting lifetimes of each type.
 
-When the trace ends, most programs hold objects whose death nobody saw. Leaving them out would make all lives short, counting them as dead then
-would too. So the share is the product-limit estimate (Kaplan and Meier, 1958): at each age at which something died, of those that had
-reached it and were still watched. Where everything died it is the plain share.
+When the trace ends, most programs hold objects whose death was not recorded. Leaving them out would
+make all lives short, and so would counting them as dead. So the share is the product-limit estimate
+(Kaplan and Meier, 1958): at each age at which an object died, of those that had reached it and were
+still observed. If all died it is the plain share.
 
-An object dies some time between the last collection that saw it alive and the one that found it dead. Both are told: `held`, the share that
-still took up memory, and `seen`, the same as if each had died right after it was last seen alive. What the program could still reach lies between.
+An object dies some time between the last collection that saw it alive and the one that found it
+dead. Both are given: `held`, the share that still took up memory, and `seen`, as if each had died
+right after it was last seen alive. The reachable share lies between.
 
 | generation | begins with | ends with |
 |---|---|---|
@@ -13,8 +15,8 @@ still took up memory, and `seen`, the same as if each had died right after it wa
 | young | birth in a young space | death; one that is promoted is watched no longer |
 | old | promotion, or birth in an old space | death |
 
-Ages in bytes are put into bins of a 64th of an octave (1.1 %), each at the greatest age in it, below 4096 bytes into bins of one: so the
-work does not grow with the number of different ages.
+Ages in bytes are put into bins of a 64th of an octave (1.1 %), each at its greatest age, below 4096
+bytes into bins of one. So the work does not grow with the number of different ages.
 
 Knows the view `life`; does not know who asks.
 """
@@ -39,10 +41,11 @@ class AgeClock(Enum):
     BYTES = "bytes"
     """Bytes that the program allocated meanwhile."""
     COLLECTIONS = "gcs"
-    """Collections that took place meanwhile, whatever they looked at."""
+    """Collections that took place in that time, whatever they examined."""
 
 
-# Of each generation: which lives, since when, how far they were held, how far those that died were seen, and whether it ended with a death.
+# For each generation: which lives, since when, how long they were held, how long those that died
+# were seen, and whether it ended with a death.
 _SPANS: Final = {
     AgeClock.BYTES: {
         "all": ("true", "birth_bytes", "until_bytes", "seen_bytes", "dead"),
@@ -80,14 +83,16 @@ _BIN: Final = {
 
 
 def _ages(source: str, clock: AgeClock, generations: tuple[str, ...], keys: str) -> str:
-    """SQL: a row for each life in each generation, as held and as seen: its age when it ended or was last watched.
+    """SQL: a row for each life in each generation, as held and as seen: its age when it ended or was last observed.
 
-    One scan of the lives, each of which becomes several rows: several scans at a time would each want memory.
+    One scan of the lives, each of which becomes several rows: several scans at a time would each
+    need memory.
     """
     parts = []
     for generation in generations:
         which, since, held, seen, dead = _SPANS[clock][generation]
-        # One that was last seen alive at an age is dead an instant later; what did not die is watched as long either way.
+        # An object last seen alive at an age is dead an instant later; one that did not die is
+        # observed for the same time either way.
         for how, until in (
             ("held", held),
             ("seen", f"CASE WHEN {dead} THEN {seen} + 1 ELSE {held} END"),
@@ -165,7 +170,7 @@ _COLUMNS: Final = (
 _THINNED: Final = """
     QUALIFY age = 0 OR row_number() OVER (
         PARTITION BY generation, floor({points} * ln(age + 1) / ln(2 + oldest)) ORDER BY age DESC) = 1"""
-"""Leaves out what stands close together: of the ages in one step of a logarithmic axis the greatest is kept."""
+"""Thin out close points: of the ages in one step of a logarithmic axis the greatest is kept."""
 
 
 def survival(
@@ -184,13 +189,14 @@ def survival(
         store: The lives.
         clock: How age is counted.
         only: Which objects.
-        points: About so many rows a generation, the ages evenly over its octaves; 0: each age at which something ended.
+        points: Approximate number of rows per generation, with ages evenly over its octaves; 0:
+            each age at which a life ended.
 
     Raises:
         GCspyError: There is no such type or site.
     """
     thinned = _THINNED.format(points=int(points)) if points else ""
-    # Both kinds of age stand in one row: each share holds from its own last age on.
+    # Both kinds of age are in one row: each share is valid from its own last age on.
     question = f"""
         WITH estimate AS ({product_limit(chosen(store, only), clock)}), started AS (
             SELECT generation, how, age, bytes_share, objects_share, watched_objects FROM estimate

@@ -1,6 +1,6 @@
 """Buffers of trace files: walked over, unpacked where they are compressed, and gathered to chunks that are decoded at once.
 
-Knows how buffers stand in a file, and nothing of events.
+Knows the layout of buffers in a file; does not know events.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _READ_BYTES: Final = 1 << 16
 
 _MOST_RATIO: Final = 64
 _FREE_BYTES: Final = 256 << 10
-"""A payload may unpack to so many bytes for each of its own, and so many more. The VM's buffers have 24 KiB at most; of one
-event again and again they become 98 times smaller."""
+"""A payload may unpack to this many bytes for each of its own, plus this many. The VM's buffers
+have 24 KiB at most; of one repeated event they become 98 times smaller."""
 
 _SAID: Final = {
     lzw.LzwDamage.NO_END: "ends before its end code",
@@ -41,7 +41,7 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Some buffers that stand one after the other in a file, b of them.
+    """Some consecutive buffers of a file, b of them.
 
     Attributes:
         words: (w,) their payloads, unpacked.
@@ -49,8 +49,8 @@ class Chunk:
         owners: (b) address of each one's thread.
         positions: (b,) where in the file each begins, bytes.
         modes: (b,) `records.BufferMode`.
-        end: Where in the file the next buffer begins.
-        error: What is wrong with the next buffer; None if nothing is known to be.
+        end: Where the next buffer begins in the file.
+        error: The error in the next buffer; None if none is known.
     """
 
     words: NDArray[np.int32]
@@ -69,7 +69,7 @@ def read_chunk(
 
     Args:
         span: The file.
-        position: Where in it a buffer begins.
+        position: Where a buffer begins in it.
         buffer: Number of that buffer over all files, for messages.
         chunk_bytes: Payload to gather.
     """
@@ -173,12 +173,13 @@ def _unpack(payload: bytes) -> bytes | lzw.LzwDamage:
     if _UNPACK.machine is None:
         return lzw.unpack_plainly(payload, most)
     codes = len(payload) + 1
-    # Twenty times as long is plenty; what is longer is done once more, with all the room there may be.
+    # Twenty times the length is usually enough; a longer one is unpacked again, with the maximum
+    # room.
     for room in (min(len(payload) * 20, most), most):
         out = np.empty(room, np.uint8)
         packed = np.frombuffer(
             bytearray(payload), np.uint8
-        )  # numba takes nothing that is read only
+        )  # numba does not accept read-only arrays
         written = int(
             _UNPACK.machine(packed, out, np.empty(codes, np.int64), np.empty(codes, np.int64))
         )

@@ -42,7 +42,7 @@ def histogram_name(descriptor: str) -> str:
 
 
 def method_name(signature: str) -> str:
-    """Return a method as a programmer writes it, without what it returns: ``java.lang.String.substring(int, int)``."""
+    """Return a method in source form, without its return type: ``java.lang.String.substring(int, int)``."""
     name, opened, rest = signature.partition("(")
     parameters, closed, _ = rest.partition(")")
     if not (name and opened and closed):

@@ -1,8 +1,9 @@
-"""What a symbols file says that cannot be, though it can be read.
+"""Contradictions in a symbols file that can be read.
 
-A symbols file has no checksum. Much of it is said twice, though: a type is written again with each class object, the fields of a superclass with
-each class below it, the size of an instance by its fields, that of an element by the array's descriptor; numbers of types and causes have no
-gaps. What contradicts itself is told here. A changed name says the same as another name would, and cannot be known.
+A symbols file has no checksum, but much of it is redundant: a type is written again with each class
+object, the fields of a superclass with each class below it, the size of an instance by its fields,
+that of an element by the array's descriptor; numbers of types and causes have no gaps.
+Contradictions are reported here. A changed name cannot be detected.
 
 Knows the file's records; knows no event.
 """
@@ -37,7 +38,7 @@ _STATIC: Final = 0x0008
 
 
 def find_flaws(data: bytes, file: str) -> list[Flaw]:
-    """Look through a symbols file that was read without an error; returns what is wrong or unusual, at most 100."""
+    """Check a symbols file that was read without an error; returns errors and unusual data, at most 100."""
     checker = _Checker(data, file)
     checker.run()
     checker.finish()
@@ -45,7 +46,7 @@ def find_flaws(data: bytes, file: str) -> list[Flaw]:
 
 
 class _Checker(Parser):
-    """Holds each record against what was read before it, and at the end all against each other."""
+    """Compare each record with the earlier ones, and at the end all with each other."""
 
     def __init__(self, data: bytes, file: str) -> None:
         super().__init__(data, file)
@@ -186,7 +187,7 @@ class _Checker(Parser):
                 )
 
     def _check_fields(self) -> None:
-        """The size of an instance is that of its fields; what a superclass has is what the superclass says it has."""
+        """The size of an instance must fit its fields; a superclass's fields must be those of the superclass itself."""
         references = {size & 0xFF for name, size in self.types.values() if name.startswith("[L")}
         reference_bytes = min(references & {4, 8}, default=4), max(references & {4, 8}, default=8)
         own: set[bytes] = set()

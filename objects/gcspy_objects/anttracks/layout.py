@@ -1,4 +1,4 @@
-"""The bytes of AntTracks traces: what is where in the three files of a run, and the numbers of events.
+"""The bytes of AntTracks traces: the layout of the three files of a run, and the numbers of events.
 
 All whole numbers are little endian. A *word* is 4 bytes; all events are whole words. There is no index, footer, checksum or count of records.
 
@@ -13,7 +13,8 @@ Prefix of each file of a run:
     4       type of file: 0 symbols, 1 trace, 2 class definitions
     ======= ===============================================================
 
-A trace file goes on with its index (4 bytes; it counts up where a trace is rotated), then buffers up to its end:
+The prefix of a trace file is followed by its index (4 bytes; it counts up if a trace is rotated),
+then buffers up to its end:
 
     ======= ===============================================================
     8       owner: address of the VM's thread that filled it
@@ -24,7 +25,8 @@ A trace file goes on with its index (4 bytes; it counts up where a trace is rota
 Modes: 0 the buffer was full; 1 its last event keeps its order with other threads' (SPACE events, the NOP barrier); 2 all threads had
 written theirs just before (GC_START, GC_END, the NOP before GC_FAILED). Only buffers of mode 0 are compressed.
 
-The first word of an event has its id in bits 26..31. In the table, *w* is that word; what follows it stands in this order, [..] if there:
+The first word of an event has its id in bits 26..31. In the table, *w* is that word; its fields
+follow in this order, [..] if present:
 
     == ========================= ====== ======================================================================================
     id event                     words  what it has
@@ -69,21 +71,26 @@ The first word of an event has its id in bits 26..31. In the table, *w* is that 
     46 GC_CROSSGENERATIONAL_PTR  3 + p  the same
     == ========================= ====== ======================================================================================
 
-Bits of w that are not named are 0, and so is the length of what is no array; `SPARE_BITS` has those of which that was seen in real traces. 24, 38 and
-47..63 are not written. Where the symbols say so, each event is followed by a word more (an anchor of debugging VMs).
+Bits of w that are not named are 0, and so is the length of an object that is not an array;
+`SPARE_BITS` has those for which that was observed in real traces. 24, 38 and 47..63 are not
+written. If the symbols' flag says so, each event is followed by one more word (an anchor of
+debugging VMs).
 
 *Site*: bit 23 of w set: 0..23 are the number of a big site, and there is no length (the type is no array). Clear: 8..22 are the number of a
 small site, 0..7 the length of the array, 255: it is in the u32 length. *Type*: the site's, or the event's u32 type, which wins. *Size*: only if
 the type is java.lang.Class. An object is as large as its type's instances, or for arrays header + element * length, rounded up to 8.
 
-*Base*: of the latest GC_START or GC_END. *Pointer kinds*: twelve pairs of bits in w 0..23, the first in the highest: 0 none; 1 relative (an i32
-word); 2 absolute (u64); 3 null (no word). The word of a relative pointer says how far back, in units of 8 bytes, it leads from where the pointer before it led, nulls
-left out; the first one's from the object itself, where it is after the move. In a full collection pointers lead
-to where objects are after it, in a minor one to where they were before it: an object's pointers are reported as it is copied. Seen so in a real trace: all 73,974
+*Base*: of the latest GC_START or GC_END. *Pointer kinds*: twelve pairs of bits in w 0..23, the
+first in the highest: 0 none; 1 relative (an i32 word); 2 absolute (u64); 3 null (no word). The word
+of a relative pointer is the distance, backwards in units of 8 bytes, from the target of the
+previous pointer, not counting nulls; for the first one from the object itself, at its place after
+the move. In a full collection pointers have the addresses of objects after it, in a minor one those
+before it: an object's pointers are reported as it is copied. Observed in a real trace: all 73,974
 of three full and three minor collections lead to an object.
 
-Source: what AntTracksVM (HotSpot 25.71) writes with the parallel collectors; P. Lengauer, V. Bitto, H. Mössenböck: Accurate and Efficient
-Object Tracing for Java Applications (ICPE 2015), section 3.
+Source: the output of AntTracksVM (HotSpot 25.71) with the parallel collectors; P. Lengauer, V.
+Bitto, H. Mössenböck: Accurate and Efficient Object Tracing for Java Applications (ICPE 2015),
+section 3.
 """
 
 from __future__ import annotations
@@ -118,7 +125,7 @@ MAX_THREAD_NAME_WORDS: Final = 12
 HAS_ANCHORS: Final = 1
 """Bit of the symbols' flags: a word more after each event."""
 HAS_POINTERS: Final = 2
-"""Bit of the symbols' flags: moves tell what objects point to."""
+"""Bit of the symbols' flags: moves include pointers."""
 ALL_FLAGS: Final = 7
 """The symbols' flags that there are; 4: the collector is a concurrent one."""
 

@@ -1,11 +1,13 @@
-"""The compression of AntTracks buffers: LZW of bytes, each buffer by itself.
+"""The compression of AntTracks buffers: LZW on bytes, for each buffer separately.
 
-Codes 0..255 are single bytes; from 256 on each code that was written made one entry, its match and the first byte of the next. Codes are packed with the
-most significant bit first. Their width starts at 8; the code of all ones says that the next is one bit wider. A 0 after that is the end, since
-a code that needed the wider width is large; what is left of the last byte is padding.
+Codes 0..255 are single bytes; from 256 on each written code made one entry, its match and the first
+byte of the next. Codes are packed with the most significant bit first. Their width starts at 8; the
+code of all ones means that the next is one bit wider. A 0 after that is the end, since a code that
+needed the wider width is large; the rest of the last byte is padding.
 
-An entry is never kept as a string: it is where in the output its match went, and one byte longer. So the dictionary of a buffer is as large as
-its codes, whatever it unpacks to, and who says that 20 KB unpack to a gigabyte is refused when the output's bound is reached.
+An entry is not stored as a string: it is the place of its match in the output, and one byte longer.
+So the dictionary of a buffer is as large as its codes, whatever it unpacks to, and 20 KB that claim
+to unpack to a gigabyte are refused when the limit of the output is reached.
 
 `unpack` is written as a loop for `machine_code`, `unpack_plainly` does the same without it.
 """
@@ -24,10 +26,10 @@ _WIDEST = 31
 
 
 class LzwDamage(IntEnum):
-    """What is wrong with packed bytes, in place of the length of what they unpack to."""
+    """Errors of packed bytes, returned instead of the unpacked length."""
 
     NO_END = -1
-    """They end before the code that says so."""
+    """They end before the end code."""
     NO_ENTRY = -2
     """A code that names no entry yet."""
     TOO_LONG = -3
@@ -48,7 +50,7 @@ def unpack(
 
     Args:
         packed: The payload.
-        out: Where to; as long as may be.
+        out: Destination; its length is the limit.
         starts: Work space, as many as there are bits in a payload divided by 8, and one.
         lengths: Work space, the same.
 
@@ -95,7 +97,7 @@ def unpack(
             start, length = starts[entry], lengths[entry] + 1
             if written + length > len(out):
                 return -3
-            # Byte by byte: the entry may reach into what is being written.
+            # Byte by byte: the entry may overlap the current output.
             for i in range(length):
                 out[written + i] = out[start + i]
             written += length
@@ -104,7 +106,7 @@ def unpack(
 
 
 def unpack_plainly(packed: bytes, room: int) -> bytes | LzwDamage:
-    """Unpack a buffer's payload to at most `room` bytes; or say what is wrong with it."""
+    """Unpack a buffer's payload to at most `room` bytes; or return its error."""
     width, held, bits, at, widened = 8, 0, 0, 0, False
     out = bytearray()
     starts: list[int] = []
@@ -142,5 +144,5 @@ def unpack_plainly(packed: bytes, room: int) -> bytes | LzwDamage:
             out += out[start : start + length]
             if (
                 start + length > starts[-1]
-            ):  # the entry's last byte is the first of what is being written
+            ):  # the entry's last byte is the first of the current output
                 out.append(out[starts[-1]])

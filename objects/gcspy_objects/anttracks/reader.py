@@ -80,7 +80,7 @@ class AntTracksTrace:
             if place.position < 0:
                 place = place._replace(position=DATA_OFFSET)
             if place.position >= span.size:
-                # Each file of a rotated trace begins with a collection, and so with a base of its own.
+                # Each file of a rotated trace begins with a collection, and so with its own base.
                 place = place._replace(file=place.file + 1, position=-1)
                 continue
             batch, error = self._batch(span, place)
@@ -91,7 +91,7 @@ class AntTracksTrace:
             place = batch.after
 
     def find_flaws(self) -> list[Flaw]:
-        """Look for contradictions in the symbols file."""
+        """Check the symbols file for contradictions."""
         return find_flaws(*self._symbols_file)
 
     def position_bytes(self, place: ReadPosition) -> int:
@@ -114,7 +114,7 @@ class AntTracksTrace:
         self.close()
 
     def _batch(self, span: FileSpan, place: ReadPosition) -> tuple[RecordBatch, TraceError | None]:
-        """Return the batch at a place, and what is wrong with what follows it."""
+        """Return the batch at a place, and the error behind it."""
         chunk = read_chunk(span, place.position, place.buffer, chunk_bytes=self._chunk_bytes)
         decoded = decode(
             chunk, place.base, int(self._symbols.has_anchors), self._tables, self.threads
@@ -166,7 +166,7 @@ class AntTracksTrace:
     def _wrong(
         self, span: FileSpan, place: ReadPosition, chunk: Chunk, decoded: Decoded, event: int
     ) -> TraceError:
-        """Say what is wrong with an event."""
+        """Describe the error of an event."""
         buffer = decoded.buffer
         position = int(chunk.positions[buffer])
         offset = (decoded.word - int(chunk.bounds[buffer])) * 4

@@ -1,8 +1,8 @@
-"""Where the files of a run are: a folder, an archive, or beside a file that was named.
+"""Finds the files of a run: in a folder, an archive, or beside a named file.
 
 Files are identified by their prefix, whatever they are called: which of the three they are, and by their key which run they belong to.
 
-Knows the prefix, and nothing of what follows it.
+Knows the prefix; does not know what follows it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class TraceRun:
 
     Attributes:
         symbols: The symbols file, whole.
-        symbols_name: What to call it.
+        symbols_name: Its name.
         traces: Trace files in their order.
-        closing: What closes them.
+        closing: Closes them.
     """
 
     symbols: bytes
@@ -55,14 +55,14 @@ def find_run(path: Path) -> TraceRun:
     """Find the files of the run at `path`: a folder, an archive of one, or a trace file with its symbols beside it.
 
     Raises:
-        TraceError: There is none, or not one.
+        TraceError: There is none, or more than one.
     """
     with ExitStack() as opened:
         try:
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
                 found = list(_in_folder(path, opened))
-            elif not stat.S_ISREG(mode):  # opening a pipe would wait for who writes it
+            elif not stat.S_ISREG(mode):  # opening a pipe would wait for its writer
                 raise TraceError(
                     f"{path}: neither a file nor a folder; expected a trace file, a folder or an archive of one",
                     file=str(path),
@@ -89,7 +89,7 @@ def find_run(path: Path) -> TraceRun:
 
 
 def _look(span: FileSpan) -> _Found | None:
-    """Say what a file is by its prefix; None if it is none of ours."""
+    """Identify a file by its prefix; None if it is not one of ours."""
     prefix = span.read(0, DATA_OFFSET)
     if (
         len(prefix) < PREFIX_BYTES
@@ -129,7 +129,7 @@ def _in_folder(folder: Path, opened: ExitStack) -> Iterator[_Found]:
         with ExitStack() as mine:
             try:
                 file = mine.enter_context(path.open("rb"))
-            except PermissionError:  # not ours to read, so not what we were asked for
+            except PermissionError:  # we may not read it, so it is not the requested file
                 continue
             found = _look(FileSpan(file, 0, os.fstat(file.fileno()).st_size, path.name))
             if found is not None:

@@ -1,7 +1,8 @@
 """The symbols file of a run: types, fields, allocation sites and causes of collections.
 
-After the prefix (`layout`): u32 flags (`layout.HAS_ANCHORS`, `layout.HAS_POINTERS`, 4: concurrent collector), u32 bytes of a heap word (8), the trace's name up to its
-NUL. Then records to the end of the file, each a byte that says its kind, and:
+After the prefix (`layout`): u32 flags (`layout.HAS_ANCHORS`, `layout.HAS_POINTERS`, 4: concurrent
+collector), u32 bytes of a heap word (8), the trace's name up to its NUL. Then records to the end of
+the file, each a byte for its kind, and:
 
     == ============ =====================================================================================================
     17 GC cause     u32 id; name to its NUL; u8 1 for common causes
@@ -19,7 +20,8 @@ NUL. Then records to the end of the file, each a byte that says its kind, and:
 dots, name, a space, u16 access flags; the writer cuts descriptor and name at 255 bytes. A frame whose method is
 ``$$Recursion.repeat_K_last_frames_n_times()V`` stands for frames that recursion repeated; its index says how often.
 
-A record may be repeated; then the last one counts. Lists of fields are read when somebody asks for them: there are ten times as many as types.
+A record may be repeated; then the last one counts. Lists of fields are read on demand: there are
+ten times as many as types.
 """
 
 from __future__ import annotations
@@ -54,22 +56,22 @@ _MAX_FRAMES: Final = 1 << 12
 _CLASS: Final = "Ljava/lang/Class;"
 _SPACE: Final = re.compile(rb"([^ \0]{1,255}) ")
 FOLDED: Final = re.compile(r"\$\$Recursion\.repeat_(\d+)_last_frames_n_times\(\)V")
-"""A method that stands for frames that recursion repeated."""
+"""A method that represents frames repeated by recursion."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Symbols:
-    """What a symbols file says.
+    """The content of a symbols file.
 
     Attributes:
         types: Types, by row.
         sites: Sites, by row.
         causes: Causes of collections, by id.
-        type_rows: (largest id + 1,) row of a type id, 0 for ids that there are none of.
+        type_rows: (largest id + 1,) row of a type id, 0 for unused ids.
         small_sites: (32768,) row of a small site's id, 0 for none.
         big_sites: (largest + 1,) row of a big site's id less `FIRST_BIG_SITE`.
         has_anchors: Whether each event is followed by a word more.
-        has_pointers: Whether moves tell pointers.
+        has_pointers: Whether moves include pointers.
     """
 
     types: Types
@@ -151,7 +153,7 @@ class _Reader:
 
 
 class _Fields(Mapping[int, Sequence[TypeField]]):
-    """Fields by row of type, read from the symbols' bytes when they are asked for."""
+    """Fields by row of type, read from the symbols' bytes on demand."""
 
     def __init__(self, data: bytes, file: str, places: dict[int, list[int]]) -> None:
         self._data = data
@@ -177,15 +179,15 @@ class _Fields(Mapping[int, Sequence[TypeField]]):
 
 
 class Parser:
-    """Collects what the records say.
+    """Collects the content of the records.
 
     Attributes:
-        reader: Where it is in the file.
+        reader: The position in the file.
         types: Descriptor and size by id.
         sites: Label, frames (method, byte code index) and id of the type by id.
         causes: Names by id.
         methods: Numbers by signature.
-        fields: Where the lists of fields of a type begin, its own first, by its id.
+        fields: Start of the lists of fields of a type, its own first, by its id.
     """
 
     def __init__(self, data: bytes, file: str) -> None:
@@ -259,7 +261,7 @@ class Parser:
             pass
 
     def _mirror(self) -> None:
-        """The fields that follow are those of the class that is mirrored, and then of java.lang.Class again: told before."""
+        """Skip the following fields: those of the mirrored class, and then of java.lang.Class again, are known."""
         self.of_mirror = True
         descriptor = self.reader.match(DESCRIPTOR, "the descriptor of the class that is mirrored")
         if descriptor.startswith("L"):
@@ -291,11 +293,11 @@ def read_symbols(data: bytes, file: str) -> Symbols:
     """Read a symbols file.
 
     Args:
-        data: All of it, of which the prefix was looked at.
+        data: The whole file, whose prefix was checked.
         file: Its name, for messages.
 
     Raises:
-        TraceError: It is damaged; says at which byte, and what was expected.
+        TraceError: It is damaged; the message has the byte, and what was expected.
     """
     parser = Parser(data, file)
     has_anchors, has_pointers = parser.run()

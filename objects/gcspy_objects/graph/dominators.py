@@ -1,9 +1,9 @@
 """`DominatorTree`: without whom an object would be garbage, and how much would be freed with whom.
 
-An object's immediate dominator is the nearest one that every way from the roots to it goes through. What an object dominates is what is freed
-if it is: its retained size.
+An object's immediate dominator is the nearest one on every path from the roots to it. The objects
+that an object dominates would be freed with it: its retained size.
 
-Knows graphs; knows no names and no sizes of its own.
+Knows graphs; does not know names and sizes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DominatorTree:
 
     Attributes:
         dominator: (n,) immediate dominator of each object; `NO_NODE`: only the roots together hold it, or nothing does.
-        order: (k,) reached objects, each behind its dominator.
+        order: (k,) reached objects, each after its dominator.
     """
 
     dominator: NDArray[np.int32]
@@ -40,13 +40,13 @@ class DominatorTree:
         return found
 
     def retained(self, own: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add up amounts over what each object dominates, itself included.
+        """Sum amounts over the objects that each object dominates, including itself.
 
         Args:
-            own: (n,) such as bytes; with ones, the answer is how many objects.
+            own: (n,) such as bytes; with ones, the result is the number of objects.
 
         Returns:
-            (n,); of what is not reached, its own.
+            (n,); for unreached objects, their own.
         """
         amount = own.astype(np.int64, copy=True)
         if ADD_UP.machine is not None:
@@ -58,10 +58,10 @@ class DominatorTree:
         return amount
 
     def tops(self, transparent: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Find for each object its uppermost dominator below what says nothing by itself, such as a module.
+        """Find for each object its topmost dominator below uninformative ones, such as modules.
 
         Args:
-            transparent: (n,) what is to be looked through.
+            transparent: (n,) the uninformative objects.
 
         Returns:
             (n,) an object that only roots and transparent ones hold together is its own; `NO_NODE`: not reached.
@@ -79,7 +79,7 @@ class DominatorTree:
     def _levels(self) -> list[NDArray[np.int32]]:
         """Return reached objects by how many dominate them, fewest first."""
         depth = np.zeros(len(self.dominator), dtype=np.int32)
-        # Depths by doubling: each knows how far it has climbed, and where it stands then.
+        # Depths by doubling: each knows how far it has climbed, and its current ancestor.
         above = self.dominator.copy()
         depth[above != NO_NODE] = 1
         while (climbing := np.flatnonzero(above != NO_NODE)).size:
@@ -93,7 +93,8 @@ class DominatorTree:
 def dominators(graph: ReferenceGraph) -> DominatorTree:
     """Find each object's immediate dominator.
 
-    With machine code it takes some 60 bytes and a microsecond an object; without, it takes as many rounds as the graph is deep.
+    With machine code it takes some 60 bytes and a microsecond per object; without, it takes as many
+    rounds as the graph is deep.
     """
     if NUMBER.machine is None or PREDECESSORS.machine is None or DOMINATE.machine is None:
         return _by_rounds(graph, shortest_ways(graph))
@@ -120,7 +121,7 @@ def dominators(graph: ReferenceGraph) -> DominatorTree:
 
 
 def _by_rounds(graph: ReferenceGraph, ways: ShortestWays) -> DominatorTree:
-    """Do what the loops do with numpy: begin with the shortest ways' tree, and correct it until nothing changes.
+    """Do the same as the loops with numpy: start with the tree of shortest paths, and correct it until nothing changes.
 
     An object's dominator is the nearest common ancestor, in that tree, of all who refer to it.
     """
@@ -134,7 +135,8 @@ def _by_rounds(graph: ReferenceGraph, ways: ShortestWays) -> DominatorTree:
     by = np.concatenate((sources, np.full(len(graph.roots), top)))
     known = (by == top) | (depth[by] > 0)
     held, by = held[known], by[known]
-    # Each object's present dominator takes part as well: so dominators only ever move towards the root, and the rounds end.
+    # Each object's current dominator takes part as well: so dominators only ever move towards the
+    # root, and the rounds end.
     held = np.concatenate((held, np.flatnonzero(ways.depth >= 0)))
     sort = np.argsort(held, kind="stable")
     held = held[sort]

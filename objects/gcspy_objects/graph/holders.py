@@ -1,7 +1,8 @@
 """`Holders`: who holds some objects, in groups: the few objects without which most of them would be garbage.
 
-A group's holder is where the objects come together: from the uppermost dominator that says something, down as long as one object below it
-dominates most of the group. Objects that several hold independently have no such one; they are grouped by who these are.
+A group's holder is found from the topmost informative dominator, going down as long as one object
+below it dominates most of the group. Objects that several hold independently have none; they are
+grouped by these holders.
 
 Knows graphs and dominators; knows no names.
 """
@@ -20,7 +21,7 @@ from gcspy_objects.graph.references import NO_NODE, ReferenceGraph
 __all__ = ["COMES_TOGETHER", "HolderGroup", "holders"]
 
 COMES_TOGETHER: Final = 0.8
-"""The share of a group that one object must dominate for the group's holder to be looked for below it."""
+"""The share of a group that one object must dominate so that the group's holder is searched for below it."""
 
 _MOST_NAMED: Final = 4
 """At most this number of independent holders is listed."""
@@ -28,14 +29,14 @@ _MOST_NAMED: Final = 4
 
 @dataclass(frozen=True)
 class HolderGroup:
-    """Some of the objects asked about, and who holds them.
+    """Some of the selected objects, and who holds them.
 
     Attributes:
         holders: Objects that hold them: one that dominates them all, or several, any of which is enough to keep them; at most four of
             those are listed.
         independent: How many hold them independently of each other; 1: the one holder dominates them.
         objects: How many of the objects asked about.
-        own_bytes: What these are in size.
+        own_bytes: Their own size.
         example: One of the objects.
     """
 
@@ -63,7 +64,7 @@ def holders(
         chosen: (k,) objects asked about, each once.
         own: (n,) bytes of each object.
         transparent: (n,) objects that are never named as holders, such as a table of modules.
-        most: How many groups are wanted.
+        most: Maximum number of groups.
 
     Returns:
         Those with the most bytes first. Objects that no root reaches are in none.
@@ -130,14 +131,14 @@ def _independent(
     own: NDArray[np.int64],
     transparent: NDArray[np.bool_],
 ) -> list[HolderGroup]:
-    """Group objects that nobody dominates by the set of those who hold them."""
+    """Group objects without a common dominator by the set of their holders."""
     if not len(chosen):
         return []
     asked = np.zeros(len(top), dtype=np.bool_)
     asked[chosen] = True
     by, held = graph.referrers_of(asked)
     known = top[by] != NO_NODE
-    # A transparent referrer stands for itself: it is what there is to name.
+    # A transparent referrer represents itself: there is nothing else to name.
     holder = np.where(transparent[by], by, top[by])[known]
     held = held[known]
     pairs = np.unique(np.stack((held, holder)), axis=1)
@@ -163,7 +164,7 @@ def _independent(
 
 
 def _mixed(numbers: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Return numbers whose sums tell sets apart (the finaliser of splitmix64)."""
+    """Return numbers whose sums distinguish sets (the finaliser of splitmix64)."""
     mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,10 +1,10 @@
-"""Loops over a graph that numba compiles (`gcspy_compiled.machine_code`): following references is nothing that numpy can do at once.
+"""Loops over a graph that numba compiles (`gcspy_compiled.machine_code`): numpy cannot follow references in bulk.
 
 Each has a twin in numpy, in the module that calls it; a test compares the two with each other and with networkx.
 
 Source: L. Georgiadis, R. Tarjan, R. Werneck, "Finding Dominators in Practice" (2006), algorithm SNCA.
 
-Knows arrays; allocates nothing that is as large as the graph beyond what its caller gave.
+Knows arrays; allocates nothing of the size of the graph beyond its arguments.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _number(
         starts: (n + 1,) of the graph.
         targets: (m,) of the graph.
         roots: (r,) of the graph.
-        number: (n,) each object's number; what is not reached stays as it is, at 0.
+        number: (n,) each object's number; unreached ones stay 0.
         node: (n + 1,) each number's object; set.
         parent: (n + 1,) each number's predecessor in the search, as a number; set.
         way: (n + 1,) room for the objects between a root and where the search is.
@@ -171,8 +171,9 @@ def _dominate(
             v = sources[edge]
             candidate = v
             if v > w:
-                # What has a larger number than w is linked into the forest: shorten the way up to the last that is, so that each is
-                # walked once, and carry the least semidominator along.
+                # An object with a larger number than w is linked into the forest: shorten the path
+                # up to the last such one, so that each is walked once, and carry the least
+                # semidominator along.
                 depth = 0
                 above = v
                 while ancestor[above] > w:
@@ -205,10 +206,10 @@ DOMINATE = Loop(
 def _add_up(
     order: NDArray[np.int32], dominator: NDArray[np.int32], amount: NDArray[np.int64]
 ) -> None:
-    """Add to each object's amount what it dominates has.
+    """Add to each object's amount those of the objects that it dominates.
 
     Args:
-        order: (k,) reached objects, each behind its dominator.
+        order: (k,) reached objects, each after its dominator.
         dominator: (n,) of each object, -1: a root of all.
         amount: (n,) changed.
     """
@@ -228,13 +229,13 @@ def _tops(
     transparent: NDArray[np.bool_],
     top: NDArray[np.int32],
 ) -> None:
-    """Find for each object the uppermost dominator that says something.
+    """Find for each object the topmost informative dominator.
 
     Args:
-        order: (k,) reached objects, each behind its dominator.
+        order: (k,) reached objects, each after its dominator.
         dominator: (n,) of each object, -1: a root of all.
-        transparent: (n,) objects whose names say nothing, such as a table of modules.
-        top: (n,) set for what is reached.
+        transparent: (n,) uninformative objects, such as a table of modules.
+        top: (n,) set for reached objects.
     """
     for at in range(len(order)):
         w = order[at]
@@ -259,9 +260,9 @@ def _width(
         starts: (n + 1,) of the graph.
         targets: (m,) of the graph.
         roots: (r,) of the graph.
-        parent: (n,) set for what is reached; -1: a root.
+        parent: (n,) set for reached objects; -1: a root.
         depth: (n,) -1 throughout; becomes the number of references from a root.
-        order: (n,) set: objects as they were reached.
+        order: (n,) set: objects in the order in which they were reached.
 
     Returns:
         How many are reached.

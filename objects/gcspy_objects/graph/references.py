@@ -1,7 +1,7 @@
 """`ReferenceGraph`: objects and the references between them, as columns.
 
-A node is a number from 0; what it is, a driver knows. An object that nothing in the graph refers to and that lives all the same has a root:
-a thread's frame, a static variable, the interpreter itself.
+A node is a number from 0; a driver knows its object. An object that is alive although nothing in
+the graph refers to it has a root: a thread's frame, a static variable, the interpreter itself.
 
 Knows arrays only.
 """
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 __all__ = ["NO_NODE", "GraphError", "ReferenceGraph"]
 
 NO_NODE: Final = -1
-"""In a column of nodes: there is none, or it is a root's."""
+"""In a column of nodes: none, or a root."""
 
 
 class GraphError(GCspyError):
-    """Columns that are no graph: what is wrong with which one."""
+    """Errors of columns that do not form a graph."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`ShortestWays`: by how few references a root reaches each object, and by which.
+"""`ShortestWays`: the shortest path from a root to each object, and which root.
 
 Knows graphs; knows no names.
 """
@@ -83,7 +83,7 @@ def _by_levels(
         count += len(level)
         distance += 1
         begin, length = graph.starts[level], np.diff(graph.starts)[level]
-        # All references of this level, in the order of those who have them.
+        # All references of this level, in the order of their holders.
         edges = np.repeat(begin - np.cumsum(length) + length, length) + np.arange(length.sum())
         there, here = graph.targets[edges], np.repeat(level, length)
         new = np.flatnonzero(depth[there] < 0)

@@ -4,7 +4,8 @@
     heap.collections[3].objects_died
     heap.at(100_000).address
 
-`RebuiltHeap` is the door; what it hands out is in `views`. The rules by which it is rebuilt are in `docs/object-traces.md`.
+`RebuiltHeap` is the entry point; its results are defined in `views`. `docs/object-traces.md` has
+the rules for rebuilding.
 """
 
 from gcspy_objects.heap.checkpoints import Keep

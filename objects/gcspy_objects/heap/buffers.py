@@ -1,4 +1,4 @@
-"""Allocation buffers (TLABs) that a trace says were given to threads, for finding holes in them.
+"""Allocation buffers (TLABs) that a trace reports for threads, for finding holes in them.
 
 Knows numbers and places in a trace; knows no heap.
 """
@@ -22,9 +22,9 @@ class BufferTable:
     Attributes:
         file: Name of the trace's file.
         start: (n,) first address.
-        end: (n,) address behind it.
+        end: (n,) end address.
         thread: (n,) whose.
-        event: (n,) which event said so.
+        event: (n,) the event that reported it.
         buffer: (n,) number of the trace's buffer that has the event.
         position: (n,) where that begins.
         offset: (n,) where in it the event begins.
@@ -40,7 +40,7 @@ class BufferTable:
     offset: NDArray[np.int32]
 
     def where(self, row: int) -> EventPlace:
-        """Say where the trace mentioned a buffer."""
+        """Describe where the trace mentioned a buffer."""
         return EventPlace(
             int(self.event[row]),
             self.file,

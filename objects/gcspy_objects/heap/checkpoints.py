@@ -3,7 +3,7 @@
 There is never more than a bounded number, of a bounded size: when there would be more, every other one goes, and the next ones are farther
 apart. A small one stays in memory, a larger one is in a nameless temporary file, which is gone when it is closed or the process ends.
 
-Knows columns and numbers; what they mean is the state's business.
+Knows columns and numbers; the state knows their meaning.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Keep:
     """How many checkpoints are kept.
 
     Attributes:
-        count: At most so many.
-        bytes: At most so many bytes of all together; a heap that is larger than this has none.
-        events: At least so many events apart.
+        count: Maximum number.
+        bytes: Maximum bytes of all together; a heap that is larger than this has none.
+        events: Minimum distance in events.
     """
 
     count: int = 48
@@ -44,7 +44,7 @@ class Checkpoint:
     Attributes:
         event: The state is that before this event.
         place: A batch that begins here has the event, or is followed by one that has.
-        facts: What of the state is no column; nothing changes it.
+        facts: The part of the state that is not in columns; it never changes.
         nbytes: Bytes of the columns.
     """
 
@@ -71,7 +71,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """Checkpoints in the order of their events. Their files go with them: nobody has to close them."""
+    """Checkpoints in the order of their events. Their files disappear with them and need not be closed."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep = keep
@@ -90,9 +90,10 @@ class Checkpoints:
         return sum(one.nbytes for one in self._kept)
 
     def wanted(self, event: int, objects: int) -> bool:
-        """Return whether one of so many objects at this event is far enough from the one before.
+        """Return whether one with this many objects at this event is far enough from the previous one.
 
-        It takes about as long to write down an object as to take in an event: so there are twice as many events between two as objects in one.
+        Writing an object takes about as long as processing an event: so there are twice as many
+        events between two as objects in one.
         """
         last = self._kept[-1].event if self._kept else 0
         return event - last >= max(self._apart, 2 * objects) and self._keep.count > 0

@@ -1,6 +1,7 @@
-"""Looking the heap over, between its phases: spaces tiled without hole or overlap, buffers full, everything in a space.
+"""Checks the heap between its phases: spaces tiled without hole or overlap, buffers full, all objects in spaces.
 
-AntTracks' consistency tests (section 4.1.2). What was found good and has not changed since is not looked at again.
+AntTracks' consistency tests (section 4.1.2). Ranges that passed and have not changed since are not
+checked again.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ def top_in(table: Table, space: TraceSpace) -> int:
 
 
 def look_over(state: HeapContent, where: EventPlace, moment: str, *, settled: bool) -> None:
-    """Hold the heap to what it should be at the start and after the end of each collection.
+    """Check the heap at the start and after the end of each collection.
 
     Args:
         state: The heap.
-        where: What to name as the place.
-        moment: What to call the time.
-        settled: Whether spaces that grew were told to have; otherwise objects may lie behind the end of one.
+        where: The place for findings.
+        moment: Name of the time.
+        settled: Whether spaces that grew were reported; otherwise objects may lie beyond the end of
+            one.
     """
     rows = state.spaces.rows
     for before, after in pairwise(rows if settled else ()):
@@ -68,7 +70,7 @@ def _look_over_table(
 ) -> None:
     address, size = table["address"], table["size"]
     begin = max(table.tiled - 1, 0)
-    # Where an object does not begin where the one before it ends.
+    # Where an object does not begin at the end of the previous one.
     breaks = np.flatnonzero(address[begin + 1 :] != address[begin:-1] + size[begin:-1]) + begin + 1
     overlaps = breaks[address[breaks] < address[breaks - 1] + size[breaks - 1]]
     if len(overlaps):
@@ -160,7 +162,7 @@ def _tell_hole(
     moment: str,
     count: int,
 ) -> None:
-    """Note a hole: as a buffer that is not full where it lies in one, which says what thread did not tell all."""
+    """Note a hole: in a buffer as one that is not full, which shows whose reports are incomplete."""
     low, high = hole
     name = next((f"space {one.index}" for one in spaces if one.start <= low < one.end), "no space")
     found = (
@@ -187,7 +189,7 @@ def _object(table: Table, row: int) -> str:
 
 
 def tops(state: HeapContent) -> tuple[int, ...]:
-    """Return for each space, by address, the address behind its last object."""
+    """Return for each space, by address, the end of its last object."""
     state.young.sort()
     state.old.sort()
     return tuple(max(top_in(state.young, one), top_in(state.old, one)) for one in state.spaces.rows)

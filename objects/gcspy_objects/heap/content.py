@@ -24,7 +24,7 @@ __all__ = ["HeapContent", "Observer"]
 
 
 class Observer(Protocol):
-    """Who wants to see a collection's doings before they are done."""
+    """An observer of a collection before it takes effect."""
 
     def collected(
         self,
@@ -33,19 +33,19 @@ class Observer(Protocol):
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],
     ) -> None:
-        """See what becomes of the objects of `state`, whose rows are those of `young` and then those of `old`: `Fate`, and where to."""
+        """Observe the fate of the objects of `state`, whose rows are those of `young` and then those of `old`: `Fate`, and the new address."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class HeapContent:
-    """The objects and spaces of the heap before an event, and what is known of how they came.
+    """The objects and spaces of the heap before an event, and their history.
 
     Attributes:
         causes: Names of causes.
         threads: Names of threads, for messages.
         findings: Takes what contradicts itself.
-        checking: Whether the heap is looked over at each collection.
+        checking: Whether the heap is checked at each collection.
         contiguous: Whether it is held to have no holes.
         observer: Sees collections.
         event: Number of the next event.
@@ -53,9 +53,9 @@ class HeapContent:
         old: Those in old spaces.
         spaces: The spaces.
         allocating: Current buffer (TLAB) of each thread.
-        buffers: What is known of the buffers since the last collection.
+        buffers: The buffers reported since the last collection.
         phase_event: The first event since then.
-        allocated_bytes: What the program allocated, fillers not counted.
+        allocated_bytes: Bytes that the program allocated, without fillers.
         begun: How many collections began.
         ended: How many ended.
         whole: Whether all objects are known: False from the middle of a trace up to the first full collection.
@@ -80,7 +80,7 @@ class HeapContent:
     whole: bool = True
 
     def snapshot(self) -> HeapSnapshot:
-        """Return the heap as it is; in a collection, as it was at its start."""
+        """Return the current heap; during a collection, the one at its start."""
         self.young.sort()
         self.old.sort()
         columns = {name: np.concatenate((self.old[name], self.young[name])) for name in COLUMNS}

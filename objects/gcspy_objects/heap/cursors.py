@@ -1,8 +1,9 @@
-"""Cursors into thread-local buffers: where an object lies whose address the trace leaves out.
+"""Cursors into thread-local buffers: they give the address of an object that the trace leaves out.
 
-The address of the first object in a buffer is the buffer's, that of each other one is behind the one before it (AntTracks, figure 12).
-The same holds for allocation buffers (TLABs) and for buffers that a collector copies into (PLABs), so there is one way for both. Buffers
-are told apart by a key: a thread, or a thread and where it copies to.
+The address of the first object in a buffer is the buffer's, that of each other one is behind the
+previous one (AntTracks, figure 12). The same holds for allocation buffers (TLABs) and for buffers
+that a collector copies into (PLABs), so both use the same code. Buffers are identified by a key: a
+thread, or a thread and its destination.
 
 `kernels` does the same one after the other, as part of its loops. Knows numbers; knows no records and no heap.
 """
@@ -33,7 +34,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 NEXT: Final = 0
 """An object that comes next in the key's buffer."""
 EXPLICIT: Final = 1
-"""An object whose address is told; inside the key's buffer it comes next there as well."""
+"""An object with an address; inside the key's buffer it must also be the next there."""
 BUFFER: Final = 2
 """A new buffer: address and size."""
 
@@ -43,14 +44,14 @@ NO_BUFFER: Final = 1
 NO_ROOM: Final = 2
 """The buffer ends before it does."""
 OFF_CURSOR: Final = 3
-"""It is told to lie elsewhere in the buffer than behind the one before it."""
+"""Its address is in the buffer, but not behind the previous object."""
 
 
 class Placed(NamedTuple):
-    """Where things lie.
+    """Addresses of objects.
 
     Attributes:
-        address: (n,) i64; of what has no place it means nothing.
+        address: (n,) i64; arbitrary for objects without a place.
         code: (n,) u8 `PLACED`, `NO_BUFFER`, `NO_ROOM` or `OFF_CURSOR`.
         cursor: (n,) i64 where the next object in the key's buffer was to lie.
         end: (n,) i64 where that buffer ends.
@@ -63,7 +64,7 @@ class Placed(NamedTuple):
 
 
 class Cursors:
-    """The current buffer of each key. start and end are -1 where there is none."""
+    """The current buffer of each key. start and end are -1 if there is none."""
 
     __slots__ = ("cursor", "end", "start")
 
@@ -91,12 +92,12 @@ class Cursors:
 def placed_by_numpy(
     key: Longs, mode: Bytes, address: Longs, size: Longs, cursors: Cursors
 ) -> Placed:
-    """Place things all at once: per key, from what its cursor was last told to be, the sizes in between added up.
+    """Place all objects at once: per key, from the last known value of its cursor, plus the sizes in between.
 
     Args:
         key: (n,) whose buffer.
         mode: (n,) `NEXT`, `EXPLICIT` or `BUFFER`.
-        address: (n,) of a buffer, or of an object that is told; of others it means nothing.
+        address: (n,) of a buffer, or of an object with an address; otherwise arbitrary.
         size: (n,) bytes of the object or buffer.
         cursors: The buffers before; afterwards, those after.
     """
@@ -123,7 +124,7 @@ def placed_by_numpy(
     following = mode == NEXT
     step = np.where(inside | following, size, 0)
     before = np.cumsum(step) - step
-    # What the cursor was last told to be: a new buffer's start, or the address of an object in it.
+    # The last known value of the cursor: a new buffer's start, or the address of an object in it.
     anchor = np.maximum.accumulate(np.where(is_buffer | inside, rows, -1))
 
     def cursor_at(row: Longs, known: Longs) -> Longs:

@@ -1,7 +1,8 @@
-"""What a trace says that cannot be: the rules that a rebuilt heap is held to, and where they were broken.
+"""Contradictions in a trace: the rules for a rebuilt heap, and their violations.
 
-AntTracks' consistency tests (Lengauer, Bitto, Mössenböck 2015, section 4.1.2) and what else a heap can tell. A finding says where in the
-trace, what was expected and what was found. Rebuilding goes on after one, as the rule says; after `Findings.most` it ends.
+AntTracks' consistency tests (Lengauer, Bitto, Mössenböck 2015, section 4.1.2) and further rules. A
+finding has the place in the trace, what was expected and what was found. Rebuilding continues after
+one, as the rule defines; after `Findings.most` it ends.
 
 Knows records' places; knows no heap.
 """
@@ -18,47 +19,47 @@ from gcspy_objects.records import EventPlace
 __all__ = ["KEPT", "MOST", "Finding", "Findings", "Rule", "TooManyFindings"]
 
 KEPT: Final = 100
-"""Findings that are kept; of the others the number by rule is."""
+"""Number of findings that are stored; of the others only the number by rule."""
 
 MOST: Final = 1_000
-"""After so many findings the rebuilt heap has little to do with the one that was."""
+"""After this many findings the rebuilt heap has little to do with the original."""
 
 
 class Rule(StrEnum):
-    """What a heap is held to; the value is what a program reads (``--json``)."""
+    """The rules for a heap; the value is for programs (``--json``)."""
 
     BUFFER = "buffer"
     """An object that is put next into its thread's buffer has such a buffer, and room in it. Otherwise it is left out."""
     CURSOR = "cursor"
-    """An object with an address inside its thread's buffer lies behind the one before it. Otherwise its address is believed."""
+    """An object with an address inside its thread's buffer lies behind the previous one. Otherwise its address is used."""
     BUFFER_SUM = "buffer-sum"
     """A buffer is full when it is replaced, and at a collection's start and end: its objects' sizes add up to its size."""
     SPACE = "space"
-    """What is allocated, moved to or given as a buffer lies in a space, whole. Otherwise it is left out."""
+    """An object or buffer that is allocated or moved lies completely in a space. Otherwise it is left out."""
     TILED = "tiled"
     """At the start and the end of each collection objects follow each other from the bottom of each space without a hole."""
     OVERLAP = "overlap"
     """No two objects share an address. Otherwise the later one is left out."""
     UNKNOWN_OBJECT = "unknown-object"
-    """What is moved or kept was there. Otherwise nothing is moved."""
+    """A moved or kept object existed. Otherwise nothing is moved."""
     TWICE = "twice"
     """Nothing is moved or kept twice in one collection. Otherwise the first time counts."""
     COLLECTED = "collected"
-    """Only what lies in a collected space is moved. Otherwise it is moved all the same."""
+    """Only objects in a collected space are moved. Otherwise they are moved all the same."""
     PHASE = "phase"
-    """Moves are told during a collection, collections follow each other, and end as they began. Otherwise the record is left out."""
+    """Moves occur during a collection, collections follow each other, and end as they began. Otherwise the record is left out."""
     SNAPSHOT = "snapshot"
-    """What a snapshot says of an object is what was known of it. Otherwise the snapshot is believed."""
+    """A snapshot's data of an object equals the known data. Otherwise the snapshot's is used."""
     DESTINATION = "destination"
     """A buffer to copy into lies in a space of the kind that is copied to."""
     SIZE = "size"
     """An object's size is a number of bytes above 0. Otherwise it is left out."""
     CAPACITY = "capacity"
-    """What was allocated fits into the spaces. Otherwise rebuilding ends."""
+    """Allocated objects fit into the spaces. Otherwise rebuilding ends."""
     FORM = "form"
-    """An event has no bits set that its format leaves 0. Otherwise it is believed all the same."""
+    """An event has no bits set that its format leaves 0. Otherwise it is used all the same."""
     SYMBOLS = "symbols"
-    """What the trace says of types, sites and causes does not contradict itself."""
+    """The trace's types, sites and causes do not contradict each other."""
     LOG = "log"
     """Tops and class histograms are those of the VM's own log."""
 
@@ -69,10 +70,10 @@ class Finding:
 
     Attributes:
         rule: Which.
-        where: The event; None where it is none in particular.
+        where: The event; None if it is not about one.
         collection: How many collections had begun.
-        expected: What should have been.
-        found: What was.
+        expected: The expected value.
+        found: The value found.
     """
 
     rule: Rule
@@ -91,7 +92,7 @@ class Finding:
 
 
 class TooManyFindings(Exception):
-    """There were more findings than rebuilding goes on with; never leaves the heap."""
+    """There were too many findings to continue; it never leaves the heap."""
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class Findings:
     """Findings in the order in which they were met.
 
     Attributes:
-        most: After so many rebuilding ends.
+        most: Rebuilding ends after this many.
         kept: The first of them.
         counts: How many of each rule.
     """

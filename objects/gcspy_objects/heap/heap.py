@@ -1,7 +1,8 @@
 """`RebuiltHeap`: the heap of a trace at any event, its collections, and the lives of its objects.
 
-A trace is read once from end to end (`RebuiltHeap.index`), which gives the collections, findings and a bounded number of checkpoints; whatever is
-asked for later starts at the checkpoint before it. Memory in use depends on how large the traced heap was, not on how long the trace is.
+A trace is read once from end to end (`RebuiltHeap.index`), which gives the collections, findings
+and a limited number of checkpoints; every later query starts at the checkpoint before it. Memory
+use depends on the size of the traced heap, not on the length of the trace.
 
 Knows records (`gcspy_objects.records`) and no format. Not to be used from two threads at once.
 """
@@ -35,7 +36,7 @@ from gcspy_objects.trace import Trace
 __all__ = ["RebuiltHeap", "Progress"]
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how many bytes of the trace were read, and how many there are."""
+"""Called with the number of bytes read, and the total."""
 
 
 _WORTH_COMPILING: Final = 16 << 20
@@ -45,11 +46,12 @@ _WORTH_COMPILING: Final = 16 << 20
 class RebuiltHeap:
     """The heap that a trace describes.
 
-    What is asked for first reads the whole trace once, unless `index` did. A trace that ends in the midst of something, is damaged, or
-    contradicts itself too often is rebuilt as far as it goes: look at `ended` and `findings` before you believe what you show.
+    The first query reads the whole trace once, unless `index` did. A trace that ends unexpectedly,
+    is damaged, or contradicts itself too often is rebuilt as far as possible: check `ended` and
+    `findings` before you rely on the result.
 
     Args:
-        trace: An open trace; it stays open, and is closed by whoever opened it.
+        trace: An open trace; it stays open, and its opener closes it.
         keep: How many checkpoints; None: some dozens.
         contiguous: Whether objects follow each other without holes at the start and end of each collection. A collector with lists of free
             memory leaves some: then `Rule.TILED` does not hold.
@@ -103,7 +105,7 @@ class RebuiltHeap:
 
     @property
     def findings(self) -> Findings:
-        """What was found to contradict itself."""
+        """The contradictions found."""
         self.index()
         return self._findings
 
@@ -115,14 +117,14 @@ class RebuiltHeap:
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """Those that are kept."""
+        """The stored ones."""
         self.index()
         return self._checkpoints
 
     def at(self, event: int) -> HeapSnapshot:
         """Return the heap before an event.
 
-        In the midst of a collection it is the heap at the collection's start.
+        During a collection it is the heap at the collection's start.
 
         Raises:
             LocalProtocolError: There is no such event.
@@ -137,7 +139,7 @@ class RebuiltHeap:
             walker = self._walker = self._walk(event)
         walker.walk(event)
         if event in self._starts:
-            # All buffers are known: what a collection sees is what is shown at its start.
+            # All buffers are known: a collection starts from the state shown at its start.
             tell_fillers(walker.state)
         return walker.state.snapshot()
 
@@ -169,7 +171,7 @@ class RebuiltHeap:
             yield transitions.step(walker.state, collection)
 
     def lives(self, progress: Progress | None = None) -> Iterator[Lives]:
-        """Yield the lives of all objects: those that died, by collection, then those that are there at the end."""
+        """Yield the lives of all objects: those that died, by collection, then those present at the end."""
         deaths = DeathRecorder()
         for state, done in self._read(deaths, progress):
             yield from deaths.take()
@@ -200,7 +202,7 @@ class RebuiltHeap:
         return tracker.life(walker.state)
 
     def close(self) -> None:
-        """Forget the checkpoints, and all that was found: what is asked for next reads the trace again."""
+        """Drop the checkpoints, and all results: the next query reads the trace again."""
         self._checkpoints.close()
         self._walker = None
         self._indexed = False
@@ -213,7 +215,7 @@ class RebuiltHeap:
         return self._collections[number - 1]
 
     def _walk(self, event: int) -> _Walker:
-        """Return a walker that stands before an event, not far from it."""
+        """Return a walker that is before an event, close to it."""
         start = self._checkpoints.before(event)
         state = HeapState(
             self.trace.causes, self.trace.threads, Findings(most=1 << 62), checking=False
@@ -228,7 +230,7 @@ class RebuiltHeap:
     def _read(
         self, observer: Observer | None, progress: Progress | None
     ) -> Iterator[tuple[HeapState, bool]]:
-        """Read from the beginning to the end, and yield the state after each collection, and at the end with True; what is first read so is the index."""
+        """Read from the beginning to the end, and yield the state after each collection, and at the end with True; the first such pass makes the index."""
         indexing = not self._indexed
         findings, rows, ended = Findings(), [], None
         state = HeapState(
@@ -291,7 +293,7 @@ class _Walker:
 
     Args:
         trace: The trace.
-        state: Where it begins.
+        state: Its start.
         place: A batch that begins here has the state's event, or is followed by one that has; None: the first.
     """
 

@@ -1,7 +1,8 @@
 """The hot loops of rebuilding, as plain functions over arrays that numba compiles (`gcspy_compiled.machine_code`).
 
-Each does in one run over the records what numpy does in twenty, and gives up at the first record that is not as it should be: what is wrong is
-then found and told by the way that works without numba. A test compares the two, with the loops as they are written and as machine code.
+Each does in one pass over the records what numpy does in twenty, and stops at the first invalid
+record: the way that works without numba then finds and reports the error. A test compares the two,
+with the loops in Python and as machine code.
 
 Knows arrays; knows no state.
 """
@@ -70,10 +71,10 @@ def _allocate(
         kind: (n,) of records.
         told: (n,) their flags.
         threads: (n,) who wrote them.
-        addresses: (n,) as they say.
-        sizes: (n,) as they say.
+        addresses: (n,) given addresses.
+        sizes: (n,) given sizes.
         first_event: Number of the first of them.
-        allocated_bytes: What the program had allocated before.
+        allocated_bytes: Bytes that the program had allocated before.
         space_starts: (s,) ascending.
         space_kinds: (s,) of the spaces.
         start: (t,) of each thread's buffer, -1 if none; changed.
@@ -97,8 +98,8 @@ def _allocate(
     old = 0
     for row in range(len(kind)):
         what = kind[row]
-        # Records taken so far: a break leaves the current record to the slow path, which explains
-        # what is wrong.
+        # Records processed so far: a break leaves the current record to the slow path, which
+        # reports the error.
         sums[4] = row
         if what in (_NEXT, _ALLOCATE):  # a tuple is slow
             thread = threads[row]
@@ -189,10 +190,10 @@ def _collect(
         kind: (n,) of records.
         detail: (n,) where they copy to.
         threads: (n,) who wrote them.
-        addresses: (n,) as they say.
-        tos: (n,) as they say.
-        sizes: (n,) as they say.
-        lengths: (n,) as they say.
+        addresses: (n,) given.
+        tos: (n,) given.
+        sizes: (n,) given.
+        lengths: (n,) given.
         full: 1 if old spaces are collected, otherwise nothing of them may be named.
         young_address: (y,) ascending.
         young_size: (y,) bytes.

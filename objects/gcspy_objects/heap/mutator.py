@@ -1,7 +1,8 @@
 """While the program runs: allocations and allocation buffers (AntTracks, section 4.1.1, "Mutator Phase").
 
-Fillers need no postponing here: they carry their address, and a cursor moves only by what its own thread does. Whether they fill what they
-should is seen when the heap is looked over at the next collection's start (`checks`).
+Fillers need not be postponed here: they have their address, and a cursor moves only by its own
+thread's actions. Whether they fill their buffers is checked at the next collection's start
+(`checks`).
 """
 
 from __future__ import annotations
@@ -123,9 +124,10 @@ def _add(state: HeapContent, columns: Columns) -> None:
 
 
 def tell_fillers(state: HeapContent) -> None:
-    """Have what was taken for a filler since the last collection, and does not end where a buffer ends, be an object of the program's.
+    """Turn fillers since the last collection that do not end where a buffer ends into objects of the program.
 
-    The VM makes arrays of its own that look the same in the trace. Which is which is known once all buffers are.
+    The VM makes arrays of its own that look the same in the trace. They can be distinguished once
+    all buffers are known.
     """
     young = state.young
     rows = np.flatnonzero(
@@ -166,7 +168,7 @@ def rows_of_size(
 def tell_of_places(
     state: HeapContent, batch: RecordBatch, rows: NDArray[np.int64], put: Placed
 ) -> bool:
-    """Note what has no place, or another one than its buffer's cursor says; tell whether something has none."""
+    """Note objects without a place, or with another one than their buffer's cursor; return whether one has none."""
     if not put.code.any():
         return False
     lost = False
@@ -199,7 +201,7 @@ def tell_of_places(
 def new_objects(
     state: HeapContent, batch: RecordBatch, rows: NDArray[np.int64], address: NDArray[np.int64]
 ) -> Columns:
-    """Return columns of objects that records allocate, and count what the program allocated."""
+    """Return columns of the objects that records allocate, and count the program's allocations."""
     size, told = batch.size[rows], batch.flags[rows]
     filler = (told & RecordFlag.FILLER) != 0
     own = np.where(filler, 0, size)

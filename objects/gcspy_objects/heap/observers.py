@@ -1,4 +1,4 @@
-"""Who looks on while a collection is done: what `Heap.steps`, `Heap.lives` and `Heap.follow` are made of.
+"""Observers of a collection: the base of `Heap.steps`, `Heap.lives` and `Heap.follow`.
 
 Each is a `state.Observer`. Knows states; knows no trace.
 """
@@ -30,7 +30,7 @@ __all__ = ["DeathRecorder", "Tracker", "Transitions"]
 
 
 class Transitions:
-    """Sees what each collection does to every object."""
+    """Observes the fate of every object in each collection."""
 
     def __init__(self) -> None:
         self._seen: tuple[HeapSnapshot, NDArray[np.uint8], NDArray[np.int64]] | None = None
@@ -42,7 +42,7 @@ class Transitions:
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],
     ) -> None:
-        """Take copies of the heap and of what becomes of it."""
+        """Copy the heap and the fates of its objects."""
         columns = {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS}
         order = np.argsort(columns["address"], kind="stable")
         sorted_columns = {name: column[order] for name, column in columns.items()}
@@ -59,7 +59,7 @@ class Transitions:
         self._seen = before, fate, target
 
     def step(self, state: HeapContent, collection: TraceCollection) -> CollectionStep:
-        """Return what was seen of the collection that has just ended."""
+        """Return the observations of the collection that has just ended."""
         if self._seen is None:
             raise LocalProtocolError("no collection was seen")
         before, fate, to = self._seen
@@ -81,7 +81,7 @@ class DeathRecorder:
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],  # noqa: ARG002  # the protocol's signature
     ) -> None:
-        """Take copies of those that died."""
+        """Copy the objects that died."""
         died = np.flatnonzero(fate == Fate.DIED)
         young = state.young.count
         for table, rows in (
@@ -93,12 +93,12 @@ class DeathRecorder:
         self._ends.append(collection.end_event)
 
     def take(self) -> Iterator[Lives]:
-        """Hand over what was seen since the last time."""
+        """Return the observations since the last call."""
         while self._dead:
             yield self._dead.pop(0)
 
     def survivors(self, state: HeapContent) -> Lives:
-        """Return the lives of those that are there at the end."""
+        """Return the lives of the objects present at the end."""
         return self._lives(
             state,
             {name: np.concatenate((state.young[name], state.old[name])) for name in COLUMNS},
@@ -156,7 +156,7 @@ class Tracker:
         fate: NDArray[np.uint8],
         to: NDArray[np.int64],
     ) -> None:
-        """See what becomes of it."""
+        """Observe its fate."""
         here = np.array([self._address])
         row = int(state.young.find(here)[0])
         if row < 0:
@@ -167,7 +167,7 @@ class Tracker:
         self._state = state
 
     def ended(self, collection: TraceCollection) -> bool:
-        """Note what was seen of the collection that has just ended; tell whether the object is dead."""
+        """Note the observation of the collection that has just ended; return whether the object is dead."""
         if self._fate == Fate.DIED:
             self._died = collection
         elif self._fate != Fate.UNTOUCHED:

@@ -1,7 +1,8 @@
-"""A collection: which objects are named, where they go, and what is made of the rest at its end (AntTracks, section 4.1.1, "GC Phase").
+"""A collection: which objects are named, their new places, and the fate of the rest at its end (AntTracks, section 4.1.1, "GC Phase").
 
-Rows of objects are those of the young table and behind them those of the old one, as they were at the start. Each record that names an
-object sets its fate and where it is to be; nothing else changes before the end, so that targets may overlap sources.
+Rows of objects are those of the young table and then those of the old one, as at the start. Each
+record that names an object sets its fate and its new place; nothing else changes before the end, so
+that targets may overlap sources.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class OpenCollection:
         return (self._state.young, 0), (self._state.old, self._state.young.count)
 
     def told(self, batch: RecordBatch, row: int) -> None:
-        """Take a record that says that a space is collected, or that its evacuation failed."""
+        """Process a record that a space is collected, or that its evacuation failed."""
         index = int(batch.length[row])
         space = self._state.spaces.get(index)
         if space is None:
@@ -176,7 +177,7 @@ class OpenCollection:
             self._name(batch, *single)
 
     def end(self, batch: RecordBatch, row: int) -> TraceCollection:
-        """End the collection: what nobody named is gone, the rest is where it was said to go."""
+        """End the collection: unnamed objects are gone, the others are at their new places."""
         state = self._state
         if int(batch.length[row]) != self._id:
             state.found(
@@ -218,7 +219,7 @@ class OpenCollection:
         return rows
 
     def _column(self, name: str, rows: Longs) -> Longs:
-        """Return what a column has in rows."""
+        """Return a column's values in rows."""
         young, old = self._state.young, self._state.old
         in_old = rows >= young.count
         if not in_old.any():
@@ -231,7 +232,7 @@ class OpenCollection:
         return out
 
     def _take_single(self, batch: RecordBatch, rows: Longs) -> tuple[Longs, Longs, Longs]:
-        """Take records that name one object each, those that allocate, and those that give buffers.
+        """Process records that name one object each, those that allocate, and those of buffers.
 
         Returns:
             Which records name objects, which ones, and where they go.
@@ -355,7 +356,7 @@ class OpenCollection:
         self._to[source] = target
 
     def _add(self, batch: RecordBatch, rows: Longs, address: Longs) -> None:
-        """Add objects that are allocated in the midst of the collection, and those that only a snapshot lists."""
+        """Add objects that are allocated during the collection, and those that only a snapshot lists."""
         if not len(rows):
             return
         told = _IS_SNAPSHOT[batch.kind[rows]]
@@ -372,7 +373,7 @@ class OpenCollection:
         state = self._state
         check_capacity(state, batch, int(rows[-1]), self._fresh.bytes)
 
-    # What has to hold
+    # Rules
 
     def _check_known(self, batch: RecordBatch, rows: Longs) -> None:
         if not self._state.whole:
@@ -385,7 +386,7 @@ class OpenCollection:
             )  # fmt: skip
 
     def _check_snapshots(self, batch: RecordBatch, rows: Longs, source: Longs) -> None:
-        """Compare what a snapshot says with what is known, and believe it."""
+        """Compare a snapshot with the known data, and use the snapshot's."""
         if not len(rows):
             return
         for name in ("type", "size"):
@@ -420,7 +421,7 @@ class OpenCollection:
             )
 
     def _check_collected(self, batch: RecordBatch, rows: Longs, address: Longs) -> None:
-        """Have nothing of an old space move that is not collected; what a snapshot names may be anywhere."""
+        """Cancel moves of objects of an old space that is not collected; a snapshot's objects may be anywhere."""
         if self._full or not self._state.checking or self._kind == CollectionKind.MINOR_SNAPSHOT:
             return
         inside = np.zeros(len(address), np.bool_)
@@ -438,7 +439,7 @@ class OpenCollection:
             )
 
     def _nearest(self, address: int) -> str:
-        """Say which object covers an address, for a message."""
+        """Describe the object that covers an address, for a message."""
         for table, _ in self._tables:
             row = int(np.searchsorted(table["address"], address, side="right")) - 1
             if row >= 0 and address < table["address"][row] + table["size"][row]:
@@ -448,10 +449,10 @@ class OpenCollection:
     # The end
 
     def _doom(self, table: Table, first: int) -> bool:
-        """Set the fate of those that nobody named and that lie in collected spaces; tell whether anything of a table was touched."""
+        """Set the fate of unnamed objects in collected spaces; return whether any object of a table was touched."""
         fate = self._fate[first : first + table.count]
         if self._full or (not self._collects and table is self._state.young):
-            # One that does not say which spaces it collects, collects all young ones.
+            # One that does not name its collected spaces collects all young ones.
             spans = [(0, table.count)]
         else:
             spans = _spans(table, self._collects)
@@ -486,7 +487,7 @@ class OpenCollection:
         return counts
 
     def _apply(self) -> None:
-        """Make the tables of what is left: what was named, at its new place; what was not collected; remnants; and what came meanwhile."""
+        """Make the tables of the rest: named objects, at their new places; uncollected ones; remnants; and new ones."""
         state = self._state
         parts: list[Columns] = [self._fresh.columns()]
         for table, first in self._touched:
@@ -517,7 +518,7 @@ class OpenCollection:
                 table.replace(columns)
 
     def _moved(self, table: Table, rows: Longs, fate: NDArray[np.uint8], to: Longs) -> Columns:
-        """Return objects as they are after the collection."""
+        """Return objects after the collection."""
         columns = table.take(rows)
         fate = fate[rows]
         columns["address"] = to[rows]
@@ -528,12 +529,13 @@ class OpenCollection:
         first_time = (fate == Fate.PROMOTED) & (columns["promoted_in"] == 0)
         columns["promoted_in"][first_time] = self._state.begun
         if self._kind not in _SNAPSHOTS:
-            # Nothing refers to a filler: what was taken for one and is alive is an object that the VM made for itself.
+            # Nothing refers to a filler: one that is alive is an object that the VM made for
+            # itself.
             columns["flags"] &= np.uint8(0xFF ^ ObjectFlag.FILLER)
         return columns
 
     def _remnants(self, table: Table, rows: Longs, fate: NDArray[np.uint8]) -> Columns:
-        """Return what those objects leave behind that were moved out of a space whose evacuation failed."""
+        """Return the remnants of objects that were moved out of a space whose evacuation failed."""
         left = np.zeros(table.count, np.bool_)
         for low, high in _spans(table, self._failed):
             left[low:high] = True

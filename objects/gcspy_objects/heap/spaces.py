@@ -15,7 +15,7 @@ from gcspy_objects.heap.views import Spaces, TraceSpace
 __all__ = ["NO_KIND", "SpaceTable"]
 
 NO_KIND = 255
-"""Kind of what lies in no space, and of a space of which none was said."""
+"""Kind of an object outside of all spaces, and of a space without a kind."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class SpaceTable:
 
     @property
     def starts_and_kinds(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Where the spaces begin, by address, and their kinds."""
+        """Start addresses of the spaces, and their kinds."""
         _ = self.rows
         return self._starts, self._kinds
 
@@ -62,13 +62,13 @@ class SpaceTable:
         return self._spaces.get(index)
 
     def define(self, index: int, start: int, size: int) -> None:
-        """Say where a space is; it keeps its kind."""
+        """Set the place of a space; it keeps its kind."""
         before = self._spaces.get(index)
         kind, mode = (before.kind, before.mode) if before else (NO_KIND, 0)
         self._put(TraceSpace(index, kind, mode, start, start + size))
 
     def set_kind(self, index: int, kind: int, mode: int) -> bool:
-        """Say what a space is for; says whether there is one."""
+        """Set the kind of a space; return whether it exists."""
         before = self._spaces.get(index)
         if before is None:
             return False
@@ -76,7 +76,7 @@ class SpaceTable:
         return True
 
     def release(self, index: int) -> bool:
-        """Have a space be for nothing; says whether there is one."""
+        """Remove the kind of a space; return whether it exists."""
         return self.set_kind(index, NO_KIND, 0)
 
     def destroy(self, index: int, count: int) -> None:
@@ -93,9 +93,9 @@ class SpaceTable:
         return np.where((rows >= 0) & (address < self._ends[rows]), rows, -1)
 
     def kinds_of(self, address: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return (n,) kinds of the spaces in which addresses lie, or behind which: a space may be told to have grown after it was used.
+        """Return (n,) kinds of the spaces in which addresses lie, or behind which: growth of a space may be reported after its use.
 
-        `NO_KIND` in front of all spaces.
+        `NO_KIND` before all spaces.
         """
         if not self.rows:
             return np.full(len(address), NO_KIND, np.uint8)

@@ -1,10 +1,11 @@
-"""`HeapState`: the heap while records go by: what it is now, and what each record makes of it.
+"""`HeapState`: the current heap while records are processed, and the effect of each record.
 
-Two phases, as in AntTracks (section 4.1.1): while the program runs, objects are added (`mutator`); in a collection they are named and get
-new addresses (`open_collection`), and at its end those of collected spaces that nobody named are gone. Between the two, and after the spaces
-had time to be redefined, the heap is looked over (`checks`).
+Two phases, as in AntTracks (section 4.1.1): while the program runs, objects are added (`mutator`);
+in a collection they are named and get new addresses (`open_collection`), and at its end unnamed
+ones of collected spaces are gone. Between the two, and after the spaces could be redefined, the
+heap is checked (`checks`).
 
-Knows records; knows no trace, and keeps nothing of what was.
+Knows records; does not know the trace, and keeps no history.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MOST_COLLECTIONS: Final = 1 << 20
 """A trace of more is not rebuilt further: about 1 KB is kept of each."""
 
 MOST_SPACES: Final = 1 << 14
-"""More are not believed; a G1 heap has some 2,000."""
+"""Maximum accepted; a G1 heap has some 2,000."""
 
 _SPACES: Final = (
     RecordKind.SPACE_DEFINE,
@@ -57,7 +58,7 @@ _SNAPSHOTS: Final = (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT
 
 @dataclass(frozen=True, slots=True)
 class HeapFacts:
-    """What of a state at a collection's end is not in columns; buffers end at collections."""
+    """The part of a state at a collection's end that is not in columns; buffers end at collections."""
 
     spaces: SpaceTable
     begun: int
@@ -68,7 +69,7 @@ class HeapFacts:
 
 @dataclass(slots=True, eq=False)
 class HeapState(HeapContent):
-    """The heap before an event, and what the next records make of it.
+    """The heap before an event, and the effect of the next records.
 
     Attributes:
         collection: The collection under way.
@@ -81,7 +82,7 @@ class HeapState(HeapContent):
         """Take the records of a batch from the state's event on, up to the one before event `until`; yield each collection that ends.
 
         Raises:
-            TooManyFindings: It makes no sense to go on.
+            TooManyFindings: Continuing is useless.
         """
         first = batch.place.event
         low = max(self.event - first, 0)
@@ -107,14 +108,14 @@ class HeapState(HeapContent):
         self.event = max(self.event, first + high)
 
     def save(self) -> tuple[HeapFacts, dict[str, Columns]]:
-        """Return what it takes to go on from here later: at the end of a collection only. Columns are not copied."""
+        """Return the data to continue from here later: at the end of a collection only. Columns are not copied."""
         facts = HeapFacts(
             self.spaces.copy(), self.begun, self.ended, self.allocated_bytes, self.whole
         )
         return facts, {"young": self.young.columns(), "old": self.old.columns()}
 
     def load(self, event: int, facts: HeapFacts, tables: dict[str, Columns]) -> None:
-        """Go on from what `save` returned. The columns are kept."""
+        """Continue from the result of `save`. The columns are kept."""
         self.event = self.phase_event = event
         self.spaces = facts.spaces.copy()
         self.begun, self.ended, self.allocated_bytes, self.whole = (
@@ -136,7 +137,7 @@ class HeapState(HeapContent):
             self.collection.take(batch, low, high)
 
     def _check_end(self, *, settled: bool = True) -> None:
-        """Look the heap over after a collection; `settled`: an allocation follows, in front of which its spaces are redefined."""
+        """Check the heap after a collection; `settled`: an allocation follows, before which its spaces are redefined."""
         where, self._unchecked = self._unchecked, None
         if where is not None and self.checking and self.collection is None:
             checks.look_over(self, where, f"the end of collection {self.ended}", settled=settled)
@@ -241,7 +242,7 @@ class HeapState(HeapContent):
             )
 
     def _part(self) -> None:
-        """Part young and old objects anew, as a space went from one kind to the other; during a collection its end does that."""
+        """Divide young and old objects again, because the kind of a space changed; during a collection its end does that."""
         if self.collection is not None:
             return
         everything = {name: np.concatenate((self.old[name], self.young[name])) for name in COLUMNS}

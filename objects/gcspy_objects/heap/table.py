@@ -1,6 +1,6 @@
-"""`Table`: objects as columns, sorted by address when somebody asks.
+"""`Table`: objects as columns, sorted by address on demand.
 
-Knows what the columns are called; knows no records and no spaces.
+Knows the names of the columns; does not know records and spaces.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Table:
         }
 
     def fill(self, count: int, *, size: int, objects: int, program_bytes: int) -> None:
-        """Take in objects that were written to `room`: how many, bytes of all, and how many are the program's, and their bytes."""
+        """Add objects that were written to `room`: their number and bytes, and the number and bytes of the program's."""
         address = self._columns["address"][max(self.count - 1, 0) : self.count + count]
         if self._sorted == self.count and bool((address[1:] > address[:-1]).all()):
             self._sorted += count

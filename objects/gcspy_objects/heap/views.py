@@ -1,4 +1,4 @@
-"""What the rebuilt heap hands out: snapshots, steps, lives and collections, all of them columns.
+"""The results of a rebuilt heap: snapshots, steps, lives and collections, all of them columns.
 
 Knows neither traces nor how a heap is rebuilt; nothing here changes once it is made.
 """
@@ -33,28 +33,29 @@ COLUMNS: Final = {
     "age": np.uint16,
     "flags": np.uint8,
 }
-"""What is known of each object, and what it is made of: see `HeapSnapshot`."""
+"""The columns of each object, and their types: see `HeapSnapshot`."""
 
 
 class ObjectFlag(IntFlag):
     """Bits of the column `flags` of objects."""
 
     FILLER = 1
-    """It fills a hole, and no program asked for it: leave it out of counts, it is there so that addresses have no gap.
+    """It fills a hole, and no program asked for it: leave it out of counts. It exists so that addresses have no gap.
 
-    A trace may not tell it from an array that the VM made for itself: at the next collection what does not end where a buffer ends is no longer
-    taken for one, nor is what a collection finds alive.
+    A trace may not distinguish it from an array that the VM made for itself: at the next collection
+    one that does not end where a buffer ends no longer counts as a filler, nor does one that a
+    collection finds alive.
     """
     BORN_OLD = 2
     """It was allocated in an old space."""
     REMNANT = 4
-    """What an evacuation that failed left behind: the object itself lies elsewhere, with the same `birth`."""
+    """The remnant of a failed evacuation: the object itself lies elsewhere, with the same `birth`."""
     SNAPSHOT = 8
     """The trace begins after its birth: `birth`, `birth_bytes`, `moves`, `age` and `thread` count from the snapshot that listed it."""
 
 
 class Fate(IntEnum):
-    """What a collection did to an object."""
+    """Fate of an object in a collection."""
 
     UNTOUCHED = 0
     """It lies in a space that was not collected."""
@@ -65,7 +66,7 @@ class Fate(IntEnum):
     PROMOTED = 3
     """It was moved from a young space to an old one."""
     DIED = 4
-    """It was in a collected space and nobody named it."""
+    """It was in a collected space and was not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class TraceSpace:
         kind: `records.SpaceKind`: 0 eden, 1 survivor, 2 old.
         mode: 0 normal; 1 and 2: it holds the beginning, or the rest, of an object that is larger than a space.
         start: First address.
-        end: Address behind it.
+        end: End address.
     """
 
     index: int
@@ -102,7 +103,8 @@ class HeapSnapshot:
         spaces: The spaces, by address.
         address: (n,) i64, ascending.
         size: (n,) i64 bytes.
-        birth: (n,) i64 number of the event that allocated it. It is what the object is known by: no two objects have the same.
+        birth: (n,) i64 number of the event that allocated it. It identifies the object: no two
+            objects have the same.
         birth_bytes: (n,) i64 bytes that the program had allocated before it.
         type: (n,) i32 row in the trace's types.
         site: (n,) i32 row in its allocation sites.
@@ -151,7 +153,7 @@ class HeapSnapshot:
         return is_filler
 
     def tops(self) -> dict[int, int]:
-        """Return for each space, by its index, the address behind its last object; its start where there is none."""
+        """Return for each space, by its index, the end of its last object; its start if there is none."""
         ends = self.address + self.size
         bounds = (
             np.searchsorted(self.address, [(one.start, one.end) for one in self.spaces])
@@ -164,7 +166,7 @@ class HeapSnapshot:
         }
 
     def row_at(self, address: int) -> int | None:
-        """Return the row of the object that covers `address`; None where there is none."""
+        """Return the row of the object that covers `address`; None if there is none."""
         row = int(np.searchsorted(self.address, address, side="right")) - 1
         return row if row >= 0 and address < self.address[row] + self.size[row] else None
 
@@ -189,15 +191,15 @@ class TraceCollection(NamedTuple):
 
     Attributes:
         number: 1 for the first in the trace, and so on.
-        id: What the VM calls it; of a trace whose beginning is lost the first is not 1.
+        id: The VM's number; for a trace whose beginning is lost the first is not 1.
         kind: `records.CollectionKind`.
-        cause: Why, as the VM says it.
+        cause: Cause, as named by the VM.
         failed: An evacuation failed: nothing died, and remnants were left.
         start_event: Number of the event that starts it.
         end_event: Number of the event that ends it.
         start_millis: Since the VM's start.
         end_millis: Since the VM's start.
-        bytes: The program had allocated so many bytes before it, fillers not counted.
+        bytes: Bytes that the program had allocated before it, without fillers.
         collected: Indices of the spaces that were collected.
         objects_before: Objects of the program at its start.
         bytes_before: Their bytes.
@@ -209,7 +211,7 @@ class TraceCollection(NamedTuple):
         bytes_died: Their bytes.
         spaces_before: The spaces at its start.
         spaces_after: The spaces at its end.
-        tops_before: For each of `spaces_before`, the address behind its last object.
+        tops_before: For each of `spaces_before`, the end of its last object.
         tops_after: The same of `spaces_after`.
     """
 
@@ -284,7 +286,8 @@ class CollectionStep:
         collection: Which.
         before: The heap at its start.
         fate: (n,) u8 `Fate` of each row of `before`.
-        to: (n,) i64 where each row of `before` is afterwards; -1: it died. What is left of it elsewhere is in `after` as a REMNANT.
+        to: (n,) i64 address of each row of `before` afterwards; -1: it died. Its remnant elsewhere
+            is in `after` as a REMNANT.
         after: The heap at its end.
     """
 
@@ -297,7 +300,7 @@ class CollectionStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lives:
-    """Lives of objects, n rows: each object of a trace is in one batch, once. Remnants are none.
+    """Lives of objects, n rows: each object of a trace is in one batch, once. Remnants are not included.
 
     Attributes:
         birth: (n,) i64 number of the event that allocated it.
@@ -312,10 +315,10 @@ class Lives:
         length: (n,) i32 elements of an array.
         moves: (n,) u16.
         age: (n,) u16 how many collections of its space it survived.
-        space: (n,) u8 kind of the space that it was last in (`records.SpaceKind`); 255: in none.
+        space: (n,) u8 kind of its last space (`records.SpaceKind`); 255: none.
         address: (n,) i64 where it was last.
         born_old: (n,) bool it was allocated in an old space.
-        filler: (n,) bool it is no object of the program.
+        filler: (n,) bool it is not an object of the program.
         snapshot: (n,) bool the trace begins after its birth; see `ObjectFlag.SNAPSHOT`.
     """
 
@@ -347,10 +350,10 @@ class Placement(NamedTuple):
     Attributes:
         event: Since this event: its birth, or the end of a collection.
         collection: Number of that collection; 0 for its birth.
-        fate: What that collection did to it (`Fate`); None for its birth.
-        address: Where it is.
-        space: In which space, by the trace's number; -1: in none.
-        space_kind: `records.SpaceKind` of it; 255: in none.
+        fate: Its fate in that collection (`Fate`); None for its birth.
+        address: Its address.
+        space: Its space, by the trace's number; -1: none.
+        space_kind: `records.SpaceKind` of it; 255: none.
     """
 
     event: int
@@ -363,7 +366,7 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One object from its birth to its death. Collections that left it untouched are not told.
+    """One object from its birth to its death. Collections that left it untouched are not included.
 
     Attributes:
         birth: Number of the event that allocated it.
@@ -373,10 +376,11 @@ class Life:
         size: Bytes.
         length: Elements of an array.
         flags: `ObjectFlag`.
-        stays: Where it was, in order; the first is its birth.
+        stays: Its places, in order; the first is its birth.
         died_in: Number of the collection that found it dead; 0: it lives at the end of the trace.
         died_event: Number of the event that ends that collection; None: it lives.
-        life_bytes: What the program allocated from its birth to the start of the collection that found it dead, or to the end of the trace.
+        life_bytes: Bytes that the program allocated from its birth to the start of the collection
+            that found it dead, or to the end of the trace.
     """
 
     birth: int

@@ -1,4 +1,4 @@
-"""Heap dumps in the format HPROF, as JVMs write them: all objects of one moment, what they refer to, and where references begin.
+"""Heap dumps in the format HPROF, as written by JVMs: all objects of one moment, their references, and the roots.
 
-Knows the format and Java's names; knows neither processes, nor how a dump came to be, nor who asks.
+Knows the format and Java's names; does not know processes, or the origin of a dump.
 """

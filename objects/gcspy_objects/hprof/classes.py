@@ -53,7 +53,7 @@ class Field:
     Attributes:
         name: Its name.
         owner: Row of the class that declares it.
-        offset: Where it is, in bytes from the first field.
+        offset: Its offset, in bytes from the first field.
     """
 
     name: str
@@ -67,8 +67,8 @@ class ClassTable:
 
     Attributes:
         texts: Names.
-        address: (k,) ascending: of each class's object.
-        names_id: (k,) identifier of each class's name; 0: the dump does not say it.
+        address: (k,) ascending: address of each class's object.
+        names_id: (k,) identifier of each class's name; 0: not in the dump.
         info: (k, 9) `ClassInfo`.
         fields: (f, 3) row of the class, name, type; class by class.
         statics: (s, 4) row of the class, name, type, place of the value; class by class.
@@ -171,7 +171,7 @@ class ClassTable:
 
     @cached_property
     def own_offsets(self) -> NDArray[np.int64]:
-        """(f,) where each field begins among those of its own class."""
+        """(f,) start of each field among those of its own class."""
         ends = np.cumsum(self.value_bytes)
         begins = ends - self.value_bytes
         first = self.info[:, ClassInfo.FIRST_FIELD]
@@ -254,7 +254,7 @@ class ClassTable:
 
 
 def value_type_name(kind: int) -> str:
-    """Return what an array of values is called: ``byte[]``."""
+    """Return the name of an array of values: ``byte[]``."""
     return f"{TYPE_NAMES[kind]}[]"
 
 

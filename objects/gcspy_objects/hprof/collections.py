@@ -1,4 +1,4 @@
-"""What is inside of Java's collections and says nothing to who asks for a holder: ``shop.Cache.ENTRIES['k12']``, not its table, bucket and node.
+"""The uninformative inside of Java's collections: ``shop.Cache.ENTRIES['k12']``, not its table, bucket and node.
 
 Knows names of fields of the class library, of 8 to 25; reads nothing.
 """

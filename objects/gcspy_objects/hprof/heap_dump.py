@@ -36,7 +36,7 @@ _LEAST_OBJECT: Final = {4: 14, 8: 18}
 """Bytes of an empty array of values, the smallest sub-record of an object."""
 _HEAD_BYTES: Final = 64
 _BLOCKS, _BLOCK = 64, 4096
-"""So many objects in so many places tell the layout of the heap."""
+"""This many objects in this many places are enough to determine the layout of the heap."""
 
 _SAID: Final = {
     Problem.CUT_RECORD: "the head of a record is cut short",
@@ -58,7 +58,7 @@ class HeapDump:
         file: Name of the dump, for messages.
         data: (b,) its bytes, from which names are read.
         width: Bytes of an identifier.
-        graph: Who refers to whom; roots as the JVM said.
+        graph: The references; roots as given by the JVM.
         address: (n,) of each object, ascending.
         kind: (n,) row of its class in `classes`; len(classes): a class; that and a `layout.Type`: an array of values.
         own: (n,) bytes of each object.
@@ -134,9 +134,10 @@ class HeapDump:
 
     @cached_property
     def namespaces(self) -> NDArray[np.bool_]:
-        """(n,) what is never named as a holder: classes, loaders of classes and their lists of classes.
+        """(n,) objects that are never named as holders: classes, class loaders and their lists of classes.
 
-        A loader most of whose classes another one of its kind has loaded as well is none: it is one that was forgotten.
+        A loader most of whose classes another one of its kind has loaded as well is excepted: it
+        was leaked.
         """
         found = np.zeros(self.objects, dtype=np.bool_)
         loader = self.classes.info[:, ClassInfo.LOADER]
@@ -183,9 +184,9 @@ def load(
 
     Args:
         file: The file, at its beginning.
-        name: Of it, for messages.
+        name: Its name, for messages.
         most_bytes: A larger one is refused.
-        progress: Told how many bytes are read, and of how many.
+        progress: Called with the number of bytes read, and the total.
 
     Raises:
         TraceError: It is too large, or there is no memory for it.
@@ -221,13 +222,13 @@ def parse(
     """Build the graph of a dump.
 
     Args:
-        data: (b,) its bytes, writable as machine code wants it; kept, for names.
+        data: (b,) its bytes, writable as machine code requires; kept, for names.
         file: Its name, for messages.
         loops: The loops, compiled or not.
-        progress: Told how much is done, and of how much.
+        progress: Called with the progress, and the total.
 
     Raises:
-        TraceError: It is no heap dump, or is damaged; says where.
+        TraceError: It is not a heap dump, or is damaged; the message says where.
     """
     return _Parser(data, file, loops, progress).run()
 
@@ -333,7 +334,7 @@ class _Parser:
         kinds = (State.TEXTS, State.LOADS, State.FRAMES, State.TRACES)
         tables = tuple(np.zeros((int(state[each]), 3), dtype=np.int64) for each in kinds)
         state[list(kinds)] = 0
-        # So much room is enough, and is only taken as it is used.
+        # This is enough room, and is only allocated as it is used.
         most = segment_bytes // _LEAST_OBJECT[self.width] + 1
         address, class_id, place = (np.empty(most, dtype=np.int64) for _ in range(3))
         roots = np.empty(segment_bytes // (1 + self.width) + 1, dtype=np.int64)
@@ -396,7 +397,7 @@ class _Parser:
         unheld: NDArray[np.int64],
         late: NDArray[np.bool_],
     ) -> None:
-        """Follow references that count only where nothing else holds what they lead to; they are the first of theirs."""
+        """Follow references that count only if nothing else holds their target; they are the first of their object."""
         if not late.any():
             return
         rows = np.flatnonzero(np.isin(kind, np.flatnonzero(late)))
@@ -420,7 +421,7 @@ class _Parser:
         k = len(classes)
         references = np.diff(layout_starts)
         array = np.array([name.endswith("[]") for name in classes.names], dtype=np.bool_)
-        # Neighbours from everywhere: what lies at the beginning of a heap may be all of one kind.
+        # Neighbours from everywhere: the beginning of a heap may contain only one kind.
         n = len(address)
         blocks = np.linspace(0, max(0, n - _BLOCK), max(1, min(_BLOCKS, n // _BLOCK))).astype(
             np.int64
@@ -485,7 +486,7 @@ def _buckets(address: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
 
 
 def _is_called(name: str, wanted: str) -> bool:
-    """Return whether a class may be called so: with its package or without, inner classes with a point or a dollar, or alone."""
+    """Return whether a name matches a class: with its package or without, inner classes with a dot or a dollar, or alone."""
     if wanted in (name, name.rpartition(".")[2]):
         return True
     plain = name.replace("$", ".")

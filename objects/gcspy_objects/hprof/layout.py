@@ -15,7 +15,7 @@ from typing import Final
 __all__ = ["FORMATS", "GZIP", "TYPE_NAMES", "Sub", "Tag", "Type"]
 
 FORMATS: Final = (b"JAVA PROFILE 1.0.1", b"JAVA PROFILE 1.0.2")
-"""What a dump begins with; 1.0.2 may have segments."""
+"""First bytes of a dump; 1.0.2 may have segments."""
 
 GZIP: Final = b"\x1f\x8b"
 

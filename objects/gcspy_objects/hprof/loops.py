@@ -1,9 +1,9 @@
 """Loops over the bytes of a heap dump, which numba compiles: finding sub-records, reading classes, following references.
 
-Every length that a dump claims is checked once, by `count_records` and `scan`; the other loops read only what these have found. Identifiers are signed
-here, as numba's are; objects have positive ones.
+Every length in a dump is checked once, by `count_records` and `scan`; the other loops read only
+what these have found. Identifiers are signed here, as numba's are; those of objects are positive.
 
-Knows the format; allocates nothing. Source: as of `layout`.
+Knows the format; allocates nothing. Source: see `layout`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class State(IntEnum):
 
 
 class Problem(IntEnum):
-    """What is wrong with a dump."""
+    """Errors of a dump."""
 
     NONE = 0
     CUT_RECORD = 1
@@ -137,7 +137,7 @@ def identifier(data: U8, at: int, width: int) -> int:
 
 
 def type_bytes(kind: int, width: int) -> int:
-    """Return how many bytes a value of a type has; 0: there is no such type."""
+    """Return the number of bytes of a value of a type; 0: there is no such type."""
     if kind == 2:
         return width
     if kind in (4, 8):
@@ -152,7 +152,7 @@ def type_bytes(kind: int, width: int) -> int:
 
 
 def root_bytes(sub: int, width: int) -> int:
-    """Return how many bytes a root has behind its kind; 0: it is none."""
+    """Return the number of bytes of a root behind its kind; 0: it is not a root."""
     if sub in (0xFF, 0x05, 0x07):
         return width
     if sub == 0x01:
@@ -170,12 +170,12 @@ def class_end(data: U8, at: int, stop: int, width: int, state: I64) -> int:
     Args:
         data: The dump.
         at: Behind the kind of the sub-record.
-        stop: Where its segment ends.
+        stop: End of its segment.
         width: Bytes of an identifier.
         state: `State`; fields and statics are added, a problem is left there.
 
     Returns:
-        Where the class ends; -1: there is a problem.
+        End of the class; -1: there is an error.
     """
     begin = at - 1
     at += 7 * width + 8
@@ -212,7 +212,7 @@ def count_records(data: U8, state: I64) -> int:
 
     Args:
         data: (b,) the dump.
-        state: `State`, zeros but for AT; counts are left there, and what is wrong.
+        state: `State`, zeros except AT; counts are stored there, and the error.
 
     Returns:
         1; 0: there is a problem.
@@ -252,10 +252,10 @@ def record(
 
     Args:
         data: The dump.
-        at: Where the record begins.
+        at: Start of the record.
         length: Of its body.
         width: Bytes of an identifier.
-        tables: As of `scan`.
+        tables: See `scan`.
         state: `State`; counts grow.
 
     Returns:
@@ -307,12 +307,12 @@ def record(
 
 
 def sub_bytes(data: U8, at: int, stop: int, width: int, state: I64) -> int:
-    """Return how many bytes a sub-record has behind its kind.
+    """Return the number of bytes of a sub-record behind its kind.
 
     Args:
         data: The dump.
-        at: Where it begins.
-        stop: Where its segment ends.
+        at: Its start.
+        stop: End of its segment.
         width: Bytes of an identifier.
         state: `State`; a problem is left there.
 
@@ -373,12 +373,12 @@ def scan(
         width: Bytes of an identifier.
         tables: (k, 3) texts: identifier, place, bytes; (k, 3) classes: serial number, identifier, name; (k, 3) frames: identifier, name of the
             method, serial number of the class; (k, 3) traces: serial number, place of the frames, their number.
-        address: (n,) set: where in memory each object was.
+        address: (n,) set: address of each object in memory.
         class_id: (n,) set: its class; 0 of classes and of arrays of values.
-        place: (n,) set: where its sub-record begins.
-        roots: (r,) set: where each root's sub-record begins.
+        place: (n,) set: start of its sub-record.
+        roots: (r,) set: start of each root's sub-record.
         state: `State`.
-        most: Return after so many sub-records.
+        most: Return after this many sub-records.
 
     Returns:
         1: there is more; 0: that was all, or there is a problem.
@@ -512,10 +512,10 @@ def refer(to: int, address: I64, buckets: I32, shift: int, targets: I32, state: 
 
     Args:
         to: The address that it leads to; 0: nothing.
-        address: As of `number_of`.
-        buckets: As of `number_of`.
-        shift: As of `number_of`.
-        targets: As of `follow`.
+        address: See `number_of`.
+        buckets: See `number_of`.
+        shift: See `number_of`.
+        targets: See `follow`.
         state: `State`.
     """
     if to == 0:
@@ -547,15 +547,15 @@ def refer_of_instance(
     Args:
         data: The dump.
         width: Bytes of an identifier.
-        at: Where its fields begin.
-        first: Of its references in `layout`.
+        at: Start of its fields.
+        first: Index of its first reference in `layout`.
         last: Behind the last one.
         layout: Offsets of references.
         unheld: The offset to be left out; -1: none.
-        address: As of `number_of`.
-        buckets: As of `number_of`.
-        shift: As of `number_of`.
-        targets: As of `follow`.
+        address: See `number_of`.
+        buckets: See `number_of`.
+        shift: See `number_of`.
+        targets: See `follow`.
         state: `State`.
     """
     for field in range(first, last):
@@ -576,7 +576,7 @@ def refer_of_class(
     targets: I32,
     state: I64,
 ) -> None:
-    """Append the references of a class: to its superclass, its loader, and by its statics; arguments as of `follow`."""
+    """Append the references of a class: to its superclass, its loader, and by its statics; for arguments see `follow`."""
     for column in range(4):
         refer(info[row, column], address, buckets, shift, targets, state)
     for s in range(info[row, 7], info[row, 7] + info[row, 8]):
@@ -607,21 +607,23 @@ def follow(
     Args:
         data: (b,) the dump.
         width: Bytes of an identifier.
-        objects: (n,) address, ascending; class; place; all as of `scan`.
-        buckets: As of `number_of`.
-        shift: As of `number_of`.
-        classes: (k,) address of each class, ascending; (k,) bytes of all fields of its instances; (k + 1,) where in the next column the offsets of
-            their references begin; (m,) these offsets; (k,) number of the object that an instance refers to because it is one, or -1; (k,) offset of
-            a reference that does not hold what it leads to, -1: there is none. Such an instance refers to itself first.
-        info: (k, 9) as of `describe`.
-        statics: (s, 4) as of `describe`.
+        objects: (n,) address, ascending; class; place; all from `scan`.
+        buckets: See `number_of`.
+        shift: See `number_of`.
+        classes: (k,) address of each class, ascending; (k,) bytes of all fields of its instances;
+            (k + 1,) start of the offsets of their references in the next column; (m,) these
+            offsets; (k,) number of the object that every instance refers to, or -1; (k,) offset of
+            a reference that does not hold its target, -1: there is none. Such an instance refers to
+            itself first.
+        info: (k, 9) see `describe`.
+        statics: (s, 4) see `describe`.
         extra: (e, 2) further references by number: from, ascending, and to.
         kind: (n,) set: row of the class; k of a class; k and its type of an array of values.
         amount: (n,) set: elements of an array; 0 of others.
         starts: (n + 1,) set.
         targets: Set; with room for a reference for each identifier in the dump, and for `extra`.
         state: `State`.
-        most: Return after so many objects.
+        most: Return after this many objects.
 
     Returns:
         1: there is more; 0: that was all, or there is a problem.

@@ -1,6 +1,6 @@
-"""`DumpNamer`: what a reference of a dump is called, and the way from a static field or a thread to an object, as a Java programmer says it.
+"""`DumpNamer`: names a reference of a dump, and the path from a static field or a thread to an object, in Java's syntax.
 
-Names are read when somebody asks. What is inside of well-known collections is not named: see `collections`.
+Names are read on demand. The inside of well-known collections is not named: see `collections`.
 
 Knows a dump; knows no dominators and no tables.
 """
@@ -54,7 +54,7 @@ class DumpNamer:
         self._parent = self._ways(reached)
 
     def _ways(self, reached: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Return who refers to each object on its way from what has a name: classes of the program, threads, classes of the JVM, other roots."""
+        """Return the predecessor of each object on its path from a named start: classes of the program, threads, classes of the JVM, other roots."""
         dump = self._dump
         named = dump.namespaces & reached
         nodes = dump.class_nodes[named[dump.class_nodes]]
@@ -71,7 +71,7 @@ class DumpNamer:
         return self._dump.type_name(number)
 
     def way_to(self, number: int) -> str:
-        """Say how a root leads to an object: ``shop.Cache.ENTRIES['k12'].lines[3]``."""
+        """Describe the path from a root to an object: ``shop.Cache.ENTRIES['k12'].lines[3]``."""
         way = self._way(number)
         text = self._beginning(way[0])
         in_set = False
@@ -90,11 +90,11 @@ class DumpNamer:
         return text
 
     def holder_name(self, number: int) -> str:
-        """Say the same of an object that holds others."""
+        """Describe the path to an object that holds others."""
         return self.way_to(number)
 
     def holder_type(self, number: int) -> str:
-        """Return the type of what an object is a part of, such as a list for its array; its own if it is no part."""
+        """Return the type of the object that an object is a part of, such as a list for its array; its own if it is not a part."""
         way = self._way(number)
         while len(way) > 1 and not self.reference(way[-2], way[-1]):
             way.pop()
@@ -107,7 +107,7 @@ class DumpNamer:
         return way[::-1]
 
     def _beginning(self, node: int) -> str:
-        """Name what a way begins with."""
+        """Name the start of a path."""
         dump = self._dump
         if node in self._class_rows:
             return self._class_name(node)
@@ -124,7 +124,7 @@ class DumpNamer:
         return self._dump.classes.names[self._class_rows[node]]
 
     def reference(self, above: int, below: int) -> str:
-        """Say what the reference from one object to another is: ``.name``, ``[3]``, ``['key']``; empty: it leads to a part of it."""
+        """Name the reference from one object to another: ``.name``, ``[3]``, ``['key']``; empty: it leads to a part of it."""
         dump = self._dump
         local = dump.roots.frame.get((above, below))
         kind = Sub(int(dump.data[int(dump.place[above])]))

@@ -1,6 +1,6 @@
-"""Where references of a dump begin: roots, and threads with what runs in them.
+"""The roots of a dump, and threads with their frames.
 
-What a thread's frames refer to counts as referred to by the thread, so that it is the thread that holds it.
+References of a thread's frames count as references of the thread, so that the thread is the holder.
 
 Knows roots and stack traces; knows no objects but by their numbers.
 """
@@ -46,7 +46,7 @@ class Frame:
 
 
 class FrameTable:
-    """Frames of stack traces, looked up when somebody asks.
+    """Frames of stack traces, looked up on demand.
 
     Args:
         data: (b,) the dump.
@@ -67,7 +67,7 @@ class FrameTable:
         self._traces = {serial: (place, count) for serial, place, count in traces.tolist()}
 
     def frame(self, trace: int, depth: int) -> Frame | None:
-        """Return a frame of a trace, 0 the innermost; None: the dump does not say it."""
+        """Return a frame of a trace, 0 the innermost; None: not in the dump."""
         place, count = self._traces.get(trace, (0, 0))
         if not 0 <= depth < min(count, _MOST_FRAMES):
             return None
@@ -87,10 +87,10 @@ class RootTable:
 
     Attributes:
         node: (r,) objects that are held from outside, each once.
-        kind: By object: the first kind of root that it was said to be.
+        kind: By object: its first kind of root.
         thread: By object: serial number and trace of the threads that were running.
-        local: (l, 2) thread's object, what it refers to by its stack; ascending.
-        frame: By thread's object and what it refers to: kind of root, number of its frame; -1: unknown.
+        local: (l, 2) thread's object, target of a reference on its stack; ascending.
+        frame: By thread's object and target: kind of root, number of its frame; -1: unknown.
     """
 
     node: NDArray[np.int32]

@@ -1,6 +1,7 @@
 """How many bytes objects have in a JVM: a dump has their fields, and not their headers, nor how wide references were.
 
-What a JVM chose is found from the distances of neighbouring objects in memory: nothing is larger than the distance to the next one.
+The JVM's choices are computed from the distances of neighbouring objects in memory: nothing is
+larger than the distance to the next one.
 
 Knows HotSpot's layouts. Source: OpenJDK src/hotspot/share/oops/arrayOop.hpp, instanceKlass.cpp, and JEP 519 (compact headers).
 """
@@ -19,12 +20,12 @@ _MOST_ALIGNMENT: Final = 256
 _HEADERS: Final = (16, 12, 8)
 """Mark and class; mark and compressed class; both in one word."""
 _ENOUGH: Final = 8
-"""So many references tell four bytes from eight whatever the header has."""
+"""This many references distinguish four bytes from eight whatever the header size."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeapLayout:
-    """What all objects of a JVM have in common.
+    """Properties that all objects of a JVM share.
 
     Attributes:
         reference: Bytes of a reference.
@@ -37,7 +38,7 @@ class HeapLayout:
     alignment: int
 
     def rounded(self, bytes_: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes that objects of so many take."""
+        """Return the bytes that objects of these sizes occupy."""
         return np.asarray((bytes_ + (self.alignment - 1)) & -self.alignment, dtype=np.int64)
 
     def array_header(self, item: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -53,7 +54,7 @@ def find_layout(
     references: NDArray[np.int64],
     width: int,
 ) -> HeapLayout:
-    """Find what a JVM chose; where nothing tells, what JVMs usually choose.
+    """Compute a JVM's choices; without evidence, the usual ones.
 
     Args:
         address: (n,) of objects, ascending.
@@ -71,7 +72,7 @@ def find_layout(
     if not narrow and len(gap):
         arrays = elements[:-1] >= _ENOUGH
         wide = 8 * elements[:-1] + 8
-        # Without a single array that tells, references are as they are in heaps of less than 32 GB.
+        # Without a single conclusive array, references are as in heaps of less than 32 GB.
         narrow = not arrays.any() or bool((gap[arrays] < wide[arrays]).any())
     reference = 4 if narrow else 8
     if width == 4:
@@ -86,7 +87,8 @@ def find_layout(
     widest, usual, compact = (layout_of(each) for each in _HEADERS)
     if (usual.rounded(fields + usual.header) > gap).any():
         return compact
-    # That wide headers would fit is no evidence yet; that objects lie as close as they say is.
+    # That wide headers would fit is not enough evidence; that objects are as close as these sizes
+    # imply is.
     sizes = widest.rounded(fields + widest.header)
     exact = (sizes == gap) & (usual.rounded(fields + usual.header) < sizes)
     return widest if exact.any() and not (sizes > gap).any() else usual

@@ -1,4 +1,4 @@
-"""`TextTable`: names of a dump by their identifiers, decoded when somebody asks."""
+"""`TextTable`: names of a dump by their identifiers, decoded on demand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`ValueReader`: values in instances of a dump: texts, numbers, names of threads and of constants.
 
-Knows where `java.lang.String` and the boxes of numbers have what they stand for, in 8 to 25.
+Knows the value fields of `java.lang.String` and of boxed numbers, in 8 to 25.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class ValueReader:
         return dump.data[at : at + size].tobytes()
 
     def refers_to(self, number: int, name: str) -> int | None:
-        """Return the object that a field of an instance refers to; None: there is none."""
+        """Return the target of a field of an instance; None: there is none."""
         found = self.field(number, name, self._dump.width)
         return None if found is None else self._dump.number_of(int.from_bytes(found, "big"))
 
     def text(self, number: int) -> str | None:
-        """Return a `java.lang.String`, cut at 60 characters; None: it is none."""
+        """Return a `java.lang.String`, cut at 60 characters; None: it is not one."""
         if self._dump.type_name(number) != "java.lang.String":
             return None
         value = self.refers_to(number, "value")
@@ -76,7 +76,7 @@ class ValueReader:
         return found if len(found) <= _MOST_CHARACTERS else found[:_MOST_CHARACTERS] + "…"
 
     def key(self, number: int) -> str:
-        """Say what a key is: a text in quotes, a number, a constant of an enumeration, or what type it has."""
+        """Describe a key: a text in quotes, a number, a constant of an enumeration, or its type."""
         text = self.text(number)
         if text is not None:
             return repr(text)

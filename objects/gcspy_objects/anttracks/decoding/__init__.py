@@ -25,14 +25,14 @@ _DECODE: Final = Loop(kernel.decode, kernel.SIGNATURE)
 
 
 class Decoded(NamedTuple):
-    """What a chunk says.
+    """The content of a chunk.
 
     Attributes:
-        columns: Of its events up to the first that is not valid.
+        columns: Columns of its events up to the first that is invalid.
         base: Base of relative addresses after them.
-        problem: What is wrong with that event; NONE: all are valid.
+        problem: The error in that event; NONE: all are valid.
         word: The word of the chunk at which it begins.
-        buffer: The buffer of the chunk in which it stands.
+        buffer: The buffer of the chunk that contains it.
     """
 
     columns: Columns
@@ -50,7 +50,7 @@ def decode(chunk: Chunk, base: int, anchor: int, tables: SymbolTables, threads: 
         base: Base of relative addresses before it.
         anchor: 1 if a word follows each event, else 0.
         tables: The symbols.
-        threads: Where owners of buffers have rows; those that are new are added.
+        threads: Assigns rows to the owners of buffers; new ones are added.
     """
     owners = np.array([threads.row_of(owner) for owner in chunk.owners], np.int32)
     if _DECODE.machine is None or not len(chunk.words):

@@ -1,6 +1,7 @@
-"""Decoding as one loop over the words of a chunk, for `machine_code`. What the words mean: `layout`. Does what `vectors` does.
+"""Decoding as one loop over the words of a chunk, for `machine_code`. `layout` defines the words. Equivalent to `vectors`.
 
-Calls nothing, so that numba's cache can trust it, and is one function, because each call in it would cost what it is there to save.
+It calls nothing, so that numba's cache can be trusted, and is one function, because each call in it
+would cost what it is there to save.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def decode(
                     break
                 snapshot = event >= 36
                 f = site_flags[si]
-                # What an event may have beyond the words that it always has makes it longer by so many.
+                # Optional parts of an event make it longer by this many words.
                 if not snapshot:
                     if event == 15:
                         f |= 2
@@ -227,7 +228,8 @@ def decode(
                     if i + need > end:
                         problem = 2
                         break
-                    # Where the pointer before led to: from the object's new place, until there is an address.
+                    # The target of the previous pointer: from the object's new place, until there
+                    # is an address.
                     target = 0
                     known = False
                     for shift in range(22, -2, -2):

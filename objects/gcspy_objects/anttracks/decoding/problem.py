@@ -1,4 +1,4 @@
-"""What can be wrong with an event: the numbers that both ways of decoding give, and what is said of each."""
+"""Errors of an event: the numbers that both decoders give, and the message of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["EXPECTED", "Problem"]
 
 
 class Problem(IntEnum):
-    """Why an event is not a valid one; 0 is none."""
+    """Why an event is invalid; 0 means valid."""
 
     NONE = 0
     NO_EVENT = 1

@@ -1,4 +1,4 @@
-"""What decoding looks up: the symbols as arrays, sizes of events, and the arrays that it fills."""
+"""Tables for decoding: the symbols as arrays, sizes of events, and the output arrays."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _WORDS: Final = {
 }  # fmt: skip
 
 FIXED_WORDS: Final = np.array([_WORDS.get(one, 0) for one in range(64)], np.int64)
-"""(64,) words that each event has at least; 0 for ids that there are none of."""
+"""(64,) minimum number of words of each event; 0 for unused ids."""
 _HIGH, _ALL = 3 << 24, (1 << 26) - 1
 SPARE_BITS: Final = np.zeros(64, np.int64)
-"""(64,) bits of an event's first word that are always 0: of events that were seen in real traces, thousands of times most of them."""
+"""(64,) bits of an event's first word that are always 0, for events that occurred in real traces, most of them thousands of times."""
 SPARE_BITS[[0, 6, 12, 13, 14, 30]] = _ALL
 SPARE_BITS[[4, *range(15, 24), *range(25, 30), 34, 39, *range(43, 47)]] = _HIGH
 SPARE_BITS[[2, 3]] = _HIGH | 0xFE
@@ -48,19 +48,19 @@ _SITES: Final = [*range(15, 24), *range(25, 30), 36, 37]
 HAS_SITE: Final = np.isin(np.arange(64), _SITES)
 """(64,) events whose first word names a site."""
 HAS_ADDRESS: Final = np.isin(np.arange(64), [15, 16, 17, 18, 20, 21, 22, 25, 26, 27])
-"""(64,) allocations that say where."""
+"""(64,) allocations with an address."""
 HAS_TYPE: Final = np.isin(np.arange(64), [15, 17, 21, 26, 29, 36, 37])
 """(64,) events that name a type."""
 
 
 class SymbolTables(NamedTuple):
-    """The symbols as arrays; by row of type or site unless said otherwise.
+    """The symbols as arrays; by row of type or site unless noted otherwise.
 
     Attributes:
         small_sites: (32768,) row of a small site.
         big_sites: (b,) row of a big site.
         site_type: (s,) row of its type.
-        site_flags: (s,) flags of what is allocated there, FILLER only if it is so whatever the type.
+        site_flags: (s,) flags of the site's allocations, FILLER only if it applies to every type.
         type_rows: (t,) row of a type's id.
         type_kind: (n,) `names.TypeKind`.
         instance_bytes: (n,) of an instance.
@@ -88,7 +88,8 @@ def tables_of(symbols: Symbols) -> SymbolTables:
     types, sites = symbols.types, symbols.sites
     flags = np.zeros(len(sites), np.uint8)
     internal = np.zeros(len(sites), np.uint8)
-    # Of the VM's sites, 2 and 3 are the collector's: rests of PLABs and dead space; at 1 it is int[] and Object that fill.
+    # Of the VM's sites, 2 and 3 are the collector's: rests of PLABs and dead space; at 1, int[] and
+    # Object are fillers.
     for number in (2, 3):
         flags[symbols.small_sites[number]] = RecordFlag.FILLER | (
             RecordFlag.BY_COLLECTOR if number == 2 else 0

@@ -1,7 +1,8 @@
-"""Decoding in numpy, for where there is no machine code. What the words mean: `layout`. Does what `kernel` does, to the bit.
+"""Decoding in numpy, if there is no machine code. `layout` defines the words. Equivalent to `kernel`, to the bit.
 
-Where an event begins is known only once all before it in its buffer are: so each word is asked how long an event would be that began there,
-and those that are reached from the first of a buffer are found by leaps of 1, 2, 4, 8, .. events, in all buffers at once.
+The start of an event is known only when all previous ones in its buffer are. So the length of an
+event is computed for every word as if it began there, and those that are reachable from the first
+of a buffer are found by jumps of 1, 2, 4, 8, .. events, in all buffers at once.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def decode(
 
 
 class _Events:
-    """The events of a chunk: where they are, and what their columns are so far.
+    """The events of a chunk: their places, and their columns so far.
 
     Attributes:
         words: (w,) the words, as whole numbers that are not negative.
@@ -97,7 +98,7 @@ class _Events:
         }
         self.pointers: tuple[Longs, Longs, Longs] = (np.zeros(0, np.int64),) * 3
 
-    # Where events are.
+    # Places of events.
 
     def _lengths(self) -> Longs:
         """How many words an event has, for each word as if one began there."""
@@ -136,7 +137,7 @@ class _Events:
         return found
 
     def _long(self, rows: Longs, where: Longs) -> Longs:
-        """Return the u64 at each of `where`; those that are too high are noted as a problem of `rows`."""
+        """Return the u64 at each of `where`; values that are too high are noted as a problem of `rows`."""
         high = self._word(where + 1)
         self._note(rows, high >= VALUE_LIMIT >> _HIGH_SHIFT, Problem.TOO_HIGH)
         return self._word(where) | (high & 0x7FFFFFFF) << _HIGH_SHIFT
@@ -151,7 +152,7 @@ class _Events:
         self.problem[found] = np.where(self.problem[found] == 0, problem, self.problem[found])
 
     def _rows(self, *events: int) -> Longs:
-        """Return the rows of events of these kinds; of each kind in their order."""
+        """Return the rows of events of these kinds, in order for each kind."""
         return np.concatenate(
             [self._by_event[self._first_of[event] : self._first_of[event + 1]] for event in events]
         )
@@ -160,7 +161,7 @@ class _Events:
         for name, value in values.items():
             self.columns[name][rows] = value
 
-    # What events say. In each, what can be wrong is asked for in the order in which the kernel does.
+    # Fields of events. In each, errors are checked in the same order as in the kernel.
 
     def fill(self, base: int) -> None:
         """Fill the columns."""
@@ -343,7 +344,7 @@ class _Events:
         told: Longs,
         sized: Mask,
     ) -> None:
-        """Set what objects are, whose events tell the size of instances of java.lang.Class (`told`) where `sized`."""
+        """Set the sizes of objects; the events of java.lang.Class contain them (`told`) where `sized`."""
         tables = self.tables
         kind = tables.type_kind[type_]
         array = kind == TypeKind.ARRAY
@@ -425,13 +426,13 @@ class _Events:
         self._pointers()
 
     def _pointers(self) -> None:
-        """Read the pointers: twelve times those of all events that have so many."""
+        """Read the pointers: twelve times those of all events with at least that many."""
         rows = np.flatnonzero((self.event >= EventId.GC_MOVE_SLOW_PTR) & (self.problem == 0))
         self._note(rows, self.at[rows] + self.need[rows] > self.end[rows], Problem.CUT_SHORT)
         w, at = self.first[rows], self.at[rows] + FIXED_WORDS[self.event[rows]]
         target = np.zeros(
             len(rows), np.int64
-        )  # of the pointer before: from the object's new place, until there is an address
+        )  # of the previous pointer: from the object's new place, until there is an address
         known = np.zeros(len(rows), bool)
         kinds = np.zeros((len(rows), 12), np.int64)
         values = np.zeros((len(rows), 12), np.int64)
@@ -490,7 +491,7 @@ class _Events:
 
 
 def _reached(following: Longs, bounds: Longs, buffer_of_word: Longs) -> Longs:
-    """Return the words at which events begin: those that are reached from the first of each buffer.
+    """Return the words at which events begin: those that are reachable from the first of each buffer.
 
     Args:
         following: (w,) for each word the one after the event, if one began there.
@@ -498,7 +499,8 @@ def _reached(following: Longs, bounds: Longs, buffer_of_word: Longs) -> Longs:
         buffer_of_word: (w,) the buffer of each word.
     """
     count = len(following)
-    # Who steps to the end of its buffer, or over it, falls out: one word more stands for that, and leads to itself.
+    # A jump to the end of its buffer, or beyond it, is dropped: one extra word represents it, and
+    # leads to itself.
     leap = np.append(np.where(following < bounds[buffer_of_word + 1], following, count), count)
     reached = bounds[:-1][np.diff(bounds) > 0]
     while len(reached):
