@@ -1,9 +1,10 @@
 """The driver for a CPython that cooperates: a stub in the target reports each collection, and the target waits.
 
-Three kinds of event. At "GC start" and "GC end" the thread that collects stands still and keeps the interpreter's lock, so nothing
-that needs the lock changes while it is read: pymalloc, the collector's generations. What is outside of it is not
-promised: the memory map, since threads of C libraries go on; sub-interpreters with a lock of their own. The clock ticks beside
-that, reads a running program, as in passive mode, and holds nothing: a pause waits for a collection.
+Three kinds of event. At "GC start" and "GC end" the collecting thread waits and keeps the GIL, so
+data under the GIL does not change while it is read: pymalloc, the collector's generations. Other
+data may change: the memory map, since threads of C libraries keep running; sub-interpreters with a
+GIL of their own. The clock also ticks, reads the running program as in passive mode, and holds
+nothing: a pause waits for a collection.
 
 Knows the stub's events and the passive readers; knows neither wire nor memory.
 """
@@ -35,11 +36,11 @@ __all__ = ["CooperativeDriver"]
 
 
 class CooperativeDriver(StubbedDriver, PassiveDriver):
-    """Watches one CPython process that has a stub.
+    """Monitors one CPython process that has a stub.
 
     Args:
         target: The process.
-        options: What the user chose.
+        options: The user's choices.
         connection: The socket that its stub talks to.
     """
 
@@ -71,7 +72,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         return ""
 
     def _follow_mode(self) -> None:
-        """There is one mode only: it stands still by itself."""
+        """There is one mode only: the target stops itself."""
 
     def announced(self, server: Server, event: StubEvent) -> None:
         """Follow the interpreters and the level, and note the time."""
@@ -90,29 +91,29 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._event = None
 
     def spoil(self) -> None:
-        """Forget the lengths of lists that were counted while the target went on."""
+        """Discard the lengths of lists that were counted while the target continued."""
         self._lists_at_start = None
 
     def cause_of(self, event: StubEvent) -> str:
-        """Say what the runtime told."""
+        """Return the runtime's report."""
         return cause_of(event)
 
     def pass_by(self, server: Server) -> None:
-        """Look at the collector's numbers though nobody is sent them: what a collection left alive shows in two looks only."""
+        """Sample the collector's numbers even if they are not sent: survivors follow from two samples only."""
         begin = time.monotonic_ns()
         for reading in self._target.generations(self._interpreters):
             self._survivors_of(reading.ident).look(reading.generations)
         server.held(time.monotonic_ns() - begin)
 
     def _spent(self, ident: int) -> CollectorTime | None:
-        """Return how long the collections took that the stub reported; it stands in the main interpreter."""
+        """Return the duration of the reported collections; the stub is in the main interpreter."""
         return self._time if ident == 0 else None
 
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:
         """Compare the lists' lengths at the end of a collection with those at its start, if both were counted whole."""
         event = self._event
         if ident != 0 or event is None:
-            return  # the stub stands in the main interpreter
+            return  # the stub is in the main interpreter
         lengths = (
             self._objects.lengths(ident) if self._counted and self._line.stands_still else None
         )

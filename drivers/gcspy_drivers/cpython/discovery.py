@@ -1,7 +1,8 @@
-"""Is this process a CPython, which version, and can it be watched: cheaply, for lists of processes.
+"""Checks whether a process is a CPython, of which version, and whether it can be monitored; quickly, for lists of processes.
 
-Maps and files tell most: a mapped libpython, or an executable that exports CPython's runtime. Four bytes of the target's memory are
-read at the end, to know whether we may. Knows names and versions, and no structures.
+Maps and files are mostly enough: a mapped libpython, or an executable that exports CPython's
+runtime. Four bytes of the target's memory are read at the end, to check our permission. Knows names
+and versions; does not know structures.
 
 Source: CPython Include/cpython/pylifecycle.h and patchlevel.h (``Py_Version``, from 3.11), configure.ac (names of libraries and
 the ABI flag "t"), PEP 703.
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 FREE_THREADED_RUNTIME: Final = "CPython (free-threaded)"
-"""What a build without a GIL is called."""
+"""Names of a build without a GIL."""
 
 _LIBRARY = re.compile(r"/libpython(\d)\.(\d+)([a-z]*)\.so[^/]*$")
 _PROGRAM = re.compile(r"/python(\d)\.(\d+)([a-z]*)$")
@@ -42,7 +43,7 @@ _SETTING = re.compile(rb"(?:^|\0)PYTHONMALLOC=([^\0]*)")
 _MOST_BYTES: Final = 8 << 20  # of an environment; the kernel takes 6 MB
 _WITHOUT_PYMALLOC: Final = ("malloc", "malloc_debug", "mimalloc", "mimalloc_debug")
 
-# What an executable exports does not change, and a host runs many processes of few executables.
+# An executable's exports do not change, and a host runs many processes of few executables.
 _PROGRAMS_SEEN: dict[tuple[str, int], bool] = {}
 
 
@@ -52,8 +53,9 @@ class RuntimeFound:
 
     Attributes:
         path: The executable or library that it is in.
-        image: That file as the process has it mapped; None when the version is too old to have what is looked for.
-        version: Its version as far as names and constants tell it.
+        image: That file as the process has it mapped; None if the version is too old to have the
+            required symbols.
+        version: Its version as far as names and constants show it.
         free_threaded: Whether it was built to run without a GIL.
     """
 
@@ -64,7 +66,7 @@ class RuntimeFound:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return FREE_THREADED_RUNTIME if self.free_threaded else "CPython"
 
     def exported(self, name: str) -> Addr:
@@ -82,7 +84,7 @@ class RuntimeFound:
         """Refuse builds and versions that cannot be read.
 
         Raises:
-            Unsupported: Naming what it is, and what is known.
+            Unsupported: It names what it is, and what is known.
         """
         found = f"{self.name} {'.'.join(map(str, self.version))}"
         if self.free_threaded:
@@ -116,13 +118,13 @@ class _Candidate:
 
 
 def look(pid: int) -> RuntimeDiscovery:
-    """Look at a process without attaching to it.
+    """Check a process without attaching to it.
 
     Args:
         pid: The process.
 
     Returns:
-        What it is; a process that cannot be watched says why.
+        The result; a process that cannot be monitored has the reason.
 
     Raises:
         TargetGone: There is no such process.
@@ -158,7 +160,7 @@ def find_runtime(process: Process, memory: Memory, maps: Maps) -> RuntimeFound |
             )
         image.close()
         if candidate.version:
-            # Before 3.7 there was no _PyRuntime; the name tells enough to refuse it.
+            # Before 3.7 there was no _PyRuntime; the name is enough to refuse it.
             return RuntimeFound(candidate.path, None, candidate.version, free_threaded=False)
     return None
 
@@ -169,7 +171,7 @@ def version_from_hex(number: int) -> tuple[int, int, int]:
 
 
 def pymalloc_setting(process: Process) -> str:
-    """Return what the process was started with as ``PYTHONMALLOC``; empty when it was not set, or we may not know."""
+    """Return the initial value of ``PYTHONMALLOC``; empty if it was not set, or we may not know."""
     try:
         found = _SETTING.search(process.read_file("environ", most_bytes=_MOST_BYTES))
     except TargetError:
@@ -230,7 +232,7 @@ def _found(
 
 
 def _candidates(process: Process, maps: Maps) -> list[_Candidate]:
-    """List what may have CPython in it, the likeliest first: a library's name tells, a program has to be looked into."""
+    """List files that may contain CPython, the likeliest first: a library's name shows it, a program has to be examined."""
     code = [row for row in range(len(maps)) if maps.permissions[row] & EXECUTE and maps.inode[row]]
     libraries = []
     for row in code:
@@ -250,7 +252,7 @@ def _candidates(process: Process, maps: Maps) -> list[_Candidate]:
 
 
 def _may_export(process: Process, maps: Maps, row: int) -> bool:
-    """Return whether a program of any name has CPython inside; looked up once for each file."""
+    """Return whether a program of any name contains CPython; looked up once for each file."""
     key = (maps.device[row], int(maps.inode[row]))
     if key not in _PROGRAMS_SEEN:
         with_image = open_image(process, Memory(process), maps, maps.path[row])
@@ -262,7 +264,7 @@ def _may_export(process: Process, maps: Maps, row: int) -> bool:
 
 
 def _exact_version(image: Image, named: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the version that the file itself has as a constant (from 3.11), else what its name says."""
+    """Return the version from a constant in the file (from 3.11), else from its name."""
     symbol = image.file.exported("Py_Version")
     found = None if symbol is None else image.file.bytes_at(symbol.vaddr, 4)
     return named if found is None else version_from_hex(int.from_bytes(found, "little"))

@@ -1,4 +1,4 @@
-"""The driver for CPython: with a stub where one was asked for, and without one where that is not possible."""
+"""The driver for CPython: with a stub if requested, and without one if that is not possible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
 
 
 class CPythonDriver(PassiveDriver):
-    """Watches one CPython process."""
+    """Monitors one CPython process."""
 
     has_stub = True
     declared_options = OPTIONS
@@ -54,7 +54,7 @@ class CPythonDriver(PassiveDriver):
         """Follow all references in a copy of the process's memory, and answer; see `graph.answers`.
 
         Raises:
-            TargetError: The process cannot be read, or its version says nothing of roots.
+            TargetError: The process cannot be read, or the roots of its version are not known.
         """
         # Half a second of imports that a session does not need.
         from gcspy_drivers.cpython.graph.answers import answer
@@ -66,10 +66,10 @@ class CPythonDriver(PassiveDriver):
     def explain_memory(
         cls, pid: int, question: MemoryQuestion, progress: Callable[[str, int, int], None], /
     ) -> Iterator[MemoryReport]:
-        """Say what all of its memory is for, what holds it, and what grew; see `graph.answers`.
+        """Report the use of all of its memory, what holds it, and what grew; see `graph.answers`.
 
         Raises:
-            TargetError: The process cannot be read, or its version says nothing of roots.
+            TargetError: The process cannot be read, or the roots of its version are not known.
         """
         from gcspy_drivers.cpython.graph.answers import explain
 
@@ -78,10 +78,10 @@ class CPythonDriver(PassiveDriver):
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
-        """Attach with a stub if the options say so; see `CooperativeDriver` and `PassiveDriver`.
+        """Attach with a stub if the options request one; see `CooperativeDriver` and `PassiveDriver`.
 
         Raises:
-            TargetError: The process cannot be watched so.
+            TargetError: The process cannot be monitored in this way.
         """
         if options.text("inject") and options.text("mode") == Mode.STOPPED.value:
             raise Unsupported(

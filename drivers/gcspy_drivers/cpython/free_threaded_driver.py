@@ -1,8 +1,9 @@
 """The driver for a Python without a lock (free-threaded): shows only what its stub reports about collections; reads no memory.
 
-Such a program cannot be made to stand still by keeping a lock, and has neither pymalloc nor lists of objects. So nothing of its heap is
-shown, and nothing is held: its stub reports collections and goes on. "GC start" and "GC end" have the collector's numbers as the program
-itself says them at that moment; the clock has the kernel's map of its memory. A pause is one of the sampling.
+Such a program cannot be stopped by keeping the GIL, and has neither pymalloc nor lists of objects.
+So nothing of its heap is shown, and nothing is held: its stub reports collections and continues.
+"GC start" and "GC end" have the collector's numbers as the program itself reports them at that
+moment; the clock has the kernel's map of its memory. A pause stops the sampling.
 
 Knows the stub's line and the kernel's files; knows no structure of the runtime.
 """
@@ -51,13 +52,13 @@ _NO_ARENAS: Final = np.zeros(0, dtype=np.uint64)
 
 
 class FreeThreadedDriver(SampledDriver, WaitingDriver):
-    """Takes what one process with a stub tells.
+    """Takes the reports of one process with a stub.
 
     Args:
         process: The process; taken over.
-        options: What the user chose.
-        version: Of its Python, as text; empty if that is not known.
-        line: The connection to its stub, which has said hello; taken over.
+        options: The user's choices.
+        version: Version of its Python, as text; empty if unknown.
+        line: The connection to its stub, which has sent its hello; this takes ownership.
     """
 
     name: ClassVar[str] = "cpython"
@@ -78,7 +79,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
 
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
-        """Say cheaply whether the process is a Python without a lock."""
+        """Check quickly whether the process is a Python without a GIL."""
         found = look(pid)
         if found.runtime != FREE_THREADED_RUNTIME:
             return None
@@ -89,8 +90,8 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         """Meet the stub of a process.
 
         Raises:
-            Unsupported: It has none: from outside there is nothing to be had of it.
-            TargetError: The process has ended, or what answered is no stub that only tells.
+            Unsupported: It has none: nothing can be read from outside.
+            TargetError: The process has ended, or its stub is not one that only reports.
         """
         if options.stub_fd is None:
             found = look(pid)
@@ -151,7 +152,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         self._accounting.want(self.server)
 
     def prepare(self) -> None:
-        """Count what was reported to nobody."""
+        """Count unreported events."""
         self._accounting.count_untold(self.server)
 
     def gather(self, request: GatherRequest) -> None:
@@ -166,7 +167,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         self._line.let_begin()
 
     def wait(self, secs: float) -> None:
-        """Wait so long, or until the target has reported a collection; see `gcspy_server.drivers.WaitingDriver`.
+        """Wait until the time is over, or until the target has reported a collection; see `gcspy_server.drivers.WaitingDriver`.
 
         Raises:
             TargetError: The stub has left the target.
@@ -240,7 +241,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
 
 
 class _Times:
-    """When the collections were whose start and end were told."""
+    """The times of the collections whose start and end were reported."""
 
     def __init__(self) -> None:
         self._started: tuple[int, int] | None = None
@@ -275,6 +276,6 @@ class _Times:
         )
 
     def told(self) -> ToldTime | None:
-        """As streams have it; None before the first."""
+        """For streams; None before the first."""
         recent = np.sort(self._last[self._last["number"] > 0], order="start")
         return ToldTime(CollectionTimes(recent, self._total_nanos)) if len(recent) else None

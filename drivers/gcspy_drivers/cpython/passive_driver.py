@@ -1,8 +1,8 @@
-"""The driver for CPython without a stub: at each tick of the clock, what was read becomes spaces, tiles and streams.
+"""The driver for CPython without a stub: at each tick of the clock, it fills spaces, tiles and streams from what it read.
 
-Two kinds of event. A collection is noticed at the tick after it, by the collector's own statistics; then the tick is a
-"Collections" event if anybody wants one, and the clock is only counted, so that nothing is read twice. Pause holds the
-sampling: the program is not stopped, and is not called so.
+Two kinds of event. A collection is noticed at the tick after it, by the collector's own statistics;
+then the tick is a "Collections" event if requested, and the clock is only counted, so that nothing
+is read twice. Pause stops the sampling, not the program, and is named so.
 
 Knows the target's readings and the server's API; knows neither memory nor wire.
 """
@@ -64,7 +64,7 @@ __all__ = ["COLLECTIONS", "PassiveDriver"]
 POOLS: Final = 2
 OBJECTS: Final = 3
 REFERENCES: Final = 4
-"""Levels: 1 reads the collectors' states only, 2 pool headers and the memory map too, 3 looks for objects in all pools, 4 for references in them."""
+"""Levels: 1 reads the collectors' states only, 2 pool headers and the memory map too, 3 searches for objects in all pools, 4 for references in them."""
 
 _LEVELS: Final = (
     "1: the collector's counters",
@@ -104,11 +104,11 @@ class _HeapSpaces:
 
 
 class PassiveDriver(SampledDriver):
-    """Watches one CPython process, passively, or held while it is read, as the controller chooses.
+    """Monitors one CPython process, passively, or stopped while it is read, as the controller chooses.
 
     Args:
         target: The process.
-        options: What the user chose.
+        options: The user's choices.
     """
 
     name: ClassVar[str] = "cpython"
@@ -135,7 +135,7 @@ class PassiveDriver(SampledDriver):
 
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
-        """Say cheaply whether the process is a CPython that can be watched."""
+        """Check quickly whether the process is a CPython that can be monitored."""
         found = look(pid)
         if found.runtime == FREE_THREADED_RUNTIME:
             return None  # `free_threaded_driver.FreeThreadedDriver` knows it
@@ -148,7 +148,7 @@ class PassiveDriver(SampledDriver):
         Raises:
             TargetGone: There is no such process.
             NotPermitted: The system does not let us read it.
-            Unsupported: It is no CPython that can be read.
+            Unsupported: It is not a CPython that can be read.
             TargetError: It is, and is not as its version should be; or it is to be held, and cannot be.
         """
         target = Target(pid)
@@ -215,15 +215,15 @@ class PassiveDriver(SampledDriver):
             self._survivors_of(reading.ident).look(reading.generations)
 
     def check(self) -> None:
-        """Confirm that what was read is of the target; see `SampledDriver.check`."""
+        """Confirm that the data belongs to the target; see `SampledDriver.check`."""
         self._target.check()
 
     def close(self) -> None:
-        """Release the target, which goes on running."""
+        """Release the target, which keeps running."""
         self._target.close()
 
     def loops_coming(self) -> bool:
-        """Return whether objects are looked for slowly until loops are compiled."""
+        """Return whether the search for objects is slow until loops are compiled."""
         return self.level >= OBJECTS and machine_code.coming()
 
     def changes(self) -> str:
@@ -231,7 +231,7 @@ class PassiveDriver(SampledDriver):
         return self._collections_since(self._target.generations(self._interpreters))
 
     def _collections_since(self, readings: tuple[InterpreterReading, ...]) -> str:
-        """Say which collections happened since the last tick; empty when none did."""
+        """Describe the collections since the last tick; empty if there were none."""
         counts = {}
         said = []
         now = dict(self._before)
@@ -255,8 +255,8 @@ class PassiveDriver(SampledDriver):
         return "; ".join(part for part in (cause_text(counts), *said) if part)
 
     def gather(self, request: GatherRequest) -> None:
-        """Read what is wanted, and fill the spaces."""
-        # What is shown was read when the event is, and not when collections were looked for.
+        """Read the requested data, and fill the spaces."""
+        # The data is read at the event, and not when collections were checked.
         self._gather_heaps(request)
         if any(request.wants(space.space) for space in self._generation_spaces.values()):
             self._fill_generations(request)
@@ -318,7 +318,7 @@ class PassiveDriver(SampledDriver):
         }
 
     def _read_heaps(self, *, objects: bool) -> tuple[tuple[PymallocHeap, ...], ObjectCopies | None]:
-        """Read the heaps, and what `ObjectView.fill` is to look into if it is not to read that itself."""
+        """Read the heaps, and the data for `ObjectView.fill` if it is not to read that itself."""
         if self._stops and self._held_reader is not None:
             return self._held_reader.read(self._interpreters, objects=objects)
         return self._target.heaps(self._interpreters), None
@@ -347,11 +347,11 @@ class PassiveDriver(SampledDriver):
         return self._survivors.setdefault(ident, Survivors())
 
     def _spent(self, _ident: int) -> CollectorTime | None:
-        """Return how long an interpreter's collections took, if anybody reports them."""
+        """Return the duration of an interpreter's collections, if it is reported."""
         return None
 
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:
-        """Say what the collector's lists themselves show of a collection; only who stands beside it can."""
+        """Describe a collection from the collector's lists; only a driver with exact events can."""
 
     def _fill_heaps(self, heaps: tuple[PymallocHeap, ...], request: GatherRequest) -> None:
         for heap in heaps:
@@ -440,7 +440,7 @@ class PassiveDriver(SampledDriver):
                 )
 
     def _follow_level(self) -> None:
-        """Notice between events that another level was chosen: spaces of objects are there once they were wanted."""
+        """Notice between events that another level was chosen: spaces of objects exist once they were requested."""
         super().prepare()
         if self.level >= OBJECTS:
             self._objects.open(
@@ -458,7 +458,7 @@ class PassiveDriver(SampledDriver):
             self._held_reader = HeldReader(self._target, self.server)
 
     def _why_not_mode(self, mode: Mode) -> str:
-        """Why the target cannot be watched so from now on; empty: it can. Asked in the session's thread."""
+        """Why the target cannot be monitored in this mode; empty: it can. Called in the session's thread."""
         if mode is not Mode.STOPPED or self._stops:
             return ""
         return why_not_held(self._target)

@@ -1,10 +1,11 @@
-"""Reading a CPython that is held meanwhile: all of its threads stand still from the first pool header to the last object.
+"""Reads a CPython in stopped mode: all of its threads are stopped from the first pool header to the last object.
 
-What is held for is the copying alone: pool headers, and at level 3 the pools themselves, into memory of ours that was made ready before;
-everything else is done when the program goes on. Objects outside of pools are read while it is held if they were known from
-the reading before; those that are new are read a moment later. The collector's counters and the memory map are read while the program runs, as in
-passive mode, and what pause acts on is the sampling. Each hold counts against the budget, is told with its event, and is a row of figures in the
-space "Holds".
+The hold covers the copying alone: pool headers, and at level 3 the pools themselves, into memory
+that was allocated before; everything else is done after the program continues. Objects outside of
+pools are read during the hold if they were known from the previous reading; new ones are read a
+moment later. The collector's counters and the memory map are read while the program runs, as in
+passive mode, and a pause stops the sampling. Each hold counts against the budget, is reported with
+its event, and is a row of figures in the space "Holds".
 
 Knows the target's readings and holds; knows neither ptrace nor the wire.
 """
@@ -25,7 +26,7 @@ from gcspy_server.api import Presentation, Server, StringNames
 __all__ = ["ABOUT_HOLDS", "LONGEST_HOLD_SECS", "HeldReader", "HoldSpace", "why_not_held"]
 
 LONGEST_HOLD_SECS: Final = 2.0
-"""The program goes on after so long, whether it was read or not: a gigabyte is copied in a third of that."""
+"""The program continues after this time, whether it was read or not: a gigabyte is copied in a third of that."""
 
 ABOUT_HOLDS: Final = (
     "All threads are held while pools are read, and go on before anything is made of it: arenas, size classes and objects in pools "
@@ -40,7 +41,7 @@ class HoldSpace:
     """How long the program was held, and for what, as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
     """
 
     def __init__(self, server: Server) -> None:
@@ -75,12 +76,12 @@ class HoldSpace:
         self._count = [0, 0]
 
     def fill(self, hold: Hold | None, *, objects: bool, note: str) -> None:
-        """Give the space what a hold was.
+        """Fill the space for a hold.
 
         Args:
             hold: It; None: there was none at this event.
             objects: Whether it was for objects too.
-            note: What else is to be said of it.
+            note: Further information.
         """
         tile = _OBJECTS if objects else _HEADERS
         self.space.reset()
@@ -101,7 +102,7 @@ class HoldSpace:
 
 
 class HeldReader:
-    """Reads the heaps of one process while it is held, and says for how long that was.
+    """Reads the heaps of one process in a hold, and reports how long that took.
 
     Args:
         target: The process.
@@ -120,7 +121,7 @@ class HeldReader:
 
         Args:
             interpreters: Those that there are.
-            objects: Whether what is in the pools is to be copied, too.
+            objects: Whether to copy the content of the pools, too.
 
         Raises:
             TargetGone: The target has ended.

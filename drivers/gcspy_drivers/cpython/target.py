@@ -1,7 +1,7 @@
-"""One CPython process that is watched: found, verified, and read again and again.
+"""One monitored CPython process: found, verified, and read repeatedly.
 
-Puts the readers together: which interpreters there are, which of them have a pymalloc of their own, what their collectors say.
-Knows nothing of tiles, streams and events.
+Combines the readers: the interpreters, which of them have a pymalloc of their own, the state of
+their collectors. Does not know tiles, streams and events.
 """
 
 from __future__ import annotations
@@ -72,19 +72,19 @@ __all__ = [
 ]
 
 _SEARCH_AGAIN_AFTER: Final = 50
-"""Readings after which an interpreter without pymalloc is looked at again: it may only have started when we attached."""
+"""Readings after which an interpreter without pymalloc is checked again: it may only have started when we attached."""
 
 
 _MOST_OF_FREE_MEMORY: Final = 0.5
-"""Of the memory that is free, what copies of a whole heap may take."""
+"""The part of free memory that copies of a whole heap may take."""
 
 _LONGEST_HOLD_SECS: Final = 2.0
 _ROOM_FOR_NEW: Final = 1 << 25
-"""Words for pages that come while a running process is copied; those that are not needed take no memory."""
+"""Words for pages that appear while a running process is copied; unused ones take no memory."""
 """For copying all memory; a gigabyte takes a third of that."""
 
 _MOST_LISTED: Final = 31
-"""Interpreters whose lists of objects are told apart."""
+"""Maximum interpreters whose lists of objects are distinguished."""
 
 _STARTING_SECS: Final = 1.0
 """How long to wait for a runtime to be there whole: Python needs some 20 ms from its first instruction to its first line."""
@@ -101,7 +101,7 @@ class PymallocHeap:
 
     Attributes:
         owner: Id of the interpreter that it was found by; others may share it.
-        reading: What it looked like.
+        reading: Its reading.
     """
 
     owner: int
@@ -110,7 +110,7 @@ class PymallocHeap:
 
 @dataclass(frozen=True, eq=False)
 class InterpreterReading:
-    """What was read of an interpreter's collector.
+    """Data of an interpreter's collector.
 
     Attributes:
         ident: The interpreter's id.
@@ -126,8 +126,8 @@ class PymallocObjects:
     """The objects in one pymalloc.
 
     Attributes:
-        heap: The pymalloc, and its pools as they were when they were looked into.
-        objects: What is in them.
+        heap: The pymalloc, and its pools when they were examined.
+        objects: Their objects.
         pools_before: What `Nodes.pool` of the whole reading is to be lessened by to be a row of this heap.
     """
 
@@ -149,8 +149,9 @@ class ObjectReading:
         nodes_by_pool: (pools of all heaps, LISTS + 1) tracked objects by generation, the last column those whose list is not known.
         nodes_by_list: (lists + 1, 3) tracked objects, bytes of their blocks, and those outside of pools; the last row is for those whose
             list is not known.
-        references: (pools of all heaps, 5) what there is of each of `references.FOUND`; None when they were not looked for.
-        large: Blocks outside of pools that objects lead to; None when they were not looked for.
+        references: (pools of all heaps, 5) the number of each of `references.FOUND`; None if they
+            were not searched for.
+        large: Blocks outside of pools that objects lead to; None if they were not searched for.
     """
 
     heaps: tuple[PymallocObjects, ...]
@@ -165,7 +166,7 @@ class ObjectReading:
 
 @dataclass(frozen=True, eq=False)
 class ObjectCopies:
-    """What `Target.objects` looks at, of one moment.
+    """The data that `Target.objects` examines, of one moment.
 
     Attributes:
         heaps: The pools of each heap.
@@ -182,7 +183,7 @@ class ObjectCopies:
 
 @dataclass
 class _Known:
-    """What is known of one interpreter's pymalloc: its reader, or when to look again."""
+    """State of one interpreter's pymalloc: its reader, or when to check again."""
 
     reader: PoolReader | None
     readings: int = 0
@@ -199,7 +200,7 @@ class Target:
         process: The process.
         version: Its version, (3, 11, 7).
         image_path: The executable or library that the interpreter is in.
-        malloc_setting: ``PYTHONMALLOC`` as it was started with; may be empty.
+        malloc_setting: Initial value of ``PYTHONMALLOC``; may be empty.
 
     Raises:
         TargetGone: There is no such process, or it ended meanwhile.
@@ -216,14 +217,14 @@ class Target:
             time.sleep(_STARTING_POLL_SECS)
 
     def _try_attach(self, *, last: bool) -> bool:
-        """Attach; False when it is to be tried again, because the target looks as if it had only just started."""
+        """Attach; False if it is to be tried again, because the target seems to have only just started."""
         try:
             self._attach()
             if last or not self._may_yet_have_pymalloc():
                 return True
         except TargetError as error:
             self.close()
-            # What went wrong may have come of the target's end, which then is the better message.
+            # The error may be a consequence of the target's end, which then is the better message.
             again = Process(self.process.pid, start_ticks=self.process.start_ticks)
             if last or not _may_pass(error, again):
                 again.close()
@@ -235,7 +236,7 @@ class Target:
         return False
 
     def _may_yet_have_pymalloc(self) -> bool:
-        """Return whether pymalloc is not in use, though nothing says that it should not, in a process that has just started."""
+        """Return whether pymalloc is not in use, without a setting to that effect, in a process that has just started."""
         unused = all(known.reader is None for known in self._known.values())
         return (
             unused
@@ -293,7 +294,7 @@ class Target:
         self.close()
 
     def close(self) -> None:
-        """Let the target go; it goes on as it did. May be called twice."""
+        """Release the target, which keeps running. May be called twice."""
         if self._found is not None:
             self._found.close()
             self._found = None
@@ -305,7 +306,7 @@ class Target:
         return self._layout.geometry
 
     def function(self, name: str) -> Addr:
-        """Say where a function of the interpreter is.
+        """Return the address of a function of the interpreter.
 
         Raises:
             TargetError: It exports none of this name.
@@ -315,7 +316,7 @@ class Target:
         return self._found.exported(name)
 
     def debugger_support(self) -> DebuggerSupport | None:
-        """Say where a script is left for its main thread to run; None when its version runs none.
+        """Return where a script for its main thread is stored; None if its version supports none.
 
         Raises:
             TargetGone: The target has ended.
@@ -374,12 +375,13 @@ class Target:
             reading = reader.read()
             heaps.append(PymallocHeap(owner=owner, reading=reading))
             if not reading.complete:
-                # It may have moved (a table that was found by its looks can); it is looked for again the next time.
+                # It may have moved (a table found by the search can); it is searched for again the
+                # next time.
                 self._forget(reader)
         return tuple(heaps)
 
     def owners(self, interpreters: tuple[Interpreter, ...]) -> tuple[int, ...]:
-        """Tell which of the interpreters have a pymalloc of their own, by id; others share one of these, or use none.
+        """Determine which of the interpreters have a pymalloc of their own, by id; others share one of these, or use none.
 
         Raises:
             TargetGone: The target has ended.
@@ -387,7 +389,7 @@ class Target:
         return tuple(owner for owner, _ in self._readers(interpreters))
 
     def arenas(self, interpreters: tuple[Interpreter, ...]) -> list[Arenas]:
-        """Read which arenas there are, and nothing of what is in them.
+        """Read the arenas, without their content.
 
         Raises:
             TargetGone: The target has ended.
@@ -404,20 +406,20 @@ class Target:
         large: bool = False,
         copies: ObjectCopies | None = None,
     ) -> ObjectReading:
-        """Look into the pools of some heaps: which objects they hold, and on which of the collector's lists these are.
+        """Examine the pools of some heaps: their objects, and on which of the collector's lists these are.
 
         Args:
             heaps: As `heaps` read them, just before.
             interpreters: As `interpreters` listed them.
             code: Compiled loops, to use instead of numpy.
-            references: Whether to look for references too.
-            large: Whether to look for large blocks too.
-            copies: What was copied of them; without it they are copied now, a part at a time.
+            references: Whether to search for references too.
+            large: Whether to search for large blocks too.
+            copies: Their copies; without them they are copied now, a part at a time.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
-            TargetError: Its image does not tell where ``type`` is.
+            TargetError: Its image does not contain the address of ``type``.
         """
         types = self._type_table()
         scanner = ObjectScanner(types, self._layout.objects, self.geometry, code)
@@ -487,7 +489,7 @@ class Target:
     def copy_objects(
         self, heaps: tuple[PymallocHeap, ...], interpreters: tuple[Interpreter, ...]
     ) -> ObjectCopies:
-        """Copy all that `objects` looks at, as fast as it goes.
+        """Copy all data that `objects` examines, as fast as possible.
 
         That is pools, types, the lists' heads, and the heads of objects outside of pools that were on a list the last time.
 
@@ -498,7 +500,7 @@ class Target:
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
-            TargetError: Its image does not tell where ``type`` is.
+            TargetError: Its image does not contain the address of ``type``.
         """
         copies = []
         for heap in heaps:
@@ -515,13 +517,13 @@ class Target:
         """Copy all of its writable memory, from which the graph of its references is made.
 
         Args:
-            held: Whether all of its threads are to stand still meanwhile.
+            held: Whether all of its threads are to be stopped meanwhile.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it.
             Unsupported: Nothing is known of the roots in its version.
-            TargetError: Its memory cannot be copied: it is more than is free, or not what it should be.
+            TargetError: Its memory cannot be copied: it exceeds the free memory, or is invalid.
         """
         if self._layout.graph is None:
             raise Unsupported(
@@ -564,7 +566,7 @@ class Target:
     def _list_ends(
         self, interpreters: tuple[Interpreter, ...]
     ) -> tuple[dict[int, int], tuple[int, ...]]:
-        """Return the number of each list by the address of its own head, and the interpreters that have them."""
+        """Return the number of each list by the address of its own head, and the interpreters of the lists."""
         ends: dict[int, int] = {}
         owners = []
         for number, interpreter in enumerate(interpreters[:_MOST_LISTED]):
@@ -620,7 +622,8 @@ class Target:
         except TargetGone:
             raise
         except TargetError:
-            # One that starts or ends just now is not as it should be. It is looked for again like one without pymalloc.
+            # An interpreter that starts or ends just now is invalid. It is checked again like one
+            # without pymalloc.
             self.process.check()
             reader = None
         self._known[interpreter] = _Known(reader)
@@ -663,9 +666,10 @@ def _free_bytes() -> int:
 
 
 def _may_pass(error: TargetError, process: Process) -> bool:
-    """Return whether what stood in the way of attaching may have been the target's start.
+    """Return whether the failure to attach may be due to the target's start.
 
-    A young process may be about to execute Python, or to load its library. Later than that, what is no Python stays none.
+    A young process may be about to execute Python, or to load its library. Later, a process without
+    Python stays one.
     """
     if isinstance(error, NotPermitted):
         return False

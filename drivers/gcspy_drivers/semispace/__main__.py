@@ -1,4 +1,4 @@
-"""A program with a semi-space heap, to look at: ``python -m gcspy_drivers.semispace``.
+"""A demonstration program with a semi-space heap: ``python -m gcspy_drivers.semispace``.
 
 It keeps a few linked lists, drops old ones, and allocates garbage in between.
 """

@@ -1,9 +1,8 @@
 """A semi-space copying collector over a heap of words: small, but real.
 
-Objects are bump-allocated in one half of the heap. When it is full, Cheney's
-algorithm copies what the roots reach into the other half, and the two change
-places. It knows nothing of GCspy: it tells a listener when a collection starts
-and ends, and lets anybody walk its objects.
+Objects are bump-allocated in one half of the heap. When it is full, Cheney's algorithm copies the
+reachable objects into the other half, and the two change places. It does not depend on GCspy: it
+notifies a listener when a collection starts and ends, and its objects can be walked.
 
 Source: C. J. Cheney, A nonrecursive list compacting algorithm, CACM 13(11), 1970.
 
@@ -88,7 +87,7 @@ class SemispaceHeap:
             Its address, until the next collection: keep it in `roots` or in another object.
 
         Raises:
-            HeapFull: What is reachable leaves no room.
+            HeapFull: Reachable objects leave no room.
         """
         words = 1 + fields + data_words
         size = words * WORD_BYTES
@@ -108,7 +107,7 @@ class SemispaceHeap:
         return address
 
     def field(self, address: int, number: int) -> int:
-        """What a reference field of an object holds."""
+        """Value of a reference field of an object."""
         return self._words[self._index(address) + 1 + self._check_field(address, number)]
 
     def set_field(self, address: int, number: int, target: int) -> None:
@@ -132,7 +131,7 @@ class SemispaceHeap:
             address += size
 
     def collect(self, cause: str = "asked for") -> None:
-        """Copy what the roots reach into the other half; what is left behind is free."""
+        """Copy reachable objects into the other half; the rest is free."""
         if self.listener is not None:
             self.listener.collection_starts(cause)
         to = self.base if self._from != self.base else self.base + self.semispace_bytes

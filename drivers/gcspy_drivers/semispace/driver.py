@@ -107,7 +107,7 @@ class SemispaceDriver:
         self._objects.set_summary(len(objects))
 
     def _mark_halves(self) -> None:
-        """Say which half is idle, and draw a line between the two."""
+        """Mark the idle half, and draw a line between the two."""
         start, _ = self._heap.in_use
         middle = int(self._space.tiles_of([self._heap.base + self._heap.semispace_bytes])[0])
         control = self._space.control

@@ -1,7 +1,8 @@
 """The driver of traces that name every object: the rebuilt heap as spaces, tiles and streams, and answers about single objects.
 
-`session` puts it together, `moments` says which events there are; `heap_space` and `name_space` each build one kind of space, `query_service` answers what is
-asked. The heap comes from `gcspy_objects`, whatever the trace's format.
+`session` combines the parts, `moments` determines the events; `heap_space` and `name_space` each
+build one kind of space, `query_service` answers questions. The heap comes from `gcspy_objects`,
+whatever the trace's format.
 """
 
 from __future__ import annotations

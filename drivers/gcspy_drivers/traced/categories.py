@@ -1,4 +1,4 @@
-"""What has most of a tile: of objects in tiles, with a category each, the one with the most bytes in each tile.
+"""The dominant category of a tile: for objects with a category each, the one with the most bytes in each tile.
 
 Knows arrays.
 """
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["dominant"]
 
 _MOST_CELLS = 4
-"""Cells of a table of tiles and categories to an object: with more of them sorting is quicker."""
+"""Maximum cells of a table of tiles and categories per object; beyond it sorting is faster."""
 
 _EXACT = 1 << 53
 """Sums up to this are exact in floating point."""
@@ -27,7 +27,7 @@ def dominant(tiles: I64, categories: I64, weights: I64, count: int, *, nothing: 
         categories: Shape (n,), 0 or more.
         weights: Shape (n,).
         count: Tiles.
-        nothing: What a tile without objects gets.
+        nothing: Value for a tile without objects.
 
     Returns:
         Shape (count,).

@@ -1,8 +1,9 @@
-"""The spaces of a traced heap: all spaces of the VM that are of one kind, side by side, one tile so many bytes.
+"""The spaces of a traced heap: all spaces of the VM of one kind, side by side, with a fixed number of bytes per tile.
 
-Used bytes and fillers are spread over all the tiles that an object crosses; whatever is counted is counted where an object begins. What a
-collection found alive and dead is reported at its start and at its end: at its start all of it where it lies, at its end survivors where
-they are now and the dead where they were. So the sums are the same.
+Used bytes and fillers are spread over all the tiles that an object overlaps; objects are counted
+where they begin. Survivors and deaths of a collection are reported at its start and at its end: at
+its start all at their old places, at its end survivors at their new places and the dead at their
+old ones. So the sums are the same.
 
 Maps columns of objects to streams; does not know where the objects come from.
 """
@@ -26,10 +27,10 @@ from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 __all__ = ["BIG_LENGTH", "TITLES", "HeapSpace", "extents_of"]
 
 TITLES: Final = ("Eden", "Survivors", "Old")
-"""What spaces of each kind (`gcspy_objects.records.SpaceKind`) are called."""
+"""Names of spaces of each kind (`gcspy_objects.records.SpaceKind`)."""
 
 BIG_LENGTH: Final = 255
-"""An array of so many elements is a big one: its length does not fit the byte that a trace has for it."""
+"""An array with this many elements is a big one: its length does not fit the byte that a trace has for it."""
 
 _SMALLEST_OBJECT = 16
 _MOST_AGE = 255
@@ -76,12 +77,12 @@ class HeapSpace:
     """All spaces of a kind.
 
     Args:
-        server: Whose space it becomes.
+        server: The server to add the space to.
         kind: `gcspy_objects.records.SpaceKind`.
         spaces: All spaces of the heap at first.
         types: Of the trace.
         tile_bytes: Bytes of a tile.
-        details: What can be asked.
+        details: Kinds of questions that it supports.
     """
 
     def __init__(
@@ -161,8 +162,8 @@ class HeapSpace:
         """Fill all streams.
 
         Args:
-            moment: Of what.
-            since: Event of the trace at the moment before: what was born later is new.
+            moment: The moment.
+            since: Event of the trace at the previous moment: objects born later are new.
         """
         heap = moment.heap
         self._fit(heap.spaces)
@@ -210,7 +211,7 @@ class HeapSpace:
             self.space.resize(extents_of(mine, self._tile_bytes))
 
     def _rows_here(self, heap: HeapSnapshot) -> I64:
-        """Rows of the objects that lie here: of each space they follow each other."""
+        """Rows of the objects in this space: they are consecutive for each space."""
         bounds = np.searchsorted(
             heap.address,
             np.array([(one.start, one.end) for one in self._spaces], dtype=np.int64).reshape(-1, 2),
@@ -221,7 +222,7 @@ class HeapSpace:
         )
 
     def _repeat(self, told: list[ServerStream]) -> None:
-        """Say the same again: between two collections nothing goes, so that as many objects are the same objects."""
+        """Repeat the values: between two collections nothing is removed, so that an equal number of objects means the same objects."""
         for stream in self.space.streams:
             if stream in told:
                 continue
@@ -229,7 +230,7 @@ class HeapSpace:
                 stream.data[:] = 0
                 self._sums[stream.name] = (0, self._capacity)
             else:
-                _ = stream.data  # gathered, and as it was
+                _ = stream.data  # gathered, and unchanged
             if stream.name in self._sums:
                 stream.set_summary(*self._sums[stream.name])
 
@@ -268,7 +269,7 @@ class HeapSpace:
         return sum(one.end - one.start for one in self._spaces)
 
     def _tell_collection(self, step: CollectionStep, *, ended: bool) -> None:
-        """What a collection finds, at its start or at its end."""
+        """The results of a collection, at its start or at its end."""
         before, fate = step.before, step.fate
         program = ~before.filler
         for stream, fates in (

@@ -1,4 +1,4 @@
-"""What can be asked of a space of a traced session, as the kinds of questions (SPEC.md section 8.11).
+"""The kinds of questions that a space of a traced session supports (SPEC.md section 8.11).
 
 Knows words.
 """
@@ -16,11 +16,11 @@ TYPES: Final = "types"
 SITES: Final = "sites"
 THREADS: Final = "threads"
 OBJECTS: Final = "objects"
-"""Single objects, found by what the question's text says."""
+"""Single objects, found by the search in the question's text."""
 LIFE: Final = "life"
-"""Where the object was whose address the text is, from its birth to its death."""
+"""The places of the object whose address is the text, from its birth to its death."""
 NEIGHBOURS: Final = "neighbours"
-"""What became of the objects of the same site that lie next to it."""
+"""The fate of the objects of the same site that lie next to it."""
 
 SURVIVAL_BYTES: Final = "survival.bytes"
 SURVIVAL_GCS: Final = "survival.gcs"
@@ -29,7 +29,7 @@ LIFETIMES_BYTES: Final = "lifetimes.bytes"
 LIFETIMES_GCS: Final = "lifetimes.gcs"
 """How many of all objects died at which age; the text is a type's name."""
 COLLECTIONS: Final = "collections"
-"""What each collection let live, promoted and found dead; the text is a type's name."""
+"""What survived each collection, was promoted or died in it; the text is a type's name."""
 
 KINDS_OF_ALL: Final = (SURVIVAL_BYTES, SURVIVAL_GCS, LIFETIMES_BYTES, LIFETIMES_GCS, COLLECTIONS)
 """Those about the whole trace, whichever event and tile are shown."""

@@ -1,6 +1,6 @@
-"""Tables about one object: where it was from its birth to its death, and what became of those of its site that lay next to it.
+"""Tables about one object: its places from its birth to its death, and the fate of the neighbours of its site.
 
-Knows the rebuilt heap; numbers of the session's events come from who asks.
+Knows the rebuilt heap; the caller provides numbers of the session's events.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _FATES: Final = {
 _MOST_FRAMES = 6
 
 Number = Callable[[int], int]
-"""From an event of the trace to the number that is reported for the first event at which what it did is seen."""
+"""From an event of the trace to the number of the first event that shows its effect."""
 
 
 def describe(heap: RebuiltHeap, life: Life) -> str:
-    """An object in one sentence: what it is, and where the program allocated it."""
+    """An object in one sentence: its type, and its allocation site."""
     trace = heap.trace
     array = f", {life.length:,} elements" if life.length else ""
     frames = trace.sites.frames(life.site)
@@ -46,7 +46,7 @@ def describe(heap: RebuiltHeap, life: Life) -> str:
 
 
 def life_table(heap: RebuiltHeap, life: Life, birth_bytes: int, number: Number) -> DetailTable:
-    """Where an object was, in order; the last row is its death, or the end of the trace."""
+    """The places of an object, in order; the last row is its death, or the end of the trace."""
     columns = (
         DetailColumn(name="What", kind=ColumnKind.TEXT, about="What happened to it."),
         DetailColumn(name=EVENT, about="From this event on it is so."),
@@ -100,7 +100,7 @@ def life_table(heap: RebuiltHeap, life: Life, birth_bytes: int, number: Number) 
 
 
 def neighbour_table(heap: RebuiltHeap, now: HeapSnapshot, row: int, most: int) -> DetailTable:
-    """The objects of the same site, the nearest first, and what the collection did to them that next found or moved this one."""
+    """The objects of the same site, the nearest first, and their fate in the collection that next found or moved this one."""
     program = ~now.filler
     same = np.flatnonzero(program & (now.site == now.site[row]))
     same = same[same != row]

@@ -1,6 +1,6 @@
-"""A space whose tiles have names: the types, the allocation sites, or the threads of a traced program, with what they have of the heap.
+"""A space whose tiles have names: the types, the allocation sites, or the threads of a traced program, with their share of the heap.
 
-What is seen for the first time gets the next tile, so that a tile stands for the same as long as the session lasts. Of more than 4,094
+A new item gets the next tile, so that a tile keeps its meaning for the whole session. Beyond 4,094
 the rest share tile 1.
 
 Maps columns of objects to streams; does not know where they come from.
@@ -31,14 +31,14 @@ class NameSpace:
     """Types, sites or threads.
 
     Args:
-        server: Whose space it becomes.
+        server: The server to add the space to.
         title: Its name.
-        one: What a tile is called.
+        one: Title of a tile.
         name: The name of a row.
-        details: What can be asked of it.
+        details: Kinds of questions that it supports.
 
     Attributes:
-        rows: What each tile stands for; -1: nothing, or several.
+        rows: Row of each tile; -1: none, or several.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class NameSpace:
 
         Args:
             heap: The objects.
-            rows: (n,) what each of them is of: a type, a site or a thread.
+            rows: (n,) row of each object: a type, a site or a thread.
             since: Event of the trace at the moment before.
         """
-        # Between two collections nothing goes: then only what is new is counted.
+        # Between two collections nothing is removed: then only new objects are counted.
         goes_on = self._collections == heap.collections
         self._collections = heap.collections
         counted = ~heap.filler & (heap.birth >= since) if goes_on else ~heap.filler
@@ -114,7 +114,7 @@ class NameSpace:
         self.space.info = f"{np.count_nonzero(self._counts):,} have objects in the heap"
 
     def _give_tiles(self) -> None:
-        """Give tiles to what has objects and no tile, the largest first."""
+        """Give tiles to items with objects and without a tile, the largest first."""
         self._tile = np.pad(
             self._tile, (0, len(self._sums) - len(self._tile)), constant_values=_OTHERS
         )

@@ -1,4 +1,4 @@
-"""What can be chosen of the session that is made of a trace.
+"""The options of a session that is made from a trace.
 
 Knows numbers only.
 """
@@ -20,11 +20,12 @@ _MOST_EVENTS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TracedOptions:
-    """What can be chosen.
+    """The options.
 
     Attributes:
-        tile_bytes: Of a tile; None: so that the heap has about 4,096.
-        clock_bytes: What the program allocates between two events of the clock; None: so that there are about 256.
+        tile_bytes: Size of a tile; None: so that the heap has about 4,096.
+        clock_bytes: Allocated bytes between two events of the clock; None: so that there are about
+            256.
     """
 
     tile_bytes: int | None = None
@@ -44,7 +45,7 @@ class TracedOptions:
         return tile
 
     def clock_of(self, allocated_bytes: int) -> int:
-        """Bytes between two events of the clock of a program that allocates so much.
+        """Bytes between two events of the clock for a program with this much allocation.
 
         Raises:
             LocalProtocolError: There would be too many events.

@@ -1,9 +1,9 @@
 """Answers to questions about a traced session at any of its events, from the rebuilt heap.
 
-The session goes on, or is long over; the heap of the event that somebody looks at is rebuilt from the checkpoint before it, and the latest few are
-kept.
+The session continues, or has ended long ago; the heap at the event in question is rebuilt from the
+checkpoint before it, and the latest few are kept.
 
-Knows what can be asked; does not know who asks, nor how an answer gets there.
+Knows the questions; does not know who asks, nor how an answer is sent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KEPT = 3
 
 
 class TraceQueryService:
-    """Tells what is in a tile, in a space, or in all of the heap. May be asked in any thread, one at a time.
+    """Answers questions about a tile, a space, or the whole heap. May be called in any thread, one call at a time.
 
     Args:
         session: Which has gone through all its events.
@@ -53,7 +53,7 @@ class TraceQueryService:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Remove what was kept in files."""
+        """Remove its files."""
         with self._lock:
             self._whole.close()
 
@@ -72,15 +72,15 @@ class TraceQueryService:
 
         Args:
             kind: One of `kinds.KINDS_ASKED`.
-            text: What is sought.
+            text: The search.
             most: Rows.
-            number: Of the session's event, from 1.
+            number: Number of the session's event, from 1.
             space: Name of the space.
             tile: Which of its tiles; None: all of it.
             extent: Address and bytes of the tile, if it has any.
 
         Raises:
-            CommandError: The text means nothing, or there is no such object.
+            CommandError: The text is invalid, or there is no such object.
             TraceError: The trace cannot be read any more.
         """
         if not 1 <= number <= len(self._session.events):
@@ -167,6 +167,6 @@ class TraceQueryService:
         )
 
     def number_after(self, event: int) -> int:
-        """The first event of the session that shows what an event of the trace did."""
+        """The first event of the session that shows the effect of an event of the trace."""
         events = self._session.events
         return min(bisect_right(events, event) + 1, len(events))

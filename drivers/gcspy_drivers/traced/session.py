@@ -1,9 +1,9 @@
 """A session of a trace: the rebuilt heap goes through its moments, and each is an event.
 
-Nobody is watched: events follow each other as fast as they are gathered, with the times at which they happened. What is shown of a moment is the
-heap itself, so every value is exact.
+There is no target: events follow each other as fast as they are gathered, with their original
+times. The data of an event is the heap itself, so every value is exact.
 
-Knows how the parts hang together; what is gathered for which space is in their modules.
+Knows how the parts are connected; their modules know the data of each space.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TracedSession(EmbeddedSession):
 
     Args:
         heap: The rebuilt heap; it is read once from end to end if it was not.
-        options: What can be chosen.
+        options: The options.
 
     Attributes:
         events: For each event of the session the event of the trace before which the heap is shown.
@@ -69,7 +69,7 @@ class TracedSession(EmbeddedSession):
                 EventKind(id=number, name=name, description=about)
                 for number, (name, about) in enumerate(zip(KINDS, _ABOUT, strict=True))
             ),
-            mode=Mode.EMBEDDED,  # the VM itself tells
+            mode=Mode.EMBEDDED,  # the VM itself reports it
             pause_acts_on=PauseActsOn.PROGRAM,
             general_info=self._general_info(),
             target=self._facts(end.allocated_bytes),
@@ -108,7 +108,7 @@ class TracedSession(EmbeddedSession):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of how far the heap can be believed, a line each."""
+        """Notes on the accuracy of the heap, one line each."""
         ended, findings = self.heap.ended, self.heap.findings
         notes = [f"rebuilt as far as it goes: {ended}"] if ended else []
         if len(findings):
@@ -130,7 +130,7 @@ class TracedSession(EmbeddedSession):
         """Go through the trace from beginning to end.
 
         Args:
-            on_progress: Told how many events of the trace are done, and of how many.
+            on_progress: Called with the number of events of the trace done, and the total.
 
         Raises:
             TraceError: The trace cannot be read.
@@ -154,7 +154,7 @@ class TracedSession(EmbeddedSession):
         return 0 if self._moment is None else self._moment.heap.allocated_bytes
 
     def gather(self, _request: GatherRequest) -> None:
-        """Fill all spaces: a trace is shown to whoever writes or asks, who wants everything."""
+        """Fill all spaces: the reader of a trace requests everything."""
         moment, since = self._moment, self._since
         if moment is None:
             return
@@ -169,7 +169,7 @@ class TracedSession(EmbeddedSession):
             space.gather(moment, since)
 
     def category_of(self, title: str) -> str:
-        """What the tiles of one of `names` stand for, as a kind of question."""
+        """The items of one of `names`, as a kind of question."""
         return {
             self._types.space.name: TYPES,
             self._sites.space.name: SITES,
@@ -177,5 +177,5 @@ class TracedSession(EmbeddedSession):
         }[title]
 
     def kind_of(self, title: str) -> int | None:
-        """Which kind of space has this title; None: it is none of the heap's."""
+        """The kind of space with this title; None: it is not a space of the heap."""
         return TITLES.index(title) if title in TITLES else None

@@ -1,4 +1,4 @@
-"""Tables of objects: by type, by allocation site, by thread, and one by one.
+"""Tables of objects: by type, by allocation site, by thread, and individually.
 
 A column that is called ``Address`` has addresses as ``0x…``, and one that is called ``Event`` numbers of the session's events: who shows
 the table can go there.
@@ -40,9 +40,9 @@ def by_category(
     Args:
         heap: The objects.
         rows: (n,) which of them.
-        of: What every object of the heap is of.
-        title: Of the first column.
-        name: What a row of `of` is called.
+        of: Row of every object of the heap.
+        title: Title of the first column.
+        name: Name of a row of `of`.
         most: Rows of the table.
     """
     kinds, where = np.unique(of[rows], return_inverse=True)
@@ -69,12 +69,12 @@ def by_category(
 
 
 def space_name(kind: int) -> str:
-    """What a space of a kind is called."""
+    """Name of a space of a kind."""
     return TITLES[kind] if 0 <= kind < len(TITLES) else "no space"
 
 
 def place_of(heap: HeapSnapshot, address: int) -> str:
-    """In which space an address is."""
+    """The space of an address."""
     found = next((one.kind for one in heap.spaces if one.start <= address < one.end), -1)
     return space_name(found)
 

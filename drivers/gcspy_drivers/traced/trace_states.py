@@ -1,9 +1,9 @@
 """The moments of a trace that become events of a session: start and end of each collection, and between them a clock of allocated bytes.
 
-Nothing dies or moves between two collections. So the heap at any moment between them is what the next one begins with, less what was not
-born yet, and costs no reading.
+Nothing dies or moves between two collections. So the heap at any moment between them is that at the
+start of the next one, without later objects, and costs no reading.
 
-Knows the rebuilt heap; does not know what is shown of it.
+Knows the rebuilt heap; does not know its display.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KINDS: Final = ("Trace begins", "Allocation", "GC start", "GC end", "Trace ends"
 
 _NANOS_A_MILLI = 1_000_000
 _SHORTEST_NANOS = 1_000
-"""Between two moments: the trace tells milliseconds, and two collections may follow each other within one."""
+"""Minimum time between two moments: the trace has milliseconds, and two collections may follow each other within one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +45,9 @@ class TraceState:
     Attributes:
         kind: One of the numbers above.
         heap: The objects that there are; `heap.event` is its place in the trace.
-        cause: In words.
-        nanos: Since the VM's start. Between collections it is in proportion to what was allocated, as the trace has no other times.
+        cause: As text.
+        nanos: Since the VM's start. Between collections it is in proportion to the allocation, as
+            the trace has no other times.
         step: The collection that starts or ends now.
     """
 
@@ -58,7 +59,7 @@ class TraceState:
 
 
 def words_of(collection: TraceCollection) -> str:
-    """What a collection is, and why."""
+    """Kind and cause of a collection."""
     what = "full" if collection.full else "minor"
     told = (
         ", with a list of all objects"
@@ -77,13 +78,13 @@ class _Times:
         self.nanos = 0
 
     def at(self, nanos: int, allocated: int) -> int:
-        """Go to a time that the trace tells."""
+        """Go to a time of the trace."""
         self.nanos = max(self.nanos + _SHORTEST_NANOS, nanos)
         self._bytes = allocated
         return self.nanos
 
     def between(self, allocated: int, until_nanos: int, until_bytes: int) -> int:
-        """Go to where so much was allocated, on the way to a time that the trace tells."""
+        """Go to an amount of allocation, on the way to a time of the trace."""
         share = (allocated - self._bytes) / max(1, until_bytes - self._bytes)
         return self.at(self.nanos + int(max(0, until_nanos - self.nanos) * share), allocated)
 

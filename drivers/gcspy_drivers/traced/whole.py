@@ -1,9 +1,9 @@
-"""Answers about a whole trace: how many objects are still there at which age, at which age they die, what each collection did.
+"""Answers about a whole trace: survival by age, age at death, what each collection did.
 
 The lives of all objects are gathered when the first such question comes, and kept for the next one; the answers are those of
 `gcspy objects survival`, `lifetimes` and `collections`, with shares as millionths.
 
-Knows which question is which analysis; does not know who asks.
+Maps questions to analyses; does not know who asks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MILLION = 1_000_000
 
 
 def table_of(findings: QueryResult, most: int) -> DetailTable:
-    """Findings as the table of an answer: shares become millionths, and what is no whole number is unknown."""
+    """Findings as the table of an answer: shares become millionths, and numbers that are not integers are unknown."""
     from gcspy_objects.analysis.findings import Unit
 
     kinds = {Unit.TEXT: ColumnKind.TEXT, Unit.BYTES: ColumnKind.BYTES}
@@ -82,7 +82,7 @@ class Whole:
 
         Args:
             kind: One of `kinds.KINDS_OF_ALL`.
-            text: Of which type the objects are; empty: all.
+            text: Type of the objects; empty: all.
             most: Rows.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What a collector of Python 3.15 writes down of its latest collections: exact times, without anything in the program.
+"""The records of a Python 3.15 collector about its latest collections: exact times, without a stub in the program.
 
 Three rings on the heap, for each generation one: when a collection began and ended by the monotonic clock, and the totals until then.
 The program writes while we read, and counts its writings: a reading during which that number changed, or was odd, is made
@@ -39,7 +39,7 @@ _RINGS: Final = (
     (0, 11),
     (712, 3),
     (912, 3),
-)  # where each generation's begins, and how many entries it has
+)  # start of each generation's records, and their number
 _RINGS_BYTES: Final = 1120
 _SEQUENCE_AT: Final = 1112
 _TRIES: Final = 3
@@ -82,7 +82,7 @@ def read_rings(memory: Memory, where: int) -> CollectionRings | None:
 
     Args:
         memory: The target's memory.
-        where: What the collector's state points to.
+        where: The address in the collector's state.
 
     Raises:
         TargetGone: The target has ended.
@@ -124,10 +124,10 @@ def _parse(found: bytes, *, whole: bool) -> CollectionRings:
 
 
 class ToldTime:
-    """What a collector reported about the time of its collections, as streams have it.
+    """Times of a collector's collections, for streams.
 
     Args:
-        times: What it wrote down.
+        times: Its records.
 
     Attributes:
         total_micros: (3,) how long the collections of each generation took, in µs.
@@ -149,7 +149,7 @@ class ToldTime:
             ) // 1000
 
     def note(self, collections: npt.NDArray[np.int64]) -> str:
-        """Say it in words; empty before the first collection.
+        """Describe it as text; empty before the first collection.
 
         Args:
             collections: (3,) how often each generation was collected.
@@ -162,10 +162,10 @@ class ToldTime:
 
 
 def times_text(times: CollectionTimes | None, before: npt.NDArray[np.int64]) -> str:
-    """Say when the collections since an earlier reading were; empty when that is not known.
+    """Describe the times of the collections since an earlier reading; empty if unknown.
 
     Args:
-        times: What the collector wrote down.
+        times: The collector's records.
         before: (3,) how often each generation had been collected.
     """
     if times is None:

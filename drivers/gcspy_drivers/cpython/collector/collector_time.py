@@ -1,9 +1,10 @@
 """How much of its processor time a program spends collecting: measured at exact events, estimated otherwise.
 
-At exact events the program stands still at both ends of a collection, so what its processor clock has gone on by between them is the
-collection, without our reading and without the waking up. Other threads cannot run Python meanwhile; those of C libraries that run at
-the same time are counted in. Passively there are looks: the share of them at which the collector was at work is an estimate of
-its share of the time.
+At exact events the program stands still at both ends of a collection. So the advance of its
+processor clock between them is the collection, without our reading and without the waking up. Other
+threads cannot run Python meanwhile; C library threads that run at the same time are included. In
+passive mode there are samples: the share of them at which the collector was at work is an estimate
+of its share of the time.
 
 Knows clocks and numbers; knows neither memory nor spaces. Source: clock_getcpuclockid(3), whose number for a process is made as
 here; Linux include/linux/posix-timers.h, CPUCLOCK_SCHED.
@@ -29,14 +30,14 @@ _TWO_SIGMA = 2.0
 
 
 class CollectorTime:
-    """The collections of one process that were told, and their time.
+    """The reported collections of one process, and their time.
 
     Args:
         pid: The process.
-        still: Whether it has stood still until now, if it did when `start` or `end` was called for.
+        still: Whether it has stood still until now, if it did when `start` or `end` was called.
 
     Attributes:
-        total_micros: (3,) processor time of the collections of each generation that were told, in µs.
+        total_micros: (3,) processor time of the reported collections of each generation, in µs.
         last_micros: (3,) that of the last of each, in µs; 0 before the first.
     """
 
@@ -52,18 +53,18 @@ class CollectorTime:
 
     @property
     def timed(self) -> npt.NDArray[np.bool_]:
-        """Of which generations a collection was told, (3,), new."""
+        """Generations with a reported collection, (3,), new."""
         return self._told > 0
 
     total_known = timed
 
     def start(self, number: int) -> None:
-        """A collection starts, and its program stands still."""
+        """Note that a collection starts, while its program stands still."""
         now = self._now()
         self._started = (number, now) if now is not None and self._still() else None
 
     def end(self, number: int, generation: int) -> None:
-        """A collection has ended, and its program stands still."""
+        """Note that a collection has ended, while its program stands still."""
         started, self._started = self._started, None
         now = self._now()
         if (
@@ -81,11 +82,12 @@ class CollectorTime:
         self._told[generation] += 1
 
     def note(self, collections: npt.NDArray[np.int64]) -> str:
-        """Say it in words; empty before the first collection.
+        """Describe it as text; empty before the first collection.
 
         Args:
-            collections: (3,) how often each generation was collected so far. Where not all of them were told, because nobody wanted them or a
-                budget left them out, no share is said: collections of one generation can differ a thousandfold.
+            collections: (3,) number of collections of each generation so far. If not all of them
+                were reported, because they were not requested or a budget left them out, no share
+                is given: collections of one generation can differ a thousandfold.
         """
         if self._before is None:
             self._before = collections - self._told
@@ -104,11 +106,11 @@ class CollectorTime:
         try:
             return time.clock_gettime_ns(self._clock)
         except OSError:
-            return None  # it has ended, or the system does not tell
+            return None  # it has ended, or the system does not report it
 
 
 class CollectorSamples:
-    """The looks at one collector, and at how many of them it was at work."""
+    """The samples of one collector, and at how many of them it was at work."""
 
     def __init__(self) -> None:
         self._looks = 0
@@ -121,7 +123,7 @@ class CollectorSamples:
             self._collecting += found.collecting
 
     def note(self) -> str:
-        """Say it in words, with how far chance may carry it; empty before it was seen collecting."""
+        """Describe it as text, with the statistical error; empty before it was seen collecting."""
         if not self._collecting:
             return ""
         share = self._collecting / self._looks

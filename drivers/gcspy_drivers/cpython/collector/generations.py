@@ -1,7 +1,8 @@
-"""The collector's generations, from its own state: counts, thresholds, and what it has collected so far.
+"""The collector's generations, from its own state: counts, thresholds, and statistics.
 
-240 bytes an interpreter, read in microseconds. Deltas of the statistics are how a passive driver learns that collections
-happened. The objects in the generations are not counted: that would mean to walk lists which the target changes.
+240 bytes per interpreter, read in microseconds. A passive driver detects collections by the
+differences of the statistics. The objects in the generations are not counted: that would require
+walking lists that the target changes.
 
 Source: CPython 3.9 to 3.15 pycore_gc.h and pycore_interp_structs.h, struct _gc_runtime_state, 3.15 struct gc_stats; Modules/gcmodule.c (3.13: Python/gc.c).
 """
@@ -45,7 +46,7 @@ class Generations:
     """The collector of one interpreter at one moment.
 
     Attributes:
-        enabled: Whether it collects by itself (``gc.isenabled()``).
+        enabled: Whether automatic collection is enabled (``gc.isenabled()``).
         collecting: Whether it was collecting when it was read.
         count: (3,) ``gc.get_count()``.
         threshold: (3,) ``gc.get_threshold()``.
@@ -57,8 +58,8 @@ class Generations:
             (``long_lived_pending``). A full collection waits until they are a quarter of the others.
         garbage: ``len(gc.garbage)``; None when it could not be read.
         times: When the latest collections were; None in versions that do not write it down (before 3.15).
-        whole: Whether the collector's own state was read. If not, its program has told what it says of itself: `enabled`, `collecting`,
-            `long_lived` and `pending` are not known then.
+        whole: Whether the collector's own state was read. If not, the program has reported its
+            data: `enabled`, `collecting`, `long_lived` and `pending` are not known then.
     """
 
     enabled: bool
@@ -80,11 +81,11 @@ def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations 
 
     Args:
         memory: The target's memory.
-        gc: Where the state is.
+        gc: Address of the state.
         layout: Offsets into it.
 
     Returns:
-        The state; None when it cannot be read, or says what no collector says.
+        The state; None if it cannot be read, or is invalid.
 
     Raises:
         TargetGone: The target has ended.
@@ -131,7 +132,8 @@ def _garbage(memory: Memory, found: bytes, layout: GcLayout) -> int | None:
 
 
 def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
-    # The state points to its own first generation, so where the array begins need not be believed of any header file.
+    # The state points to its own first generation, so the start of the array need not come from a
+    # header file.
     pointer = int.from_bytes(found[layout.generation0 : layout.generation0 + 8], "little")
     begin = pointer - gc
     possible = (
@@ -141,7 +143,7 @@ def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
 
 
 def _stats(memory: Memory, found: bytes, layout: GcLayout) -> CollectionRings | None:
-    """Return what each generation's collections did in all, and when; None when it cannot be read."""
+    """Return the totals of each generation's collections, and when; None if unreadable."""
     if not layout.stats_rings:
         return CollectionRings(
             np.frombuffer(found, dtype=_STATS, count=GENERATIONS, offset=layout.stats), None

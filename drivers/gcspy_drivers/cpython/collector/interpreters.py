@@ -1,7 +1,7 @@
 """The interpreters of a process: a list from the newest to the main one, which has id 0.
 
-Sub-interpreters come and go while the list is walked. A walk that meets something that cannot be an interpreter is done
-again, and given up as not readable after that.
+Sub-interpreters are created and deleted while the list is walked. A walk that meets an invalid
+interpreter is repeated, and reported as unreadable if it fails again.
 
 Source: CPython 3.11 to 3.13 pycore_runtime.h (interpreters.head), pycore_interp.h (next, id).
 """
@@ -18,7 +18,7 @@ from gcspy_drivers.remote.memory import Memory
 __all__ = ["MOST_INTERPRETERS", "Interpreter", "read_interpreters"]
 
 MOST_INTERPRETERS: Final = 4096
-"""The longest list that is believed."""
+"""The longest accepted list."""
 
 _MOST_ID = 1 << 40
 _TRIES = 3

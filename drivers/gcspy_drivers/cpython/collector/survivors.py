@@ -1,10 +1,11 @@
-"""What a generation's last collection left alive, as far as the collector's own numbers tell it.
+"""The survivors of a generation's last collection, as far as the collector's own numbers show them.
 
-CPython keeps two such numbers: how many objects survived the last full collection, and how many collections of the middle
-generation have moved to the oldest since. So survivors of a full collection are always known; those of the middle
-generation when exactly one of its collections, and no full one, lies between two looks. Of the young generation CPython
-keeps nothing: its survivors are known only where its list was counted just before and just after a collection, which takes exact events
-and level 3. What is not known is reported as not known.
+CPython keeps two such numbers: how many objects survived the last full collection, and how many
+have moved from collections of the middle generation to the oldest since. So survivors of a full
+collection are always known. Those of the middle generation are known if exactly one of its
+collections, and no full one, lies between two samples. For the young generation CPython keeps
+nothing: its survivors are known only if its list was counted just before and just after a
+collection, which requires exact events and level 3. Otherwise they are reported as unknown.
 
 Knows numbers, and neither memory nor spaces. Source: CPython 3.9 to 3.13 gc_collect_main, 3.14.5 to 3.15 Python/gc.c:
 ``long_lived_total``, ``long_lived_pending``.
@@ -32,7 +33,7 @@ class Survivors:
     Attributes:
         survivors: (3,) tracked objects that the last collection of each generation left alive.
         survivors_known: (3,) whether that is known; the number is 0 if not.
-        examined: (3,) objects that it looked at: those of the generation, and of all younger ones.
+        examined: (3,) objects that it examined: those of the generation, and of all younger ones.
         examined_known: (3,) the same.
     """
 
@@ -62,7 +63,7 @@ class Survivors:
             self._set(_MIDDLE, now.pending - before.pending, int(gone[_MIDDLE]))
 
     def compare(self, generation: int, before: I64, after: I64) -> None:
-        """Take the lengths of the lists just before a collection and just after it; they say more than `look` does.
+        """Use the lengths of the lists just before a collection and just after it; they are more exact than `look`.
 
         Args:
             generation: Which generation was collected.

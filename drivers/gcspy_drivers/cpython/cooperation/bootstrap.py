@@ -1,8 +1,8 @@
 """Begin a program with a stub in it: ``python begin.py STUB FD KIND PROGRAM ARGUMENTS…``; what `gcspy run` starts.
 
-KIND is ``script``, ``module`` or ``code``. The program finds the world as if Python had been started with it: ``__main__``,
-``sys.argv``, ``sys.path``. It begins when the sidecar has looked at the process, or has gone. Runs on 3.9 and later; knows
-nothing of GCspy but the file of the stub.
+KIND is ``script``, ``module`` or ``code``. The program's environment is as if Python had been
+started with it: ``__main__``, ``sys.argv``, ``sys.path``. It begins when the sidecar has sampled
+the process, or has gone. Runs on 3.9 and later; it knows nothing of GCspy but the file of the stub.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _connect(stub_path: str, fd: int) -> None:
         try:
             stub.Stub(connection, waits=True).wait()
         except (BrokenPipeError, ConnectionResetError):
-            return  # whoever was to watch was killed before: the program begins all the same
+            return  # the monitoring process was killed before: the program begins all the same
 
 
 def main(arguments: list[str]) -> None:

@@ -1,10 +1,12 @@
-"""Bring a stub into a running CPython that was not prepared for it; only ever when somebody asks for it.
+"""Loads a stub into a running CPython that was not prepared for it; only on explicit request.
 
-``remote-exec`` (Python 3.14 and later) leaves the path of a script where the runtime looks for one (`remote_exec`), and stops nobody.
+``remote-exec`` (Python 3.14 and later) stores the path of a script where the runtime looks for one
+(`remote_exec`), and stops nothing.
 
-``gdb`` stops the process for a moment and calls two functions in it: `mmap`, for a page that holds some lines of Python, and
-`Py_AddPendingCall`, which may be called at any time and by anybody, to have them run. So no Python runs while gdb is there. gdb has our
-rights and would open whatever file the target says it has mapped; it is told addresses instead and opens no file but one of ours.
+``gdb`` stops the process for a moment and calls two functions in it: `mmap`, for a page with some
+lines of Python, and `Py_AddPendingCall`, which may be called at any time from any thread, to run
+them. So no Python runs while gdb is attached. gdb has our rights and would open any file that the
+target has mapped; so it gets addresses instead and opens no file but one of ours.
 
 Either way the main thread does it when it is next between two instructions. One that is blocked gets there when it is not any more.
 
@@ -37,24 +39,24 @@ from gcspy_drivers.remote.process import Process
 __all__ = ["WAYS", "bring_in"]
 
 WAYS: Final = ("auto", "remote-exec", "gdb")
-"""``auto`` takes what stops nobody: ``remote-exec``, never ``gdb``."""
+"""``auto`` uses the way that stops nothing: ``remote-exec``, never ``gdb``."""
 
 _GDB_SECS: Final = 60.0
 _HURRY_SECS: Final = 0.2
-"""How long a target may take to come to it by itself before it is asked to look."""
+"""How long a target may take to run it by itself before it is interrupted."""
 
 _BEGUN_SECS: Final = 2.0
-"""How long it may take, once it has begun, until it connects or says why not."""
+"""How long it may take, once it has begun, until it connects or reports an error."""
 
 _LOOK_SECS: Final = 0.05
 _ACCEPT_SECS: Final = 1.0
 _NOWHERE: Final = "/proc/self/fdinfo/none"
-"""Where gdb looks for the target's files; there is nothing, and nobody can put anything there."""
+"""Folder in which gdb looks for the target's files; it is empty, and nobody can create files there."""
 
 _C_LIBRARY: Final = re.compile(r"/(libc[.-]|ld-musl-)[^/]*$")
 _PAGE_BYTES: Final = 4096
 _LOWEST_PAGE: Final = 0x1000_0000_0000
-"""Where a free page is looked for: far from what programs and the kernel use."""
+"""Where a free page is searched for: far from the addresses of programs and the kernel."""
 
 _ATTACH: Final = """
 try:
@@ -77,7 +79,7 @@ except BaseException as error:
     except OSError:
         pass
 """
-"""What runs in the target. It says what went wrong in a file: nothing may come out of it there."""
+"""The code for the target. It reports errors in a file: no exception may leave it there."""
 
 
 _LINES: Final = """\
@@ -88,8 +90,9 @@ try:
 except BaseException:
     pass
 """
-"""What it is made to run. Nothing may come out of this either: it would be raised wherever the program is. It may run much later, when
-nobody waits for it any more and the folder is gone."""
+"""The code that the target is made to run. No exception may leave this either: it would be raised
+at a random place in the program. It may run much later, when nothing waits for it any more and the
+folder is gone."""
 
 
 def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
@@ -104,7 +107,7 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
         The connection; the caller's to close.
 
     Raises:
-        Unsupported: There is no such way here.
+        Unsupported: This way is not available here.
         TargetError: It was not managed, or the target did not come to it.
     """
     if how not in WAYS:
@@ -138,7 +141,7 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
 
 
 def _ask(script: RemoteScript, path: str, folder: Handover, secs: float) -> bool:
-    """Ask the target to run a script, and take that back if it does not; tell whether it connects."""
+    """Ask the target to run a script, and withdraw the request if it does not; return whether it connects."""
     deadline = time.monotonic() + secs
     try:
         script.ask(path)
@@ -146,14 +149,14 @@ def _ask(script: RemoteScript, path: str, folder: Handover, secs: float) -> bool
             script.hurry()
             _answered(folder, deadline - time.monotonic())
     finally:
-        # One that has begun looks for its files: these must be there, or it complains of that where its user reads it.
+        # A script that has begun needs its files; without them it would print an error.
         begun = not script.take_back()
         connected = begun and _answered(folder, _BEGUN_SECS)
     return connected
 
 
 def _answered(folder: Handover, secs: float) -> bool:
-    """Wait until the target connects, or tells why it does not; tell whether it connects."""
+    """Wait until the target connects, or reports an error; return whether it connects."""
     deadline = time.monotonic() + secs
     while (left := deadline - time.monotonic()) > 0:
         if select.select([folder.listener], [], [], min(left, _LOOK_SECS))[0]:
@@ -241,7 +244,7 @@ def _run_gdb(gdb: str, process: Process, passed: int, *calls: str) -> None:
             timeout=_GDB_SECS,
             check=False,
             stdin=subprocess.DEVNULL,
-            cwd="/",  # gdb looks for its history where it runs
+            cwd="/",  # gdb looks for its history in its working directory
             pass_fds=(passed,),
         )
     except subprocess.TimeoutExpired:

@@ -1,13 +1,15 @@
-"""Have a CPython 3.14 or later run a script by itself: the memory protocol behind ``sys.remote_exec``.
+"""Makes a CPython 3.14 or later run a script by itself: the memory protocol behind ``sys.remote_exec``.
 
-The runtime says in its table of offsets where a debugger writes the path of a script and a flag; the main thread runs the script when
-it is next between two instructions. ``sys.remote_exec`` itself wants a caller of the same minor version; the protocol does not.
+The runtime's table of offsets shows where a debugger writes the path of a script and a flag; the
+main thread runs the script when it is next between two instructions. ``sys.remote_exec`` itself
+requires a caller of the same minor version; the protocol does not.
 
-What is asked for can be taken back as long as it has not begun. The flag alone is enough for a program that collects: whatever
-stops the evaluation loop for a moment makes it look. Only one that does not come by itself is asked to, by a bit in a word that
-it also changes itself (signals); as CPython's own writer does, and as late as possible.
+A request can be withdrawn as long as the script has not begun. The flag alone is enough for a
+program that collects: everything that interrupts the evaluation loop makes it check. Only a program
+that does not check is interrupted, by a bit in a word that it also changes itself (signals);
+CPython's own writer does the same, and as late as possible.
 
-Knows the protocol; does not know what the script is for.
+Knows the protocol; does not know the purpose of the script.
 
 Source: PEP 768; CPython 3.14 Python/remote_debugging.c, send_exec_to_proc_handle; Python/ceval_gil.c, _PyRunRemoteDebugger;
 pycore_debug_offsets.h, struct _debugger_support.
@@ -40,7 +42,7 @@ class RemoteScript:
 
     Raises:
         Unsupported: Its version has no such thing, or it was switched off.
-        TargetError: It is ending, or somebody else's request waits there.
+        TargetError: It is ending, or another request is pending.
     """
 
     def __init__(self, target: Target) -> None:
@@ -96,9 +98,10 @@ class RemoteScript:
         write(self._process, self._flag, _ON)
 
     def hurry(self) -> None:
-        """Have it look at once, and not when it next collects or changes threads."""
+        """Make it check at once, and not when it next collects or switches threads."""
         if self.waits:
-            # One byte: what stops the loop is all in the lowest, and the others are somebody else's.
+            # One byte: the bits that interrupt the loop are all in the lowest, the other bytes
+            # belong to others.
             now = self._number(self._breaker, 1)
             write(self._process, self._breaker, bytes([now | _PLEASE_STOP]))
 

@@ -1,4 +1,4 @@
-"""What a stub reports about collections, as events of the session: their numbers and their words.
+"""A stub's reports about collections, as events of the session: their numbers and their texts.
 
 Knows the stub's events; does not know whether the program stands still meanwhile.
 """
@@ -17,7 +17,7 @@ KINDS: Final = (GC_START, GC_END)
 
 
 def cause_of(event: StubEvent) -> str:
-    """Say of a collection what its runtime told."""
+    """Describe a collection from the runtime's report."""
     if event.kind == 0:
         return f"generation {event.generation}"
     return f"generation {event.generation}, collected {event.collected}, uncollectable {event.uncollectable}"

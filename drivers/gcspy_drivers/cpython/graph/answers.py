@@ -1,4 +1,4 @@
-"""Answers to questions about who holds the memory of a CPython process, from the copy to the table.
+"""Answers questions about who holds the memory of a CPython process, from the copy to the table.
 
 Knows copies, graphs and their names; the tables are of `gcspy_drivers.kit.heap_answers`.
 """
@@ -30,7 +30,7 @@ _IMMORTAL: Final = 1 << 29
 """A larger reference count is not counted with."""
 
 _MOST_UNEXPLAINED: Final = 0.05
-"""Share of the objects with fewer references than their count says it is possible; beyond it the copy is called torn."""
+"""Share of the objects that may have more references than their count allows; beyond it the copy counts as torn."""
 
 
 def answer(
@@ -40,8 +40,8 @@ def answer(
 
     Args:
         target: The process.
-        question: What is asked.
-        progress: Told what is done, how much of it, and of how much.
+        question: The question.
+        progress: Called with the current step, its progress, and its total.
 
     Raises:
         TargetGone: The target has ended.
@@ -69,18 +69,18 @@ def answer(
 def explain(
     target: Target, question: MemoryQuestion, progress: Callable[[str, int, int], None]
 ) -> Iterator[MemoryReport]:
-    """Say what all memory is for and what holds it; then, if a second look is wanted, what grew until then.
+    """Report the use of all memory and what holds it; then, if a second sample is requested, the growth until then.
 
     Args:
         target: The process.
-        question: What is asked.
-        progress: As of `answer`.
+        question: The question.
+        progress: See `answer`.
 
     Raises:
         TargetGone: The target has ended.
         NotPermitted: The system does not let us read it.
         Unsupported: Nothing is known of the roots in its version.
-        TargetError: It cannot be looked at.
+        TargetError: It cannot be examined.
     """
     loops = _loops(progress)
     yield from reports_of_looks(
@@ -124,7 +124,7 @@ def _loops(progress: Callable[[str, int, int], None]) -> Loops:
 
 
 def _note(source: GraphSource, graph: HeapGraph, note: str) -> str:
-    """Say how far the answer can be believed."""
+    """Describe the accuracy of the answer."""
     size = f"{graph.objects:,} objects, {len(graph.graph.targets):,} references"
     how = (
         f"held for {source.held_nanos / 1e6:.0f} ms while its memory was copied"

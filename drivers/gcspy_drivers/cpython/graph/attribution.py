@@ -1,7 +1,8 @@
-"""`attribute`: what all resident memory of a CPython process is for, each byte once: types of objects, free blocks, C code, files, stacks.
+"""`attribute`: the use of all resident memory of a CPython process, each byte once: types of objects, free blocks, C code, files, stacks.
 
-Objects have their own bytes and what they keep elsewhere: tables, items, data. What of that was never touched, and so is not in memory, is not
-counted. Memory that pymalloc or malloc has given out and that no object is known to keep belongs to C code; whose it is, is not known.
+An object counts with its own bytes and its memory elsewhere: tables, items, data. Pages of these
+that were never touched, and so are not resident, do not count. Memory that pymalloc or malloc has
+given out and that no known object keeps belongs to C code; its owner is not known.
 
 Knows graphs, arenas and maps. Source: glibc malloc/malloc.c and malloc/arena.c (heap_info), for chunks that are free.
 """
@@ -28,7 +29,7 @@ _SMALL_BYTES: Final = 512
 """A larger block is not pymalloc's."""
 
 _LARGE_BYTES: Final = 64 << 10
-"""Of smaller things it is not asked which pages were touched."""
+"""The pages of smaller objects are not checked."""
 
 _DATA_WORD: Final = {
     Form.LIST: 3,
@@ -53,7 +54,7 @@ _NAMES: Final = (
 def attribute(
     graph: HeapGraph, loops: Loops, found: MemoryMap, readings: Sequence[HeapReading]
 ) -> KnownMemory:
-    """Say what the memory is for.
+    """Report the use of the memory.
 
     Args:
         graph: All objects.
@@ -136,7 +137,7 @@ def _in_files(graph: HeapGraph) -> NDArray[np.bool_]:
 
 
 def _absent(graph: HeapGraph, loops: Loops) -> NDArray[np.int64]:
-    """Return (n,) how many bytes of each object, and of what it keeps elsewhere, are not resident: pages that nobody touched."""
+    """Return (n,) non-resident bytes of each object, and of its memory elsewhere: pages that were never touched."""
     absent = np.zeros(graph.objects, dtype=np.int64)
     inside = graph.own - graph.elsewhere
     chosen = np.flatnonzero(inside >= _LARGE_BYTES)
@@ -184,5 +185,6 @@ def _malloc_heaps(copy: MemoryCopy) -> Iterator[tuple[Sequence[int], int]]:
             continue
         size = copy.word(first + 16)
         if size is not None and 0 < size <= last - first:
-            # Behind its description, and in an arena's first heap behind the arena's: how long that is, depends on the version.
+            # Behind its header, and in an arena's first heap behind the arena's, whose length
+            # depends on the version.
             yield range(first + _HEAP_INFO_BYTES, first + _MOST_ARENA_HEAD, 16), first + size

@@ -1,7 +1,8 @@
-"""`TypeForms`: for each type, where in an object of it references are, and what it keeps outside of itself.
+"""`TypeForms`: for each type, the places of references in its objects, and the memory that they keep outside.
 
-Most types need no knowledge: every word of an object that leads to an object is a reference. The forms are of those that keep references
-elsewhere, or have words that lead to objects and hold nothing.
+Most types need no entry: every word of an object that leads to an object is a reference. The forms
+are for types that keep references elsewhere, or have words that lead to objects without holding
+them.
 
 Knows types by name and flags; knows no memory. Source: CPython 3.9 to 3.13 Include/object.h, Include/cpython/*.h,
 Include/internal/pycore_frame.h; numpy/core/include/numpy/ndarraytypes.h.
@@ -22,7 +23,7 @@ __all__ = ["COLUMNS", "Attributes", "Form", "TypeForm", "forms_of"]
 
 
 class Form(IntEnum):
-    """What an object keeps, and where."""
+    """The memory that an object keeps, and where."""
 
     PLAIN = 0
     """References are among its words, and behind them in its items."""
@@ -46,7 +47,7 @@ class Form(IntEnum):
 
 
 class Attributes(IntEnum):
-    """Where an instance's attributes are, if not in a dictionary among its words."""
+    """Place of an instance's attributes, if not in a dictionary among its words."""
 
     NONE = 0
     BEFORE = 1
@@ -76,7 +77,7 @@ class TypeForm(IntEnum):
     ITEMS_REFER = 9
     """1: its items are references."""
     DICT_AT = 10
-    """Where in its objects the address of a dictionary of attributes is; negative: from their end. 0: nowhere, or before them."""
+    """Offset in its objects of the address of a dictionary of attributes; negative: from their end. 0: none, or before them."""
 
 
 COLUMNS: Final = len(TypeForm)
@@ -116,7 +117,8 @@ _HEAP_TYPES: Final = (
     "array.array",
 )  # heap types that are taken by name all the same
 
-# Words that hold nothing, from the object's beginning: counters, and pointers to what is no object or is not held.
+# Words that hold nothing, from the object's beginning: counters, and pointers to memory that is not
+# an object or is not held.
 _NOT_HELD: Final = {
     Form.LIST: (16, 24, 32),
     Form.DICT: (16, 24, 32, 40),
@@ -135,7 +137,7 @@ _WEAK_NAMES: Final = {
     "weakref.ProxyType",
     "weakref.CallableProxyType",
 }
-_OF_WEAK: Final = (16, 40, 48)  # what it leads to, and its neighbours on that object's list
+_OF_WEAK: Final = (16, 40, 48)  # the target, and its neighbours on that object's list
 _TYPE_HELD: Final = (256, 264, 336, 344, 352, 360)  # base, dict, bases, mro, cache, subclasses
 
 _FRAME_HELD: Final = (24, 32, 40, 48, 56, 72, 80)
@@ -179,7 +181,7 @@ def forms_of(
         if "generator" in names and places.generator_state:
             skipped |= _bits(
                 (places.generator_frame - 16,)
-            )  # for coroutines; of a generator it is never set
+            )  # for coroutines; never set for a generator
         if form == Form.FRAME and layout.version < (3, 11):
             skipped = ~_bits(_FRAME_HELD) & _all()
         if form == Form.TYPE:
@@ -197,7 +199,7 @@ def forms_of(
 
 
 def _chain(types: TypeTable, row_of: dict[int, int], row: int) -> list[int]:
-    """Return the rows of a type and its bases, nearest first, as far as they are known."""
+    """Return the rows of a type and its known bases, nearest first."""
     chain: list[int] = []
     at: int | None = row
     while at is not None and len(chain) < _BASES and at not in chain:
@@ -207,7 +209,7 @@ def _chain(types: TypeTable, row_of: dict[int, int], row: int) -> list[int]:
 
 
 def _form(types: TypeTable, chain: list[int], names: list[str]) -> Form:
-    """Return what the nearest built-in base says."""
+    """Return the form of the nearest built-in base."""
     for row, name in zip(chain, names, strict=True):
         form = _BY_NAME.get(name)
         if form is not None and (name in _HEAP_TYPES or not int(types.flags[row]) & _HEAP_TYPE):

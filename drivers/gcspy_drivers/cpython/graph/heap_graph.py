@@ -1,6 +1,7 @@
 """`HeapGraph`: all objects that roots lead to, who refers to whom, and how large they are; built from a copy of a process's memory.
 
-Knows copies, types and roots; what is asked of a graph is in `gcspy_objects.graph`, names are in `names`.
+Knows copies, types and roots; `gcspy_objects.graph` answers questions about a graph, `names` has
+the names.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ class HeapGraph:
         address: (n,) of each object.
         kind: (n,) row of its type.
         parent: (n,) who met it first, on a shortest way from a root; -1: a root.
-        own: (n,) bytes of it, with what it keeps outside of itself, as allocated.
-        elsewhere: (n,) of these, what it keeps outside.
+        own: (n,) its bytes, including its memory outside of itself, as allocated.
+        elsewhere: (n,) the part of these outside.
         forms: (types, COLUMNS) what objects of each type keep, `forms.TypeForm`.
-        roots: By object: where references to it begin.
+        roots: By object: the roots.
         complete: Whether there was room for everything.
     """
 
@@ -92,7 +93,7 @@ class HeapGraph:
 
     @cached_property
     def references(self) -> NDArray[np.int64]:
-        """(n,) each object's reference count, as it was copied."""
+        """(n,) each object's reference count, as copied."""
         row = np.searchsorted(self.copy.runs[:, 0], self.address, side="right") - 1
         place = self.copy.runs[row, 2] + (self.address - self.copy.runs[row, 0]) // 8
         bits = np.uint64(self.layout.objects.refcount_flags)
@@ -100,7 +101,7 @@ class HeapGraph:
 
     @cached_property
     def namespaces(self) -> NDArray[np.bool_]:
-        """(n,) whether an object is a module, its table of names, or a table of modules: what is never named as a holder."""
+        """(n,) whether an object is a module, its table of names, or a table of modules, which are never named as holders."""
         found = np.zeros(self.objects, dtype=np.bool_)
         modules = np.flatnonzero(self.forms[self.kind, TypeForm.FORM] == Form.MODULE)
         found[modules] = True
@@ -140,7 +141,7 @@ class _Walk:
     root_rows: list[int] = field(default_factory=list)
 
     def add(self, addresses: NDArray[np.int64], roots: Iterable[Root]) -> None:
-        """Enter objects as roots, those that are new; each gets the name that comes with it."""
+        """Add new root objects; each gets its name."""
         names = iter(roots)
         before = int(self.state[State.OBJECTS])
         if not self.loops.enter_all(addresses, self.walked):
@@ -154,7 +155,7 @@ class _Walk:
             self.roots[row] = root
 
     def go(self, progress: Callable[[int], None]) -> None:
-        """Look into all that was met."""
+        """Examine all objects that were met."""
         while self.loops.walk(
             self.walked, self.forms, self.starts, self.own, self.elsewhere, _AT_ONCE
         ):
@@ -172,9 +173,9 @@ def build_graph(
     """Build the graph.
 
     Args:
-        source: What it is made from; types that are not known yet are learnt.
+        source: Its source; unknown types are learned.
         loops: The loops, compiled or not.
-        progress: Called with the number of objects looked into, now and then.
+        progress: Called periodically with the number of objects examined.
 
     Raises:
         TargetGone: The target has ended.
@@ -188,7 +189,8 @@ def build_graph(
             f"process {memory.process.pid} has {len(types)} types, too many to identify objects by type"
         )
     forms = forms_of(types, layout, _type_words(memory, types, layout))
-    # An object has sixteen bytes or more, a reference eight: so much room is enough, and is only taken as it is used.
+    # An object has sixteen bytes or more, a reference eight: this is enough room, and is only
+    # allocated as it is used.
     most = len(copy.words) // 2 + 1
     address = np.empty(most, dtype=np.int64)
     kind, parent = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
@@ -214,7 +216,8 @@ def build_graph(
     )
     walk = _Walk(copy, loops, walked, forms, starts, own, elsewhere, state)
     named = named_roots(copy, layout, interpreters)
-    # First what has the most telling names: what is reached from there has its way from there, also where another one is shorter.
+    # First the most informative names: objects reached from there get their path from there, even
+    # if another is shorter.
     for kinds in ((RootKind.MODULES,), (RootKind.VARIABLE,), (RootKind.STACK, RootKind.FRAME)):
         first: dict[int, Root] = {}
         for root in named:
@@ -242,7 +245,7 @@ def _finished(walk: _Walk, types: TypeTable, layout: VersionLayout) -> HeapGraph
     references = targets[:found].astype(np.int32, copy=True)
     starts = walk.starts[: looked + 1].copy()
     if full:
-        # What was met and not looked into is not known enough to be shown.
+        # Objects that were met and not examined are not known enough to be shown.
         references = references[: int(starts[-1])]
         starts = starts.copy()
         references = np.where(references < looked, references, 0).astype(np.int32)

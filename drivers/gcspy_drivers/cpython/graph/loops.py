@@ -1,11 +1,13 @@
 """The loops that follow references through a copy of a process's memory, an object at a time.
 
-Objects are numbered in the order in which they are met, breadth first from the roots; so who met an object first is on a shortest way to it.
-A word leads to an object if it is the address of something in the copy whose second word is a type and whose reference count is possible.
-Nothing that is read is believed: every place is looked up in the copy, every count is bounded by it.
+Objects are numbered in the order in which they are met, breadth first from the roots; so the object
+that met another first is on a shortest path to it. A word leads to an object if it is the address
+of something in the copy whose second word is a type and whose reference count is possible. No data
+is trusted: every address is looked up in the copy, every count is bounded by it.
 
-Plain Python over arrays, of the kind that numba compiles; run as it is, it says the same, slowly. All words are signed, hashes are made of
-unsigned ones. What nearly all functions work on is one tuple, `walked`:
+Plain Python over arrays, of the kind that numba compiles; uncompiled it gives the same results,
+slowly. All words are signed, hashes are made of unsigned ones. Nearly all functions work on one
+tuple, `walked`:
 
     words, runs, granules      the copy (`memory_copy.MemoryCopy`)
     seen                       for each two words of the copy, one more than the number of the object that begins there; 0: none does
@@ -44,29 +46,29 @@ __all__ = [
 
 NO_OBJECT: Final = -1
 LIMIT: Final = 1 << 40
-"""No count that is found in memory is believed beyond this."""
+"""Larger counts in memory are invalid."""
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 Walked = tuple[I64, I64, I32, I32, I64, I32, I32, I32, I64, I32, I64, I64]
-"""What the functions here share, in the order of the list above."""
+"""The shared data of these functions, in the order of the list above."""
 
 
 class State(IntEnum):
     """Places in `state`."""
 
     NEXT = 0
-    """The first object that was not looked into."""
+    """The first object that was not examined."""
     OBJECTS = 1
     TARGETS = 2
     FULL = 3
-    """1: there was no room for more, or too much to look at; what was found is not all."""
+    """1: there was no room for more, or too much to examine; the result is incomplete."""
     LOOKS = 4
-    """Words that were looked at."""
+    """Number of words examined."""
 
 
 class Place(IntEnum):
-    """Places in `layout`: what the loops need to know about a version."""
+    """Indices in `layout`: the loops' parameters for a version."""
 
     MULTIPLIER = 0
     SHIFT = 1
@@ -119,18 +121,18 @@ _U32 = (1 << 32) - 1
 _TOLD_APART = 62
 _SMALL_BYTES = 512
 _MOST_LOOKS = 32
-"""Times that each word of the copy is looked at, on average; in a heap in order it is once or twice."""
+"""Limit of the average number of times that each word of the copy is examined; in an intact heap it is once or twice."""
 _LEAST_WORDS = (1, 1, 5, 6, 6, 6, 5, 11, 10, 22, 5, 3, 4, 9, 3, 6)
-"""Words of an object that are looked at by its form, whatever its type says of its size."""
+"""Maximum words of an object that are examined by its form, whatever size its type gives."""
 
 
 def find_words(words: I64, wanted: I64, found: I64) -> int:
     """Find words that have one of some values.
 
     Args:
-        words: (w,) where to look.
+        words: (w,) the words to search.
         wanted: (k,) ascending values, at least one.
-        found: Set: places in `words`; what does not fit is left out.
+        found: Set: indices in `words`; excess ones are left out.
 
     Returns:
         How many there are, also if they did not fit.
@@ -185,7 +187,7 @@ def next_run(address: int, runs: I64) -> int:
 
 
 def place(address: int, count: int, runs: I64, granules: I32) -> int:
-    """Return where in the copy an address is, if so many words from there on are in one run; else -1."""
+    """Return the index of an address in the copy, if this many words from there on are in one run; else -1."""
     row = locate(address, runs, granules)
     if row < 0 or count < 0 or count > (runs[row, 1] - address) >> 3:
         return -1
@@ -214,7 +216,7 @@ def enter(address_: int, by: int, walked: Walked) -> int:
         return -1
     before = seen[at >> 1]
     if before != 0:
-        # Two objects cannot share sixteen bytes: the later candidate is none.
+        # Two objects cannot share sixteen bytes: the later candidate is rejected.
         return before - 1 if address[before - 1] == address_ else -1
     word = words[at + 1]
     slot = (np.uint64(word) * np.uint64(layout[0])) >> np.uint64(layout[1])
@@ -253,7 +255,7 @@ def enter_all(addresses: I64, walked: Walked) -> int:
 
 
 def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None:
-    """Look at words of an object, and note the objects that they lead to; pages that were not copied are passed over.
+    """Examine words of an object, and note the objects that they lead to; pages that were not copied are skipped.
 
     Args:
         start: Address of the first word.
@@ -301,7 +303,7 @@ def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None
 
 
 def rounded(size: int) -> int:
-    """Return what an allocator gives for so many bytes: a block of pymalloc, or a chunk of malloc with its head."""
+    """Return the allocated size of a request: a block of pymalloc, or a chunk of malloc with its header."""
     if size <= 0:
         return 0
     return (size + 15) & ~15 if size <= _SMALL_BYTES else (size + 8 + 15) & ~15
@@ -310,7 +312,7 @@ def rounded(size: int) -> int:
 def key_table(
     keys: int, words: I64, runs: I64, granules: I32, layout: I64
 ) -> tuple[int, int, int, int]:
-    """Read the head of a dictionary's table: entries' address, entries, bytes an entry, bytes of the table; zeros if it is none."""
+    """Read the header of a dictionary's table: entries' address, entries, bytes per entry, bytes of the table; zeros if it is not one."""
     at = place(keys, 5, runs, granules)
     if at < 0:
         return 0, 0, 0, 0
@@ -349,7 +351,7 @@ def values_before(keys_entries: int, usable: int) -> int:
 
 
 def dictionary(object_: int, by: int, walked: Walked) -> int:
-    """Follow a dictionary's keys and values; returns the bytes of its table. Arguments as of `follow`; `object_` is its address."""
+    """Follow a dictionary's keys and values; returns the bytes of its table. For arguments see `follow`; `object_` is its address."""
     words, runs, granules = walked[:3]
     layout = walked[11]
     at = place(object_, 6, runs, granules)
@@ -380,7 +382,7 @@ def frame(frame_: int, by: int, walked: Walked) -> int:
     follow(frame_, 8, 1, by, walked)
     top = words[at + (layout[11] >> 3)] & _U32
     if top >= _SIGN_32:
-        # It runs: only its variables are real, what is behind them is another frame.
+        # It runs: only its variables are valid; behind them is another frame.
         code = place(words[at + (layout[9] >> 3)] & ~7, 1 + (layout[8] >> 3), runs, granules)
         if code < 0:
             return 0
@@ -461,7 +463,7 @@ def array_bytes(at: int, words: I64, runs: I64, granules: I32) -> int:
 
 
 def text_bytes(at: int, words: I64, layout: I64) -> int:
-    """Return the bytes of a ``str`` from its head to its end; of one whose text is elsewhere, minus the bytes of the text."""
+    """Return the bytes of a ``str`` from its header to its end; if its text is elsewhere, minus the bytes of the text."""
     length, flags = words[at + 2], words[at + 4] & _U32
     # Since 3.12 a bit less is before the kind; both have it in the third to fifth bit.
     width, compact, ascii_ = (flags >> 2) & 7, (flags >> 5) & 1, (flags >> 6) & 1
@@ -474,7 +476,7 @@ def text_bytes(at: int, words: I64, layout: I64) -> int:
 
 
 def look_into(number: int, walked: Walked, forms: I64, out: I64) -> None:
-    """Follow what one object's words and items lead to; `out` becomes its own bytes, and those that it has outside."""
+    """Follow the references of one object's words and items; `out` becomes its own bytes, and those outside."""
     words, runs, granules = walked[:3]
     address = walked[4]
     kind = walked[5]
@@ -499,7 +501,7 @@ def look_into(number: int, walked: Walked, forms: I64, out: I64) -> None:
         end = min(end, layout[6] >> 3)
     word = 2
     while word < end:
-        # A run of words that may lead to what is held.
+        # A run of words that may lead to held objects.
         first = word
         while word < end and (word >= _TOLD_APART or (skipped >> word) & 1 == 0):
             word += 1
@@ -515,7 +517,7 @@ def look_into(number: int, walked: Walked, forms: I64, out: I64) -> None:
 
 
 def measure(at: int, form: int, walked: Walked, out: I64) -> None:
-    """Add to `out` the bytes of an object whose size only its own words say, its own ones and those outside; `at` is its place."""
+    """Add to `out` the bytes of an object whose size is only in its own words, its own ones and those outside; `at` is its index."""
     words, runs, granules = walked[:3]
     layout = walked[11]
     if form == _TEXT:
@@ -536,7 +538,7 @@ def measure(at: int, form: int, walked: Walked, out: I64) -> None:
 
 
 def outside(number: int, walked: Walked, forms: I64, out: I64) -> None:
-    """Follow what one object keeps elsewhere; adds to `out`, its own bytes and those outside."""
+    """Follow the references of one object elsewhere; adds to `out`, its own bytes and those outside."""
     words, runs, granules = walked[:3]
     address = walked[4]
     kind = walked[5]
@@ -559,7 +561,7 @@ def outside(number: int, walked: Walked, forms: I64, out: I64) -> None:
     elif form == _DEQUE:
         out[1] += deque(here, number, walked)
     elif form == _MODULE:
-        # What a C module keeps, of the size that its definition says.
+        # A C module's state, of the size in its definition.
         definition = place(words[at + 3], 8, runs, granules)
         size = words[definition + 7] if definition >= 0 else 0
         if 0 < size < 1 << 20:
@@ -585,7 +587,8 @@ def frames(here: int, at: int, form: int, number: int, walked: Walked) -> int:
     if layout[3] < 11:
         if form != _FRAME:
             return 0
-        # Of a frame that runs, only the variables are known; of another one the stack behind them, too.
+        # For a running frame only the variables are known; for another one the stack behind them,
+        # too.
         stack, top = words[at + (layout[18] >> 3)], words[at + (layout[11] >> 3)]
         count = (stack - here - layout[10]) >> 3
         if layout[3] == _POINTS_TO_TOP and top != 0:
@@ -613,7 +616,7 @@ def frames(here: int, at: int, form: int, number: int, walked: Walked) -> int:
 
 
 def follow_behind(here: int, offset: int, number: int, walked: Walked, out: I64) -> None:
-    """Follow the dictionary that an object of varying size has at its end, so many bytes before that."""
+    """Follow the dictionary at the end of an object of varying size, this many bytes before the end."""
     end = (here + out[0] + 7) & ~7
     follow(end, 1, 1, number, walked)
     out[0] += -offset
@@ -627,17 +630,18 @@ def walk(
     elsewhere: I64,
     most: int,
 ) -> int:
-    """Look into objects that were met, and into those that they lead to.
+    """Examine objects that were met, and those that they lead to.
 
     Args:
         walked: See the module.
-        starts: (n + 1,) set: where in `targets` each object's references begin, and behind the last.
-        own: (n,) set: bytes of each object, with what it keeps outside.
-        elsewhere: (n,) set: of these, what it keeps outside: tables, items, data.
-        most: Return after so many objects, so that somebody can be told how far it is.
+        starts: (n + 1,) set: start of each object's references in `targets`, and the end of the
+            last.
+        own: (n,) set: bytes of each object, including its memory outside.
+        elsewhere: (n,) set: the part of these outside: tables, items, data.
+        most: Return after this many objects, to report progress.
 
     Returns:
-        How many objects are still to be looked into.
+        Number of objects still to be examined.
     """
     words, runs, granules = walked[:3]
     address = walked[4]
@@ -673,7 +677,7 @@ def on_lists(heads: I64, words: I64, runs: I64, granules: I32, found: I64) -> in
     Args:
         heads: (l,) address of each list's own head.
         walked: See the module.
-        found: Set: addresses of the objects; what does not fit is left out.
+        found: Set: addresses of the objects; excess ones are left out.
     """
     count = 0
     for head in heads:
@@ -704,11 +708,11 @@ def resident(first: int, last: int, runs: I64) -> int:
 
 
 def residents(first: I64, last: I64, runs: I64, found: I64) -> None:
-    """Say of many ranges how many bytes of each are in the copy.
+    """For many ranges, compute how many bytes of each are in the copy.
 
     Args:
         first: (k,) where each begins.
-        last: (k,) address behind it.
+        last: (k,) end address.
         runs: See the module.
         found: (k,) set.
     """

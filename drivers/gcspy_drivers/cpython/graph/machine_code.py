@@ -1,6 +1,6 @@
 """The loops as machine code: what `gcspy_compiled.machine_code` needs to know about them.
 
-Knows names and types of the loops, and nothing of what they are for.
+Knows names and types of the loops; does not know their purpose.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS)
 
 
 def load() -> Loops:
-    """Return the loops: compiled, which takes seconds the first time, or as they are written where there is no numba."""
+    """Return the loops: compiled, which takes seconds the first time, or in Python if there is no numba."""
     return _compiled.load() or as_written()
 
 

@@ -1,9 +1,9 @@
-"""`MemoryCopy`: what of a process's writable memory is resident, copied as nearly at one moment as a copy can be.
+"""`MemoryCopy`: the resident part of a process's writable memory, copied as nearly at one moment as possible.
 
 Objects that can be changed are in writable memory, and only there; pages that were never touched have none.
 
-Knows mappings and pages, and nothing of what is in them. Source: proc(5), /proc/PID/pagemap; the kernel's
-Documentation/admin-guide/mm/pagemap.rst.
+Knows mappings and pages; does not know their content. Source: proc(5), /proc/PID/pagemap; the
+kernel's Documentation/admin-guide/mm/pagemap.rst.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _NO_MEMORY_OF_A_PROGRAM: Final = ("[vvar", "[vdso", "[vsyscall", "/dev/", "/memf
 
 @dataclass(frozen=True, eq=False)
 class CopyPlan:
-    """What is to be copied.
+    """The ranges to copy.
 
     Attributes:
         start: (s,) first address of each run of pages, ascending.
-        end: (s,) address behind it.
+        end: (s,) end address.
         maps: The mappings they are in.
     """
 
@@ -79,7 +79,7 @@ class MemoryCopy:
     maps: Maps
 
     def place(self, address: int, count: int = 1) -> int | None:
-        """Return where in `words` an address is, if so many words from there on were copied; else None."""
+        """Return the index of an address in `words`, if this many words from there on were copied; else None."""
         row = int(np.searchsorted(self.runs[:, 0], address, side="right")) - 1
         if row < 0 or address % 8 or address + 8 * count > self.runs[row, 1]:
             return None
@@ -91,7 +91,7 @@ class MemoryCopy:
         return None if at is None else int(self.words[at])
 
     def bytes_at(self, address: int, size_bytes: int) -> bytes | None:
-        """Return so many bytes from an address on; None if not all of them were copied."""
+        """Return this many bytes from an address on; None if not all of them were copied."""
         first = address & ~7
         count = (address + size_bytes - first + 7) // 8
         at = self.place(first, count) if size_bytes >= 0 else None
@@ -101,7 +101,7 @@ class MemoryCopy:
 
 
 def plan_copy(process: Process, maps: Maps) -> CopyPlan:
-    """Say which pages there are to copy.
+    """Determine the pages to copy.
 
     Raises:
         TargetGone: The target has ended.
@@ -119,7 +119,7 @@ def plan_copy(process: Process, maps: Maps) -> CopyPlan:
                 pages //= PAGE_BYTES
                 if maps.inode[
                     row
-                ]:  # a library's data: what was never written is resident or not, and counts
+                ]:  # a library's data: unwritten pages may be resident or not, and count
                     found = np.array([[0, pages]])
                 else:
                     found = _resident_runs(pagemap.fileno(), first // PAGE_BYTES, pages)
@@ -138,11 +138,11 @@ def plan_copy(process: Process, maps: Maps) -> CopyPlan:
 def copy_memory(
     memory: Memory, plan: CopyPlan, room: NDArray[np.int64] | None = None
 ) -> MemoryCopy:
-    """Copy what was planned.
+    """Copy the planned ranges.
 
     Args:
         memory: The target's memory.
-        plan: What to copy.
+        plan: The ranges to copy.
         room: Words to copy to, enough for the plan; None: new ones.
 
     Raises:
@@ -156,7 +156,7 @@ def copy_memory(
     for first, last in zip(plan.start.tolist(), plan.end.tolist(), strict=True):
         for begin in range(first, last, MAX_READ_BYTES):
             size = min(last - begin, MAX_READ_BYTES)
-            # A mapping that went away takes its pages with it; what is left of the run is read page by page.
+            # An unmapped mapping takes its pages with it; the rest of the run is read page by page.
             pieces = [(begin, size)]
             if not memory.read_into(begin, data[at : at + size]):
                 pieces = [(begin + step, PAGE_BYTES) for step in range(0, size, PAGE_BYTES)]
@@ -176,13 +176,13 @@ def copy_memory(
 def copy_new_pages(
     memory: Memory, plan: CopyPlan, copy: MemoryCopy, room: NDArray[np.int64]
 ) -> MemoryCopy:
-    """Copy what came to the process while it was copied: a list that grows moves to new pages, and leads there.
+    """Copy memory that the process allocated during the copy: a growing list moves to new pages.
 
     Args:
         memory: The target's memory.
-        plan: What there is to copy now.
-        copy: What was copied, at the beginning of `room`.
-        room: Words to copy to; what does not fit is left out.
+        plan: The ranges to copy now.
+        copy: The copy so far, at the beginning of `room`.
+        room: Words to copy to; excess ones are left out.
 
     Returns:
         Both together.
@@ -238,7 +238,7 @@ def _resident_runs(pagemap: int, first: int, pages: int) -> NDArray[np.int64]:
 
 def _granules(runs: NDArray[np.int64]) -> NDArray[np.int32]:
     last = int(runs[-1, 1]) if len(runs) else 0
-    # Mapped lazily by the system: only the entries that are looked at take memory.
+    # Mapped lazily by the system: only the entries that are used take memory.
     table = np.zeros((last >> GRANULE_SHIFT) + 2, dtype=np.int32)
     for row in range(len(runs) - 1, -1, -1):
         first, end = int(runs[row, 0]), int(runs[row, 1])

@@ -1,6 +1,6 @@
-"""`Namer`: what a reference from one object to another is called, and the way from a root to an object in a programmer's words.
+"""`Namer`: names a reference from one object to another, and the path from a root to an object, in Python syntax.
 
-Names are read when somebody asks; none are kept with the graph.
+Names are read on demand; none are stored with the graph.
 
 Knows forms of objects and a copy of memory. Source: CPython 3.9 to 3.13 Include/cpython/descrobject.h (PyMemberDescrObject),
 Include/structmember.h (PyMemberDef).
@@ -84,7 +84,7 @@ class Namer:
         self._members: dict[int, dict[int, str]] = {}
 
     def way_to(self, number: int) -> str:
-        """Say how a root leads to an object: ``__main__.AUDIT[3].items``.
+        """Describe the path from a root to an object: ``__main__.AUDIT[3].items``.
 
         Args:
             number: The object.
@@ -99,7 +99,8 @@ class Namer:
         text = "…" if root is None else str(root)
         steps = way
         if root is not None and root.kind is RootKind.MODULES:
-            # sys.modules['a'].__dict__['B'] is a.B to everybody; the tables between have no name of their own.
+            # sys.modules['a'].__dict__['B'] is simply a.B; the tables between have no name of their
+            # own.
             text, steps = self._from_modules(text, way)
         elif root is not None and root.kind > RootKind.STACK:
             text = f"{root}: {self.type_name(first)}"
@@ -108,7 +109,7 @@ class Namer:
         return text
 
     def holder_name(self, number: int) -> str:
-        """Say the same of an object that holds others: its dictionary of attributes stands for it."""
+        """Describe the path to an object that holds others; its dictionary of attributes represents it."""
         return self.way_to(number).removesuffix(".__dict__")
 
     def holder_type(self, number: int) -> str:
@@ -116,7 +117,7 @@ class Namer:
         return self.type_name(number)
 
     def _from_modules(self, text: str, way: list[int]) -> tuple[str, list[int]]:
-        """Return the name of a module that a way leads through, and what of the way is left."""
+        """Return the name of a module on a path, and the rest of the path."""
         if len(way) == 1:
             return text, way
         if not text.startswith("sys.modules"):
@@ -127,7 +128,7 @@ class Namer:
         return str(module), way[1:]
 
     def reference(self, above: int, below: int) -> str:
-        """Say what the reference from one object to another is: ``.name``, ``[3]``, ``['key']``."""
+        """Name the reference from one object to another: ``.name``, ``[3]``, ``['key']``."""
         graph = self._graph
         holder, held = int(graph.address[above]), int(graph.address[below])
         row = int(graph.kind[above])
@@ -184,7 +185,7 @@ class Namer:
         return f"[{int(found[0])}]" if len(found) else None
 
     def _key_of(self, above: int, below: int) -> str | int | None:
-        """Return the key under which a dictionary has an object; None if the object is a key itself, or there is none to be read."""
+        """Return the key under which a dictionary has an object; None if the object is a key itself, or the key is unreadable."""
         dict_, held = int(self._graph.address[above]), int(self._graph.address[below])
         table = self._entries(self._copy.word(dict_ + 32) or 0)
         if table is None:
@@ -219,7 +220,7 @@ class Namer:
         return keys + 40 + head * width, count, 24
 
     def _value(self, address: int) -> str | int:
-        """Return a key in words: a text itself, a number, or the type of what it is."""
+        """Return a key as text: a text itself, a number, or its type."""
         number = self._graph.number_of(address)
         name = "?" if number is None else self.type_name(number)
         if name == "str":
@@ -351,7 +352,7 @@ class Namer:
         return word
 
     def _word(self, holder: int, row: int, held: int) -> str:
-        """Say where in an object the reference is, for want of a name."""
+        """Describe the place of a reference in an object without a name."""
         basic = int(self._graph.forms[row, TypeForm.BASIC_BYTES])
         for offset in range(16, min(basic, 4096), 8):
             if self._copy.word(holder + offset) == held:

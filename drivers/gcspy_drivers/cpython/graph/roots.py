@@ -1,4 +1,4 @@
-"""Where references begin: modules, threads' variables, the interpreter and libraries, each with a name that a programmer knows.
+"""The roots of references: modules, threads' variables, the interpreter and libraries, each with a name that a programmer knows.
 
 Knows layouts and a copy of memory; follows no references.
 """
@@ -28,7 +28,7 @@ _SIGN_32: Final = 1 << 31
 
 
 class RootKind(IntEnum):
-    """What kind of place a reference begins at, the most telling first."""
+    """Kind of a root, the most informative first."""
 
     MODULES = 0
     VARIABLE = 1
@@ -38,7 +38,7 @@ class RootKind(IntEnum):
     INTERPRETER = 5
     LIBRARY = 6
     UNSEEN = 7
-    """The collector has it on a list, and nothing that was seen leads to it: C code does, or it is garbage."""
+    """The collector has it on a list, and no known reference leads to it: C code holds it, or it is garbage."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Root:
     """A place outside of all objects that refers to one.
 
     Attributes:
-        address: Of the object.
-        kind: What kind of place.
-        name: What it is called: ``sys.modules``, a variable, a library's file name.
+        address: Address of the object.
+        kind: Kind of the root.
+        name: Its name: ``sys.modules``, a variable, a library's file name.
         function: The function that a variable is in; else empty.
-        thread: The system's number of the thread, or the one that ``threading`` knows; 0: no thread's.
+        thread: The system's number of the thread, or that of ``threading``; 0: no thread's.
     """
 
     address: int
@@ -60,7 +60,7 @@ class Root:
     thread: int = 0
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Describe it as text."""
         if self.kind in (RootKind.VARIABLE, RootKind.STACK, RootKind.FRAME):
             return f"thread {self.thread}, {self.function}(), {self.name}"
         return self.name
@@ -140,7 +140,7 @@ def _number(copy: MemoryCopy, places: GraphLayout, state: int) -> int:
 def _variables(
     copy: MemoryCopy, layout: VersionLayout, places: GraphLayout, state: int
 ) -> Iterator[Root]:
-    """Yield what a thread's functions hold, the innermost first."""
+    """Yield the objects that a thread's functions hold, the innermost first."""
     thread = _number(copy, places, state)
     frame = copy.word(state + places.thread_frame)
     if frame and places.thread_frame_in >= 0:

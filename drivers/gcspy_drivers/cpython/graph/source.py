@@ -1,4 +1,4 @@
-"""`GraphSource`: what the graph of a process's references is made from."""
+"""`GraphSource`: the source of the graph of a process's references."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["GraphSource"]
 
 
 class GraphSource(NamedTuple):
-    """A copy of a process's memory, and what must be known to read it.
+    """A copy of a process's memory, and the information for reading it.
 
     Attributes:
         memory: The process's memory, for names that were not copied.
         copy: Its writable memory.
-        types: Its types, as far as they are known.
+        types: Its known types.
         layout: Offsets of its version, with a graph's.
         interpreters: Its interpreters, the main one first.
         list_heads: Addresses of the heads of the collector's lists.

@@ -23,11 +23,11 @@ def text_at(copy: MemoryCopy, layout: ObjectLayout, address: int) -> str | None:
 
     Args:
         copy: The memory.
-        layout: What objects look like.
-        address: Of the ``str``.
+        layout: Layout of objects.
+        address: Address of the ``str``.
 
     Returns:
-        It, cut to `MOST_CHARACTERS`; None if it is none or was not copied.
+        The text, cut to `MOST_CHARACTERS`; None if it is not one or was not copied.
     """
     length, flags = copy.word(address + 16), copy.word(address + 32)
     if length is None or flags is None or length < 0:

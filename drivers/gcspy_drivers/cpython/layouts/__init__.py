@@ -70,7 +70,7 @@ def layout_for(version: tuple[int, ...]) -> VersionLayout:
         version: Major and minor version, and more.
 
     Raises:
-        Unsupported: Nobody wrote them down yet.
+        Unsupported: The version is not known yet.
     """
     if not is_known(version):
         raise Unsupported(

@@ -1,4 +1,4 @@
-"""``_Py_DebugOffsets``: what CPython 3.13 and later say themselves about their structures.
+"""``_Py_DebugOffsets``: the structures of CPython 3.13 and later, as described by the runtime itself.
 
 The table is at the beginning of ``_PyRuntime`` and all 64-bit numbers; only its beginning and the collector's size are of
 use here. It was made so that tools like this need no guesses, so where it speaks it overrides our numbers.
@@ -40,7 +40,7 @@ FREE_THREADED: Final = "free-threaded CPython has neither pymalloc nor generatio
 
 
 def with_gil(version: tuple[int, ...]) -> str:
-    """What can be watched instead of a free-threaded build, and how to come to it."""
+    """The alternatives to monitoring a free-threaded build, and how to get them."""
     number = ".".join(map(str, version))
     return (
         f"builds with a GIL: start the program with python{number}, not python{number}t; or let it report its "
@@ -109,12 +109,12 @@ def apply(layout: VersionLayout, table: bytes) -> VersionLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class DebuggerSupport:
-    """Where a debugger leaves the path of a script for the main thread to run; offsets in bytes.
+    """Where a debugger stores the path of a script for the main thread; offsets in bytes.
 
     Attributes:
         threads_main: In PyInterpreterState: pointer to the main thread's state.
-        enabled: In PyInterpreterState: whether it was not switched off, i32.
-        eval_breaker: In PyThreadState: what stops the evaluation loop.
+        enabled: In PyInterpreterState: whether it is enabled, i32.
+        eval_breaker: In PyThreadState: the word that interrupts the evaluation loop.
         support: In PyThreadState: the structure of the next two.
         pending_call: In that: 1 when there is a script to run, i32.
         path: In that: its path.
@@ -131,11 +131,11 @@ class DebuggerSupport:
 
 
 def debugger_support(layout: VersionLayout, table: bytes) -> DebuggerSupport | None:
-    """Return where a script is left, as the table says; None in versions that have no such thing.
+    """Return where a script is stored, according to the table; None in versions without this.
 
     Args:
         layout: Our numbers for this minor version, after `apply`.
-        table: As for `apply`.
+        table: See `apply`.
 
     Raises:
         TargetError: The table contradicts itself.

@@ -1,7 +1,7 @@
 """The form in which each version's numbers are given: offsets in bytes into CPython's structures.
 
-A layout says where things are and nothing of how they are read. All numbers are for x86-64 and builds with a GIL,
-measured with ``offsetof`` on each version's own headers.
+A layout has the offsets of fields; it does not read them. All numbers are for x86-64 and builds
+with a GIL, measured with ``offsetof`` on each version's own headers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ARENA_OBJECT = np.dtype(
 
 
 class ObmallocHome(Enum):
-    """Where a version keeps the state of pymalloc."""
+    """Place of the state of pymalloc in a version."""
 
     STATIC = "static variables of the image"
     EMBEDDED = "inside PyInterpreterState"
@@ -67,7 +67,7 @@ class PoolGeometry:
     Attributes:
         arena_bytes: Size of an arena.
         pool_bytes: Size and alignment of a pool.
-        header_bytes: What of a pool is not for blocks.
+        header_bytes: The part of a pool that is not for blocks.
         alignment_bytes: Block sizes are multiples of this.
         size_classes: How many sizes of blocks there are.
     """
@@ -116,7 +116,7 @@ class GcLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectLayout:
-    """What an object looks like.
+    """The layout of an object.
 
     Attributes:
         gc_head_bytes: Before an object that the collector may track.
@@ -124,7 +124,7 @@ class ObjectLayout:
             3.12 Py_TPFLAGS_MANAGED_WEAKREF (8) too.
         prefix_bytes: These two words.
         refcount_flags: Bits of the word with the reference count that are something else.
-        most_references: The largest reference count that is believed.
+        most_references: The largest valid reference count.
         compact_keys: Whether the head of a dictionary's table has sizes in single bytes (from 3.11 on), and not in words.
         ascii_at: In a ``str``: its text, if that is ASCII.
         text_at: In another ``str``: its text; in an instance of a derived class: pointer to it.
@@ -148,7 +148,7 @@ class ObjectLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphLayout:
-    """Where roots are, and what their names are read from.
+    """Offsets of roots, and of their names.
 
     Attributes:
         modules: In PyInterpreterState: pointer to the dictionary of modules.
@@ -160,7 +160,7 @@ class GraphLayout:
         thread_native: In PyThreadState: the system's number of the thread; 0: only ``thread_ident``.
         thread_ident: In PyThreadState: the number that ``threading`` knows.
         thread_frame: In PyThreadState: pointer to its frame, or to what has that.
-        thread_frame_in: In what that leads to: pointer to the frame; -1: it is the frame.
+        thread_frame_in: In its target: pointer to the frame; -1: it is the frame.
         thread_bytes: Size of PyThreadState.
         frame_code: In a frame: pointer to its code; in 3.9 and 3.10 a frame is an object.
         frame_previous: In a frame: pointer to its caller's.
@@ -168,13 +168,13 @@ class GraphLayout:
         frame_names: In a frame: pointer to a dictionary of its names, if it has one.
         frame_top: In a frame: number of words in use, 32 bits; negative while it runs. In 3.10 of the stack alone; in 3.9 a pointer behind
             it, none while it runs.
-        frame_owner: In a frame: who has it, a byte.
+        frame_owner: In a frame: its owner, a byte.
         frame_variables: In a frame: its variables.
         frame_stack: In 3.9 and 3.10, in a frame: pointer behind its variables.
         generator_frame: In a generator: its frame; pointer to it in 3.9 and 3.10.
-        generator_state: In a generator: how far it is, a signed byte.
+        generator_state: In a generator: its state, a signed byte.
         code_name: In code: pointer to its name.
-        code_variables: In code: number of variables, 32 bits; in 3.9 and 3.10 of those that are no cells.
+        code_variables: In code: number of variables, 32 bits; in 3.9 and 3.10 without cells.
         code_variable_names: In code: pointers to tuples of their names.
         static_type_bytes: Size of a type that is no class of a program.
     """
@@ -208,7 +208,7 @@ class GraphLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionLayout:
-    """Where one minor version of CPython keeps what we read.
+    """Offsets of the fields that we read in one minor version of CPython.
 
     Attributes:
         version: Major and minor version.
@@ -217,17 +217,19 @@ class VersionLayout:
         interpreter_id: In PyInterpreterState: its id, 64 bits.
         interpreter_gc: In PyInterpreterState: the collector's state.
         interpreter_bytes: How much of PyInterpreterState may be searched for the state of pymalloc.
-        obmalloc_home: What kind of place holds the state of pymalloc.
-        interpreter_obmalloc: In PyInterpreterState, when it is there: the state, or the pointer to it.
+        obmalloc_home: Kind of the place with the state of pymalloc.
+        interpreter_obmalloc: In PyInterpreterState, if it is there: the state, or the pointer to
+            it.
         obmalloc: Inside the state of pymalloc, where it is a structure.
         gc: Inside the collector's state.
-        objects: What objects look like.
+        objects: Layout of objects.
         geometry: Sizes of arenas, pools and blocks.
         debug_offsets: Whether ``_PyRuntime`` begins with a table of its own offsets, which then is preferred.
-        debug_gc_at: In that table: where the collector's state is in PyInterpreterState.
+        debug_gc_at: In that table: offset of the collector's state in PyInterpreterState.
         debug_gc_size_at: In that table: the size of that state, followed by the offset of ``collecting`` in it.
-        debug_support_at: In that table: where a script to run is left; 0 in versions that run none.
-        graph: Where roots are; None: who holds what is not known of this version.
+        debug_support_at: In that table: where a script to run is stored; 0 in versions without
+            this.
+        graph: Offsets of roots; None: holders are not supported for this version.
     """
 
     version: tuple[int, int]

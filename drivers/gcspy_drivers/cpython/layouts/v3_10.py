@@ -1,4 +1,4 @@
-"""CPython 3.10: as 3.9, with arenas of 1 MiB and pools of 16 KiB.
+"""CPython 3.10: like 3.9, with arenas of 1 MiB and pools of 16 KiB.
 
 Source: measured on 3.10.13; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """

@@ -1,4 +1,4 @@
-"""CPython 3.11: the state of pymalloc is in static variables, of which a stripped build does not tell the names.
+"""CPython 3.11: the state of pymalloc is in static variables, whose names a stripped build does not contain.
 
 Source: measured on 3.11.7 and on Debian's 3.11.2; pycore_runtime.h, pycore_interp.h, pycore_gc.h, Objects/obmalloc.c.
 """

@@ -1,4 +1,4 @@
-"""CPython 3.12: each interpreter has its state of pymalloc inside; those that share the main one leave theirs empty.
+"""CPython 3.12: each interpreter has its own state of pymalloc; those that share the main one leave theirs empty.
 
 Source: measured on 3.12.1 and Ubuntu's 3.12.3; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """

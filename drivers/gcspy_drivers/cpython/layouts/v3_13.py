@@ -1,7 +1,7 @@
 """CPython 3.13: interpreters point to a state of pymalloc, and ``_PyRuntime`` begins with a table of offsets.
 
-The table (``_Py_DebugOffsets``) covers the interpreters and where the collector's state is, not what is in it and not
-pymalloc.
+The table (``_Py_DebugOffsets``) covers the interpreters and the place of the collector's state, but
+not its content and not pymalloc.
 
 Source: measured on 3.13.0, 3.13.5, 3.13.7 and 3.13.18; pycore_runtime.h, pycore_interp.h, pycore_gc.h, pycore_obmalloc.h.
 """

@@ -1,8 +1,9 @@
 """Which blocks of a pool are in use: a copy of the pool, less its list of free blocks.
 
-A pool's list of free blocks goes from block to block inside of the pool and has exactly as many entries as its header says, so a
-walk is bounded by that number, and a pool whose list leaves it, meets itself or has another length was read while it
-changed. All pools of a copy are walked side by side: step k of the walk is one step in each pool that has k free blocks.
+A pool's list of free blocks goes from block to block inside the pool and has exactly as many
+entries as its header says. So a walk is limited by that number. A pool whose list leaves it, meets
+itself or has another length was changed during the read. All pools of a copy are walked side by
+side: step k of the walk is one step in each pool with k free blocks.
 
 Knows pools and blocks, and nothing of objects. Source: CPython 3.9 to 3.15 Objects/obmalloc.c, pymalloc_pool_extend (the list is
 never empty while the pool has room, so a block beyond ``nextoffset`` was never handed out) and pymalloc_free.
@@ -29,15 +30,15 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class PoolCopies:
-    """Pools as they were copied, with what their own headers say.
+    """Copied pools, with the fields of their own headers.
 
     Attributes:
         address: (n,) where each begins in the target.
-        words: (n, pool bytes / 8) what is in it.
+        words: (n, pool bytes / 8) their content.
         size_class: (n,) 0 to 31; -1 in a pool without a class.
         carved: (n,) blocks that were ever handed out, or are next.
         count: (n,) blocks in use.
-        valid: (n,) whether the header can be believed. If not, the other numbers are -1 or 0.
+        valid: (n,) whether the header is valid. If not, the other numbers are -1 or 0.
     """
 
     address: U64
@@ -69,7 +70,7 @@ def judge_copies(
     ok: Mask,
     geometry: PoolGeometry,
 ) -> PoolCopies:
-    """Look at the headers of copied pools.
+    """Check the headers of copied pools.
 
     Args:
         data: (n, pool bytes) the copies; not copied again.
@@ -95,7 +96,7 @@ def judge_copies(
 
 
 def blocks_in_use(copies: PoolCopies, geometry: PoolGeometry) -> tuple[Mask, Mask]:
-    """Tell which blocks are in use.
+    """Determine which blocks are in use.
 
     Args:
         copies: The pools.

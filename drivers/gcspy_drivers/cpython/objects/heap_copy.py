@@ -1,9 +1,10 @@
 """Copies of the pools of a reading: a few megabytes at a time, or all at once and kept.
 
-Kept copies are of one moment as nearly as a copy can be, may be gone through again and again, and need as much memory of ours as the
-target's heap; the others are made anew each time, in a buffer that stays in the processor's cache.
+Stored copies are as nearly of one moment as possible, can be read repeatedly, and need as much
+memory of ours as the target's heap. The others are made again each time, in a buffer that stays in
+the processor's cache.
 
-Knows pools and memory; nothing of what is in them.
+Knows pools and memory; does not know their content.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gcspy_drivers.remote.memory import Gather, Memory
 __all__ = ["COPY_BYTES", "HeapCopy"]
 
 COPY_BYTES: Final = 32 << 20
-"""How much is copied and examined at a time: what is looked at several times stays in the cache, and memory is bounded."""
+"""How much is copied and examined at a time: data that is examined several times stays in the cache, and memory is limited."""
 
 
 class HeapCopy:
@@ -52,7 +53,7 @@ class HeapCopy:
         """Copy everything now, and keep it.
 
         Args:
-            room: Where to; the copies are good until it is used again.
+            room: Destination; the copies are valid until it is reused.
 
         Raises:
             TargetGone: The target has ended.

@@ -1,10 +1,12 @@
 """The loops of level 3 over blocks and nodes, one at a time, as only a compiler can make them fast.
 
-Plain Python over arrays, of the kind that numba compiles (`machine_code`); run as it is, each says the same, slowly. `scan` and `lists`
-have the same in numpy, and a test compares the two to the bit.
+Plain Python over arrays, of the kind that numba compiles (`machine_code`); uncompiled, each gives
+the same results, slowly. `scan` and `lists` have the same in numpy, and a test compares the two to
+the bit.
 
-All words are signed 64 bits here, also addresses and reference counts: the processor's arithmetic is the same, and numba makes a
-float of a signed and an unsigned number. A shift to the right is therefore followed by a mask wherever the sign could get in.
+All words are signed 64 bits here, also addresses and reference counts: the processor's arithmetic
+is the same, and numba makes a float of a signed and an unsigned number. A shift to the right is
+therefore followed by a mask if the sign could be shifted in.
 
 Knows arrays; knows no process, and imports nothing but numpy.
 """
@@ -36,10 +38,10 @@ I8 = npt.NDArray[np.int8]
 Flags = npt.NDArray[np.bool_]
 
 WORDS_PER_PAGE = 4
-"""Of bits in the index, each of 64 places: a node begins at a multiple of 16 bytes, and a page of the index has 4,096."""
+"""Bits in the index, 64 places each: a node begins at a multiple of 16 bytes, and a page of the index has 4,096."""
 
 RECENT = 1024
-"""Candidates that are remembered so that one that fills the heap is not told a million times."""
+"""Remembered candidates, so that one that fills the heap is not reported a million times."""
 
 NOWHERE = -1
 """The row of an address at which there is no node."""
@@ -78,7 +80,7 @@ def look_into(
     pools: Flags,
     holders: I64,
 ) -> int:
-    """Look into copied pools: which blocks are in use, and which objects are in them.
+    """Examine copied pools: which blocks are in use, and which objects are in them.
 
     Args:
         words: (n, words) the copies.
@@ -86,9 +88,9 @@ def look_into(
         size_class: (n,) -1: it has none.
         carved: (n,) blocks ever handed out.
         free: (n,) of them on the list of free ones.
-        valid: (n,) whether the header is believed.
+        valid: (n,) whether the header is valid.
         pool_rows: (n,) row of the pool in the reading.
-        begin: The first pool to look into.
+        begin: The first pool to examine.
         form: Numbers that stay the same: bytes of a pool's header, of a block of class 0, words of padding, flags of a reference count, the
             largest one believed, the lowest address, multiplier, shift and mask of ``slots``, shift, mask and multiplier of ``refused``;
             and of ``pools`` the first place and the bits of an address inside of one.
@@ -98,9 +100,9 @@ def look_into(
         type_address: (types,).
         type_forms: (types, 5) bytes before the reference count, bytes that a block must have, whether it may be tracked, and where two
             pointers to what an object keeps are.
-        refused: Words that were looked at and are no types.
+        refused: Words that were examined and are not types.
         recent: (`RECENT`,) zeros, room for the latest candidates.
-        good: (n,) filled: whether the pool could be looked into.
+        good: (n,) filled: whether the pool could be examined.
         sums: (n, 4) filled: objects, those that may be tracked, those that are, blocks in use.
         in_use: Room for the blocks of a pool.
         tally: (types + 1,) zeros, room for counting; zeros again afterwards.
@@ -109,14 +111,14 @@ def look_into(
         head_rows: (2, room) filled: its pool and type.
         head_bytes: (room,) filled: bytes of its block.
         candidates: (room,) filled: words that may be types and are not known.
-        fill: (4,) how many entries, nodes, candidates and holders there are; goes on from what it is.
+        fill: (4,) numbers of entries, nodes, candidates and holders; updated.
         blocks: (pools of the reading, cells) filled: see `references.BlockMap`; without rows: not wanted.
         pools: (places,) whether a pool is there; see `pool_index.PoolIndex`.
         holders: (room, 10) filled: objects that lead out of the pools: address, type, and the words behind the type; 0 for those behind
             the block.
 
     Returns:
-        The first pool that was not looked into, as the room might not do for it; n when all were.
+        The first pool that was not examined, because the room might not be enough; n if all were.
     """
     header, unit, shift, flags, most, lowest = form[0], form[1], form[2], form[3], form[4], form[5]
     multiplier, slot_shift, slot_mask, refused_shift, refused_mask = (
@@ -301,7 +303,7 @@ def _in_order(entries: I32, begin: int, end: int) -> None:
 
 
 def index_nodes(address: I64, lowest_page: int, pages: I32, bits: I64, ranks: I32) -> int:
-    """Make what `rows_of` looks into: a bit for each place of a node, in pages that have any.
+    """Make the index for `rows_of`: a bit for each place of a node, in pages that have any.
 
     Args:
         address: (n,) of nodes, in order; multiples of 16.
@@ -336,7 +338,7 @@ def index_nodes(address: I64, lowest_page: int, pages: I32, bits: I64, ranks: I3
 
 
 def _row_of(at: int, lowest_page: int, pages: I32, bits: I64, ranks: I32) -> int:
-    """Return the row of the node at an address; -1 where there is none."""
+    """Return the row of the node at an address; -1 if there is none."""
     page = (at >> _PAGE_SHIFT) - lowest_page
     if page < 0 or page >= len(pages) or at & 15 != 0:
         return -1
@@ -404,7 +406,7 @@ def rows_of(
     heads: I64,
     to: I32,
 ) -> None:
-    """Turn addresses into rows: of nodes, behind them of those outside of pools, behind them of the lists' own heads.
+    """Convert addresses to rows: of nodes, then of those outside of pools, then of the lists' own heads.
 
     Args:
         ways: (n,) addresses.
@@ -412,7 +414,7 @@ def rows_of(
         lowest_page, pages, bits, ranks: As `index_nodes` made them.
         outside: Addresses of the nodes outside, in order.
         heads: Addresses of the lists' own heads, in order.
-        to: (n,) filled; `NOWHERE` where there is none of these.
+        to: (n,) filled; `NOWHERE` if there is none of these.
     """
     for row in range(len(ways)):
         at = ways[row]
@@ -436,7 +438,7 @@ def walk(to: I32, numbers: I8, mark: I32, result: I8, of_node: I8) -> None:
         to: (n,) the row behind each node; n and more: an end; -1: nowhere.
         numbers: (ends,) number of each end's list.
         mark: (n,) zeros, room for the number of the way by which a node was met, from 1 on.
-        result: (n + 1,) room for what each way led to.
+        result: (n + 1,) room for the end of each path.
         of_node: (n,) filled; -1 where the way leads nowhere or into a ring.
     """
     count = len(to)
@@ -493,7 +495,7 @@ def count_nodes(
 def _block_at(
     at: int, entry: I8, address: I64, size: I64, lowest: int, row: I32, header: int
 ) -> tuple[int, int]:
-    """Return the flat number of the entry of the block that an address is in, and the bytes from its beginning; -1: there is none."""
+    """Return the flat index of the entry of the block at an address, and the bytes from its beginning; -1: there is none."""
     cells = entry.shape[1]
     # `row` has an entry per pool-sized, aligned range of addresses: row of its pool + 1, or 0.
     number = at // (16 * cells) - lowest
@@ -513,7 +515,7 @@ def _block_at(
 
 
 def _generation_of(kind: int) -> int:
-    """Return the generation that a label of `references.Label` tells; -1: none."""
+    """Return the generation of a label of `references.Label`; -1: none."""
     if kind >= 4 and kind < 8:
         return kind - 4
     return kind - 10 if kind > 9 else -1
@@ -530,7 +532,7 @@ def give_lists(
     of_node: I8,
     each: int,
 ) -> None:
-    """Say of tracked objects which list they are on; see `references`.
+    """Set the list of tracked objects; see `references`.
 
     Args:
         entry, address, size, lowest, row, header: A `references.BlockMap`.
@@ -668,22 +670,22 @@ def lead_out(
     found: I64,
     fill: I64,
 ) -> int:
-    """List the words of objects in pools, and of what they keep there, that lead to memory outside of the pools.
+    """List the words of objects in pools, and of their memory there, that lead to memory outside of the pools.
 
     Args:
         entry, size, header: Of a `references.BlockMap`, with the blocks that objects keep.
         words: (n, words) copies of pools.
         rows: (n,) their rows in the map.
-        begin: The first pool to look into.
+        begin: The first pool to examine.
         pools: (places,) whether a pool is there; see `pool_index.PoolIndex`.
         form: Its first place, and the bits of an address inside of one.
-        starts, ends: Ranges of addresses that are wanted, in order.
+        starts, ends: Requested ranges of addresses, in order.
         recent: (`RECENT`,) zeros, room for the latest words.
         found: (room,) filled, with repetitions.
-        fill: (1,) how many there are; goes on from what it is.
+        fill: (1,) their number; updated.
 
     Returns:
-        The first pool that was not looked into, as the room might not do for it; n when all were.
+        The first pool that was not examined, because the room might not be enough; n if all were.
     """
     cells = entry.shape[1]
     for local in range(begin, len(rows)):

@@ -5,10 +5,12 @@ collector tracks are on its lists, wherever they are; and of containers the poin
 many bytes a block has is what ``sys.getsizeof`` counts for it, which is what the program asked for, or a little less; the C allocator's own
 rounding is not in it. Of some objects only the interpreter knows the size (frames, generators): theirs is unknown.
 
-Texts, bytes, numbers, and tuples that the collector does not track are found where references are looked for (`references`): at an
-address that one leads to. Not found: what no such pointer leads to, as the memory that extension modules keep.
+Texts, bytes, numbers, and tuples that the collector does not track are found where references are
+searched (`references`): at the address of one. Not found: memory without such a pointer, such as
+that of extension modules.
 
-While the program runs, a block may have moved between two looks. What is not mapped whole, or runs into another, is dropped and counted.
+While the program runs, a block may have moved between two reads. Blocks that are not completely
+mapped, or overlap another, are dropped and counted.
 
 Knows objects, addresses and sizes; knows no tiles. Source: CPython 3.9 to 3.15 Objects/dictobject.c (_PyDict_KeysSize, keys sizes),
 Objects/setobject.c, Objects/bytearrayobject.c, Modules/_collectionsmodule.c (block, deque_sizeof), Objects/typeobject.c (type___sizeof__).
@@ -38,10 +40,10 @@ NOT_TRACKED: Final = -2
 """The list of a block whose owner the collector does not track."""
 
 NO_BYTES: Final = -1
-"""The bytes of a block whose size nobody told."""
+"""The size of a block whose size is unknown."""
 
 _LEAST_BYTES: Final = 488
-"""What keeps no more is in a pool, also behind the 24 bytes of the debug hooks."""
+"""Smaller memory is in a pool, including the 24 bytes of the debug hooks."""
 
 _MOST_BYTES: Final = 1 << 46
 _HEAD_BYTES: Final = 16 + 8 * HOLDER_WORDS
@@ -66,7 +68,7 @@ _PIECE: Final = 480
 
 _PIECES: Final = 1 << 16
 _MOST_DEPTH: Final = 16
-"""Objects that nobody tracks, each known only from the one before: tuples in tuples."""
+"""Maximum chain of untracked objects, each known only from the previous one: tuples in tuples."""
 
 _SPLIT: Final = 2
 _LEGACY_HEAD, _COMPACT_HEAD = 40, 32
@@ -79,7 +81,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class BlockRole(IntEnum):
-    """What a block is to its owner."""
+    """The role of a block for its owner."""
 
     OBJECT = 0
     ITEMS = 1
@@ -105,7 +107,7 @@ KINDS: Final = (
     "text",
     "order of a dict",
 )
-"""What each `BlockRole` is called."""
+"""Name of each `BlockRole`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +175,7 @@ class _Found:
 
 
 class _Tables(NamedTuple):
-    """Tables of dictionaries: bytes, 0 where there is none; entries that they have room for; whether several share it."""
+    """Tables of dictionaries: bytes, 0 if there is none; room for entries; whether several share it."""
 
     size: I64
     entries: I64
@@ -185,10 +187,10 @@ class LargeReader:
 
     Args:
         memory: Its memory.
-        maps: Its maps, as of this gathering.
+        maps: Its maps, for this gathering.
         types: Its types.
-        layout: What its objects look like.
-        index: Where its pools are.
+        layout: Layout of its objects.
+        index: Places of its pools.
     """
 
     def __init__(
@@ -211,8 +213,8 @@ class LargeReader:
         Args:
             holders: (n, 10) as in `scan.Objects.holders`, of all heaps.
             lists: The collector's lists; None: they could not be read.
-            leads: (m,) where the references of objects in pools lead to outside of them; None: objects that the collector does not track
-                are not looked for.
+            leads: (m,) addresses outside of pools that references of objects in pools lead to;
+                None: untracked objects are not searched for.
 
         Raises:
             TargetGone: The target has ended.
@@ -239,7 +241,7 @@ class LargeReader:
     def _with_untracked(
         self, blocks: LargeBlocks, holders: _Holders, found: _Found, leads: I64
     ) -> LargeBlocks:
-        """Look for objects that nobody tracks where references lead to, and where those of large blocks do, and so on."""
+        """Search for untracked objects at the targets of references, then at those of large blocks, and so on."""
         outward = Outward.of(self._index, self._maps.maps)
         inner = blocks.kind != BlockRole.BUFFER
         inner &= (blocks.kind != BlockRole.TEXT) & (blocks.size != NO_BYTES)
@@ -261,7 +263,7 @@ class LargeReader:
             )
             where, size = more.address - self._types.prefix_bytes[more.type], own
             found.add(begin + np.arange(len(own)), where, own, BlockRole.OBJECT)
-            # Of these only what is made of references leads on.
+            # Of these only objects with references lead further.
             plain = self._types.flags[more.type] & np.uint64(_INT | _BYTES | _UNICODE) != 0
             where, size, leads = where[~plain], size[~plain], leads[:0]
         return self._together(holders, found)
@@ -282,7 +284,7 @@ class LargeReader:
         return np.concatenate(found)
 
     def _objects_at(self, address: I64) -> tuple[_Holders, I64]:
-        """Return the objects among some addresses that nobody tracks and that are too large for a pool, and their bytes."""
+        """Return the untracked objects among some addresses that are too large for a pool, and their bytes."""
         data, ok = self._memory.read_many((address - 16).astype(np.uint64), 16 + _HEAD_BYTES)
         words = data.view(np.int64).reshape(len(address), -1)
         count = words[:, 2] & ~np.uint64(self._layout.refcount_flags).astype(np.int64)
@@ -291,7 +293,7 @@ class LargeReader:
         kinds = words[likely, 3].view(np.uint64)
         types.learn(kinds.copy())
         kind = types.find(kinds)
-        # What is tracked is known, from its list; or its list was being changed.
+        # Tracked objects are known from their list, or the list was changing.
         good = (kind >= 0) & ~(types.collected[kind] & (words[likely, 0] & ~3 != 0))
         # A class that nobody tracks is none that was allocated: it is in the interpreter, or in a module.
         good &= types.container[kind] != ContainerKind.TYPE
@@ -310,7 +312,7 @@ class LargeReader:
         return chosen, size[large]
 
     def _text_bytes(self, words: I64) -> I64:
-        """Return the bytes of texts; 0 of those that are not in their object."""
+        """Return the bytes of texts; 0 if they are not in their object."""
         state, length = words[:, 2], words[:, 0]
         width, inside, ascii_only = (state >> 2) & 7, state & 32 != 0, state & 64 != 0
         head = np.where(ascii_only, self._layout.ascii_at, self._layout.text_at)
@@ -333,7 +335,7 @@ class LargeReader:
         return _Holders(address[good], kind[good], number[good], words[good, 2:])
 
     def _inside(self, holders: I64, lists: Lists | None) -> _Holders:
-        """Take the objects in pools, and say on which list each is."""
+        """Get the objects in pools, and the list of each."""
         address, kind = holders[:, 0], holders[:, 1].astype(np.int32)
         number = np.full(len(address), NOT_TRACKED, dtype=np.int8)
         if lists is None:
@@ -347,7 +349,7 @@ class LargeReader:
         return _Holders(address, kind, number, holders[:, 2:])
 
     def _own_bytes(self, outside: _Holders) -> I64:
-        """Return how many bytes objects have with what is before them, as ``sys.getsizeof`` counts; `NO_BYTES` where nobody told."""
+        """Return the bytes of objects including their prefix, as ``sys.getsizeof`` counts; `NO_BYTES` if unknown."""
         types, kind = self._types, outside.type
         item, flags = types.item_bytes[kind], types.flags[kind]
         count = np.abs(outside.words[:, 0])
@@ -533,13 +535,13 @@ class LargeReader:
         found.elsewhere_bytes += int(left.sum()) * _DEQUE_BLOCK
 
     def _together(self, holders: _Holders, found: _Found) -> LargeBlocks:
-        """Put what was found in order, each block once, and drop what cannot be."""
+        """Sort the blocks, each once, and drop impossible ones."""
         row = np.concatenate(found.rows).astype(np.intp)
         address, size = np.concatenate(found.address), np.concatenate(found.size)
         kind = np.concatenate(found.kind)
         wanted = (size == NO_BYTES) | (kind == BlockRole.OBJECT) | (size > _LEAST_BYTES)
         wanted &= (address > 0) & self._index.outside(address)
-        # Of a table that several share the first is told, and that is the class if there is one.
+        # For a table that several share the first is reported, which is the class if there is one.
         chosen = np.flatnonzero(wanted)
         chosen = chosen[np.unique(address[chosen], return_index=True)[1]]
         row, address, size, kind = row[chosen], address[chosen], size[chosen], kind[chosen]
@@ -568,7 +570,7 @@ class LargeReader:
 
 
 def _mapped(maps: LiveMaps, address: I64, size: I64) -> Mask:
-    """Tell which blocks are mapped whole."""
+    """Determine which blocks are completely mapped."""
     start, end = maps.maps.readable
     if not len(start):
         return np.zeros(len(address), dtype=np.bool_)

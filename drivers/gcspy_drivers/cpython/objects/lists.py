@@ -1,8 +1,9 @@
-"""In which generation each tracked object is: the collector's lists, put together from a copy.
+"""The generation of each tracked object: the collector's lists, assembled from a copy.
 
-A list is a ring of heads, millions long; where each node's way leads is found by `ways`. Nodes outside of the pools (large objects) are read one by one, but those next to the ones that are known already
-all at once. Where the way forwards is broken, because the target went on while it was copied, the way backwards may not be; where both
-are, the generation is unknown.
+A list is a ring of heads, millions long; `ways` finds the end of each node's path. Nodes outside of
+the pools (large objects) are read one by one, but the neighbours of known ones all at once. If the
+path forwards is broken, because the target continued during the copy, the path backwards may not
+be; if both are, the generation is unknown.
 
 Knows heads, and not how they were found. Source: CPython 3.9 to 3.15 pycore_gc.h (PyGC_Head, gc_list), the lists' ends in
 struct _gc_runtime_state.
@@ -31,7 +32,7 @@ HEAD_BYTES: Final = 32
 """A head, and of the object its reference count and type."""
 
 _MOST_ROUNDS = (
-    20_000  # a chain of so many nodes outside of the pools, each known only from the one before
+    20_000  # a chain of this many nodes outside of the pools, each known only from the previous one
 )
 _MOST_OUTSIDE = 4_000_000
 _FLAGS = np.uint64(3)
@@ -98,11 +99,11 @@ class Lists:
 
 
 class Heads:
-    """Heads of nodes, read when they are asked for or at an earlier moment.
+    """Heads of nodes, read on demand or at an earlier moment.
 
     Args:
         memory: The target's memory.
-        early: (n,) addresses to read now, as they will be asked for.
+        early: (n,) addresses to read now, since they will be requested.
 
     Raises:
         TargetGone: The target has ended.
@@ -114,7 +115,7 @@ class Heads:
         self._data, self._ok = memory.read_many(self._address, HEAD_BYTES)
 
     def read(self, where: U64) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
-        """Return (n, `HEAD_BYTES`) what is at some addresses, and (n,) whether it could be read. Both new."""
+        """Return (n, `HEAD_BYTES`) content of some addresses, and (n,) whether it could be read. Both new."""
         early = np.flatnonzero(
             among(where, self._address) if len(self._address) else np.zeros(len(where), np.bool_)
         )
@@ -160,7 +161,7 @@ class ListReader:
         """Find the list of each node.
 
         Args:
-            nodes: Those that were found in pools.
+            nodes: Those found in pools.
             ends: Number of the list by the address of its own head; at most 127 lists.
 
         Raises:
@@ -215,7 +216,7 @@ class ListReader:
         words: U64 = data.view("<u8")[ok]
         self._types.learn(words[:, 3].copy())
         kind = self._types.find(words[:, 3])
-        # What the ways lead to and has no type is no object; and nothing there says where the list goes on.
+        # A target without a type is not an object, and has no further links.
         good = kind >= 0
         words, kind = words[good], kind[good]
         return Nodes(

@@ -1,8 +1,9 @@
 """The kernels as machine code: what `gcspy_compiled.machine_code` needs to know about them.
 
-Nobody waits for the compiler, so the first reading of a session may take longer than the later ones.
+Nothing waits for the compiler, so the first reading of a session may take longer than the later
+ones.
 
-Knows names and types of the kernels, and nothing of what they are for.
+Knows names and types of the kernels; does not know their purpose.
 """
 
 from __future__ import annotations
@@ -75,5 +76,5 @@ want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _co
 
 
 def coming() -> bool:
-    """Whether the loops were wanted, and are still being compiled."""
+    """Whether the loops were requested, and are still being compiled."""
     return _compiled.coming

@@ -1,7 +1,8 @@
 """Whether an address is in a pool: a table with an entry for each place at which a pool can begin.
 
-What an object keeps is either in a pool or with the C allocator, and of millions of pointers only the second are wanted; so the test is
-one look-up. Pools that are too far apart for a table are searched instead. Knows addresses; not what is at them.
+An object's memory is either in a pool or with the C allocator, and of millions of pointers only the
+second are needed; so the test is one look-up. Pools that are too far apart for a table are searched
+instead. Knows addresses; does not know their content.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class PoolIndex:
         return cls(shift, lowest, inside, address)
 
     def outside(self, words: I64) -> Mask:
-        """Tell which words are in no pool, (n,); new."""
+        """Determine which words are in no pool, (n,); new."""
         number = words >> self.shift
         if len(self.inside):
             place = number - self.lowest
@@ -74,12 +75,12 @@ class PoolIndex:
 
 @dataclass(frozen=True, eq=False)
 class Outward:
-    """Which words may be the address of something with the C allocator: in no pool, and where memory is that has no file.
+    """Which words may be the address of memory of the C allocator: in no pool, and in memory without a file.
 
     Attributes:
-        index: Where pools are.
+        index: Places of pools.
         starts: (ranges,) first addresses of such memory, in order.
-        ends: (ranges,) addresses behind it.
+        ends: (ranges,) end addresses.
     """
 
     index: PoolIndex
@@ -88,7 +89,7 @@ class Outward:
 
     @classmethod
     def of(cls, index: PoolIndex, maps: Maps) -> Outward:
-        """Take what a process has mapped."""
+        """Use the mappings of a process."""
         wanted = (maps.permissions & (READ | WRITE) == READ | WRITE) & (maps.inode == 0)
         wanted &= np.array(
             [not path.startswith("[") or path.startswith(("[heap", "[anon")) for path in maps.path],

@@ -1,9 +1,9 @@
-"""Looks into copied pools with a compiled loop, and says the same as `scan` does in numpy.
+"""Examines copied pools with a compiled loop; equivalent to `scan` in numpy.
 
-The loop stops when it may run out of room, and when it met words that may be types: these are looked at, and if one was a type, what it
-did last is done again.
+The loop stops when it may run out of room, and when it met words that may be types: these are
+checked, and if one was a type, the last step is repeated.
 
-Knows arrays and the kernel's arguments; knows neither how pools were copied nor what the sums are for.
+Knows arrays and the kernel's arguments; does not know how pools were copied or the use of the sums.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ U16 = npt.NDArray[np.uint16]
 
 
 class PoolLoop:
-    """Looks into the pools of one reading, a part at a time, in order of address.
+    """Examines the pools of one reading, a part at a time, in order of address.
 
     Args:
         code: The compiled loops.
         types: The process's types.
-        layout: What its objects look like.
+        layout: Layout of its objects.
         geometry: Sizes that its pymalloc was built with.
         blocks: About how many blocks are in use in all; more are no trouble.
         entries: Where to say of each block what it is; see `references.BlockMap`. Without rows: nowhere.
-        index: Where pools are.
+        index: Places of pools.
 
     Attributes:
         entries: Parts of (entries, 4): pool, type, count and bytes of a block.
@@ -69,7 +69,7 @@ class PoolLoop:
         self._layout = layout
         self._geometry = geometry
         self._most = int(capacities(geometry)[0])
-        # Memory that is not written is not there: room for every block costs what there are nodes.
+        # Unwritten memory is not allocated: room for every block costs only as much as the nodes.
         self._heads, self._head_rows, self._head_bytes = _room_for(blocks + self._most)
         self._entries: I32 = np.empty((_ENTRIES, 4), dtype=np.int32)
         self._candidates: I64 = np.empty(_CANDIDATES, dtype=np.int64)
@@ -83,7 +83,7 @@ class PoolLoop:
     def look(
         self, copies: PoolCopies, rows: npt.NDArray[np.intp], shift: int
     ) -> tuple[npt.NDArray[np.bool_], I64] | None:
-        """Look into some pools.
+        """Examine some pools.
 
         Args:
             copies: The pools.
@@ -151,7 +151,7 @@ class PoolLoop:
         return good, sums
 
     def nodes(self) -> tuple[I64, I32, U16]:
-        """Return what was found: (3, nodes) address, following, before; (2, nodes) pool and type; (nodes,) bytes of the block."""
+        """Return the results: (3, nodes) address, following, before; (2, nodes) pool and type; (nodes,) bytes of the block."""
         count = int(self._fill[1])
         return self._heads[:, :count], self._head_rows[:, :count], self._head_bytes[:count]
 

@@ -1,17 +1,21 @@
 """Level 4: references that are found in the pools, by the pool that they are in and the one they lead to.
 
-Nothing outside of a program says which of an object's words are references, so all of them are looked at: each aligned word of an
-object that the collector may track, but its head, reference count and type, and each word of a block that such an object leads to
-and that is no object itself (items of a list, the table of a dictionary, values of an instance). A word that is the address of an
-object in a pool counts as a reference to it. Hence
+From outside it is not known which of an object's words are references, so all of them are tested:
+each aligned word of an object that the collector may track, except its collector header, reference
+count and type, and each word of a block that such an object leads to and that is not an object
+itself (items of a list, the table of a dictionary, values of an instance). A word that is the
+address of an object in a pool counts as a reference to it. Hence
 
-* what is found is found in pools: tables and items of more than 512 bytes are elsewhere, and so are the references in them;
-* what the collector would not follow is counted too (keys of a dictionary of names, a weak reference);
+* only references in pools are found: tables and items of more than 512 bytes are elsewhere, and so
+  are their references;
+* references that the collector would not follow are counted too (keys of a dictionary of names, a
+  weak reference);
 * a number that happens to be such an address is counted.
 
-`tests/drivers/cpython/test_references.py` compares with ``gc.get_referents``, and `docs/cpython-versions.md` says what came out.
+`tests/drivers/cpython/test_references.py` compares with ``gc.get_referents``, and
+`docs/cpython-versions.md` has the results.
 
-Knows blocks and what was found of them; knows neither types nor tiles.
+Knows blocks and their state; does not know types or tiles.
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Label(IntEnum):
-    """What is known of a block; the lower four bits of its entry in a `BlockMap`."""
+    """State of a block; the lower four bits of its entry in a `BlockMap`."""
 
     NOT_IN_USE = 0
     NO_OBJECT = 1
@@ -61,12 +65,12 @@ class Label(IntEnum):
     """And three more, for the other lists: `TRACKED` + generation."""
     TRACKED_SOMEWHERE = 8
     KEPT = 9
-    """No object, and one without a generation leads to it; + 1 + generation for one that has one: of several the oldest."""
+    """Not an object, and one without a generation leads to it; + 1 + generation for one that has one: of several the oldest."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMap:
-    """The blocks of all pools of a process: what each is, and where in it its object begins.
+    """The blocks of all pools of a process: the state of each, and the start of its object.
 
     Attributes:
         entry: (pools, cells) at the cell of 16 bytes at which a block begins, its `Label` plus 16 × the cells from there to its object.
@@ -131,7 +135,7 @@ class BlockMap:
         return near, pool * self.entry.shape[1] + ((self.header + begin) >> 4), place - begin
 
     def give_lists(self, address: U64, of_node: I8, each: int, code: Kernels | None) -> None:
-        """Say of tracked objects which list they are on.
+        """Set the list of tracked objects.
 
         Args:
             address: (n,) of their heads.
@@ -157,12 +161,12 @@ def find_references(
     """Go through the copies twice: for the blocks that objects keep, and for references.
 
     Args:
-        blocks: What the blocks are; those that objects keep are entered.
+        blocks: The state of the blocks; those that objects keep are added.
         copies: Of each heap, with the row of its first pool in the map.
         code: Compiled loops, to use instead of numpy.
 
     Returns:
-        (pools, 5) what there is of each of `FOUND`; new.
+        (pools, 5) the number of each of `FOUND`; new.
 
     Raises:
         TargetGone: The target has ended.
@@ -189,12 +193,12 @@ def find_references(
 def find_leads(
     blocks: BlockMap, copies: list[tuple[HeapCopy, int]], outward: Outward, code: Kernels | None
 ) -> I64:
-    """Find where the words of objects, and of what they keep in pools, lead to outside of the pools.
+    """Find the targets outside of pools of the words of objects, and of their memory in pools.
 
     Args:
-        blocks: What the blocks are, with those that objects keep: after `find_references`.
+        blocks: The state of the blocks, including those that objects keep: after `find_references`.
         copies: Of each heap, with the row of its first pool in the map.
-        outward: Which words are wanted.
+        outward: Which words are requested.
         code: Compiled loops, to use instead of numpy.
 
     Returns:
@@ -258,7 +262,8 @@ def _words_of(
         label = labels[pool, block]
         word = np.arange(size >> 3)
         values = words[local[pool][:, None], (begins[block] >> 3)[:, None] + word]
-        # Of an object its head, reference count and type are left out; of what one keeps nothing is.
+        # An object's collector header, reference count and type are left out; other blocks are read
+        # completely.
         head = ((label >> 4) * 2)[:, None]
         body = (label & 15 >= Label.KEPT)[:, None] | (word < head - 2) | (word >= head + 2)
         width = np.broadcast_to(label[:, None] & 15, values.shape)[body]
@@ -303,7 +308,7 @@ def _count(blocks: BlockMap, words: I64, rows: npt.NDArray[np.intp], found: I64)
 
 
 def _generation(kind: I64) -> I64:
-    """Return the generation that labels tell; -1 where they tell none."""
+    """Return the generation of labels; -1 if they have none."""
     tracked = np.where(
         (kind >= Label.TRACKED) & (kind < Label.TRACKED_SOMEWHERE), kind - Label.TRACKED, -1
     )

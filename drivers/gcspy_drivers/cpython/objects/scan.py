@@ -1,9 +1,10 @@
 """Which blocks in use are objects, and of which type: one copy of the pools, a few megabytes at a time.
 
-An object is identified by two words: a possible reference count, and behind it the address of a type that has objects of this
-form (`types.TypeTable`) in blocks of at least this size. What has no such words is no object: items of a list, keys of
-a dictionary, a buffer. A block that holds such words by accident is miscounted; one that an allocator's debug hooks padded is
-looked into behind the padding. An object that waits in a free list of Python's own has no reference count and is none.
+An object is identified by two words: a possible reference count, followed by the address of a type
+that has objects of this form (`types.TypeTable`) in blocks of at least this size. A block without
+such words is not an object: items of a list, keys of a dictionary, a buffer. A block that contains
+such words by accident is miscounted; one that an allocator's debug hooks padded is examined behind
+the padding. An object in one of Python's own free lists has no reference count and does not count.
 
 Sums are made for each pool, so that tiles of any size can be made of them, and the collector's nodes are kept for `lists`.
 
@@ -34,9 +35,9 @@ __all__ = ["NO_ENTRIES", "NO_HOLDERS", "Nodes", "ObjectScanner", "ScannedObjects
 _HEAD_WORDS = (
     8  # of a block: enough for prefix, collector's head, reference count and type, behind padding
 )
-_PADDING_WORDS = 2  # of the debug hooks, before what was asked for
+_PADDING_WORDS = 2  # of the debug hooks, before the requested memory
 _PADDING_BYTES = 24  # of the debug hooks in all
-_PADDING_POOLS = 64  # that are looked at to see whether there is padding
+_PADDING_POOLS = 64  # that are examined to detect padding
 _PADDED = 0xFDFDFDFDFDFDFD00
 _LOWEST_ADDRESS = np.uint64(0x400000)  # where such a program begins
 _MOST_CELLS = 1 << 22  # of a table pool by type
@@ -47,7 +48,7 @@ I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 NO_ENTRIES: Final[I8] = np.zeros((0, 0), dtype=np.int8)
-"""Where nobody wants to know of each block what it is."""
+"""For callers that do not need the state of each block."""
 
 NO_HOLDERS: Final[I64] = np.zeros((0, HOLDER_WORDS + 2), dtype=np.int64)
 
@@ -122,12 +123,12 @@ class ScannedObjects:
     """The objects in the pools of one reading.
 
     Attributes:
-        known: (pools,) whether the pool could be looked into; pools without a block in use are known. Where not, all
-            numbers are 0 and mean nothing.
+        known: (pools,) whether the pool could be examined; pools without a block in use are known.
+            Where not, all numbers are 0 and have no meaning.
         objects: (pools,) objects.
         trackable: (pools,) those of them that the collector may track.
         tracked: (pools,) those that it tracks.
-        blocks: (pools,) blocks in use; what is no object is something that an object keeps.
+        blocks: (pools,) blocks in use; those that are not objects belong to objects.
         pool, type, count, block_bytes: (entries,) how many objects of each type with blocks of each size a pool has, in order of pool
             and type; type -1: no object.
         nodes: The tracked ones.
@@ -151,7 +152,7 @@ class ScannedObjects:
 
 @dataclass
 class _Sums:
-    """What is filled while one reading is looked into."""
+    """Results while one reading is examined."""
 
     known: Mask
     objects: I64
@@ -164,7 +165,7 @@ class _Sums:
     from_loop: list[I32] = field(default_factory=list)
 
     def add(self, loop: PoolLoop) -> None:
-        """Take what a loop found besides the sums."""
+        """Add the results of a loop other than the sums."""
         self.from_loop = loop.entries
         self.holders += loop.holders
         heads, rows, size = loop.nodes()
@@ -185,11 +186,11 @@ class _Sums:
 
 
 class ObjectScanner:
-    """Looks into the pools of one process, again and again.
+    """Examines the pools of one process, repeatedly.
 
     Args:
         types: Its types.
-        layout: What its objects look like.
+        layout: Layout of its objects.
         geometry: Sizes that its pymalloc was built with.
         kernels: Loops to use instead of numpy, where they are there.
     """
@@ -212,11 +213,11 @@ class ObjectScanner:
     def scan(
         self, copy: HeapCopy, entries: I8 = NO_ENTRIES, index: PoolIndex | None = None
     ) -> ScannedObjects:
-        """Look into the pools in use.
+        """Examine the pools in use.
 
         Args:
-            copy: Where to get them. `TypeTable.begin` was called for this gathering.
-            index: Where pools of all heaps are; None: those of this one.
+            copy: Source of the pools. `TypeTable.begin` was called for this gathering.
+            index: Places of the pools of all heaps; None: those of this one.
             entries: (pools, cells) filled: what each block is, see `references.BlockMap`; without rows: not wanted.
 
         Raises:
@@ -339,7 +340,7 @@ class ObjectScanner:
         self._hold(copies, of_class[local], first, kind, prefix, block_bytes, sums)
         trackable = np.flatnonzero(is_object & self._types.collected[kind])
         sums.trackable[pool] += np.bincount(local[trackable], minlength=size)
-        # The collector's head is right before the object, behind what else is there.
+        # The collector's head is right before the object, behind any other prefix.
         at = (prefix[trackable] >> 3) - 2 + self._shift
         following = heads[trackable, at] & ~np.uint64(3)
         tracked = following != 0
@@ -410,7 +411,7 @@ class ObjectScanner:
                 break
             counts = heads[left, at] & ~np.uint64(self._layout.refcount_flags)
             likely = counts - np.uint64(1) < np.uint64(self._layout.most_references)
-            # Of a program that is not moved about in memory, addresses are small enough to be counts.
+            # In a program at fixed addresses, addresses are small enough to be counts.
             large = np.flatnonzero(likely & (counts >= _LOWEST_ADDRESS))
             likely[large[self._types.is_address(counts[large])]] = False
             possible = left[likely]
@@ -429,7 +430,7 @@ class ObjectScanner:
         return kind, prefixes
 
     def _padding(self, copies: PoolCopies) -> int:
-        """Return how many words stand before what was asked for: those of the debug hooks, if most blocks have them."""
+        """Return how many words precede the requested memory: those of the debug hooks, if most blocks have them."""
         copies = copies.first(_PADDING_POOLS)
         in_use, _ = blocks_in_use(copies, self._geometry)
         row, block = np.nonzero(in_use)
@@ -455,7 +456,7 @@ def _histogram(
     pool: npt.NDArray[np.intp], local: npt.NDArray[np.intp], kind: I32, block_bytes: int
 ) -> Iterator[tuple[I64, I64, I64, int]]:
     """Count the blocks by pool and type; yields pool, type, count, and bytes of a block."""
-    # Few of all types are in blocks of one size: number those that are.
+    # Few types are in blocks of one size: number those that are.
     present = np.flatnonzero(np.bincount(kind + 1))
     narrow = np.zeros(int(present[-1]) + 1 if len(present) else 1, dtype=np.int64)
     narrow[present] = np.arange(len(present))

@@ -1,8 +1,9 @@
-"""Which addresses are types, what they are called, and what an object of each looks like.
+"""Determines which addresses are types, their names, and the layout of their objects.
 
-A word found where an object has its type is believed only when there is a type at that address: its own type is a type, and so
-on up to ``type`` itself within a few steps, its sizes are possible, and its name is text. What was found is remembered, and at each
-gathering looked at again, since a class can be dropped and another made in its place.
+A word at the place of an object's type is accepted only if there is a type at that address: its own
+type is a type, and so on up to ``type`` itself within a few steps, its sizes are possible, and its
+name is text. Types are remembered, and checked again at each gathering, since a class can be
+dropped and another made in its place.
 
 Knows types, and not where objects are. Source: CPython 3.9 to 3.15 Include/cpython/object.h (struct _typeobject),
 Include/object.h (Py_TPFLAGS_*), Include/internal/pycore_object.h (_PyType_PreHeaderSize).
@@ -59,7 +60,7 @@ Records = npt.NDArray[np.void]
 
 
 class TypeColumns(NamedTuple):
-    """What a kernel looks types up in; see `kernels.look_into`.
+    """A kernel's table of types; see `kernels.look_into`.
 
     Attributes:
         slots: Number of the type whose address has this slot; -1.
@@ -88,11 +89,11 @@ class TypeTable:
     Args:
         memory: The target's memory.
         maps: Its maps.
-        layout: What objects look like in its version.
+        layout: Layout of objects in its version.
         root: Address of ``type`` itself.
 
     Attributes:
-        names: What each is called; a class of a program has its own name without a module's.
+        names: Name of each; a class of a program has its own name without a module's.
         prefix_bytes: (types,) bytes of an object before its reference count: collector's head, dictionary and weak references.
         least_bytes: (types,) bytes that a block must have for one, prefix included.
         collected: (types,) whether the collector may track its objects.
@@ -147,12 +148,12 @@ class TypeTable:
 
     @property
     def base(self) -> U64:
-        """(types,) address of what each is derived from; 0: nothing; not a copy."""
+        """(types,) address of the base of each; 0: none; not a copy."""
         found: U64 = self._records["base"]
         return found
 
     def begin(self) -> None:
-        """Look at all remembered types again, before a gathering; those that changed are forgotten, and refused words too.
+        """Check all remembered types again, before a gathering; changed ones are dropped, and refused words too.
 
         Raises:
             TargetGone: The target has ended.
@@ -184,7 +185,7 @@ class TypeTable:
         return np.where(self._address[number] == words, number, np.int32(-1))
 
     def columns(self) -> TypeColumns | None:
-        """Return what a kernel looks types up in, of this moment; None when there are so many that no table keeps them apart."""
+        """Return a kernel's table of types, for this moment; None if there are too many for a collision-free table."""
         if self._slots is None:
             return None
         return TypeColumns(
@@ -208,21 +209,21 @@ class TypeTable:
         )
 
     def mapped(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return first addresses and ends of what is mapped, as it was when the gathering began."""
+        """Return first addresses and ends of the mappings, at the start of the gathering."""
         start, end = self._maps.maps.readable
         # Nothing of a program is in the upper half, and of the kernel's page there nothing is a type.
         lower = end < np.uint64(1 << 63)
         return start[lower].astype(np.int64), end[lower].astype(np.int64)
 
     def is_address(self, words: U64) -> Mask:
-        """Tell which words are addresses of what is mapped, as it was when the gathering began; new."""
+        """Determine which words are mapped addresses, at the start of the gathering; new."""
         return self._maps.maps.covers(words)
 
     def learn(self, words: U64) -> bool:
-        """Look at addresses that may be types, and remember those that are.
+        """Check addresses that may be types, and remember the types.
 
         Args:
-            words: (n,) candidates, with repetitions; those that are known cost nothing.
+            words: (n,) candidates, with repetitions; known ones cost nothing.
 
         Returns:
             Whether a type was found that was not known.
@@ -267,7 +268,7 @@ class TypeTable:
         prefix = (
             collected * self._layout.gc_head_bytes + before * self._layout.prefix_bytes
         ).astype(np.int64)
-        # Of str, and of what has items, an object may be smaller than the type says.
+        # An object of str, or with items, may be smaller than the type says.
         fixed = (records["item_bytes"] == 0) & ((flags & np.uint64(_UNICODE)) == 0)
         self._address = np.concatenate((self._address, address))
         self._records = np.concatenate((self._records, records))
@@ -326,7 +327,7 @@ class TypeTable:
         )
 
     def _are_types(self, words: U64, *, depth: int) -> Mask:
-        """Tell which addresses are types of types, up to the root."""
+        """Determine which addresses are types of types, up to the root."""
         distinct, inverse = np.unique(words, return_inverse=True)
         good = distinct == np.uint64(self._root)
         rest = np.flatnonzero(
@@ -366,7 +367,7 @@ class TypeTable:
         return name if name and end and name.isprintable() else None
 
     def _rebuild(self) -> None:
-        """Make what `find` looks into: a table with a slot for each type, so that a look-up is one multiplication."""
+        """Make the table for `find`: one slot for each type, so that a look-up is one multiplication."""
         living = np.flatnonzero(self._living).astype(np.int32)
         living = living[np.argsort(self._address[living], kind="stable")]
         self._sorted, self._sorted_number = self._address[living], living
@@ -397,5 +398,5 @@ def _signed(word: int) -> int:
 
 
 def _refused_slot(words: U64) -> U64:
-    """Return where in the table of refused words each has its place; of two with the same the later one is remembered."""
+    """Return the place of each in the table of refused words; of two with the same the later one is remembered."""
     return np.asarray((words * np.uint64(_GOLDEN)) >> np.uint64(64 - _REFUSED_BITS))

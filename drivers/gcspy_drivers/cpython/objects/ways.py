@@ -1,9 +1,9 @@
-"""Where the ways from node to node end: at which list's own head, or nowhere.
+"""Finds where the paths from node to node end: at which list's own head, or nowhere.
 
-Two ways of doing it that say the same. With numpy alone no list is walked: each node has the number of the one behind it, and in each
-round every node looks as far again as it has looked so far, so that 5,000,000 are resolved in 23 rounds, and what is damaged into a
-ring without an end cannot hold anything up. With compiled loops (`machine_code`) each way is gone once, and whether an address is
-a node's is one look into a table of bits instead of a search.
+Two equivalent implementations. With numpy alone no list is walked: each node has the number of the
+next one, and each round doubles the distance, so that 5,000,000 are resolved in 23 rounds, and a
+damaged ring without an end cannot block it. With compiled loops (`machine_code`) each path is
+walked once, and whether an address is a node's is one look-up in a bit table instead of a search.
 
 Knows addresses, and not whose they are.
 """
@@ -51,11 +51,11 @@ class NumpyWays:
         return distinct(together[~among(together, self.address) & ~among(together, heads)])
 
     def resolve(self, inside: Nodes, outside: Nodes, ends: Mapping[int, int]) -> I8:
-        """Return the list of each node: where its way forwards ends, or else where its way backwards does.
+        """Return the list of each node: the end of its path forwards, or else of its path backwards.
 
         Args:
             inside: Those in pools.
-            outside: Those that are not, in order of address; they come behind the others.
+            outside: The others, in order of address; they come after these.
             ends: Number of the list by the address of its own head.
         """
         forwards = self._ends((inside.following, outside.following), outside.address, ends)
@@ -139,7 +139,7 @@ def _tables(pages: int) -> tuple[I64, I32]:
 
 
 def among(words: U64, address: U64) -> npt.NDArray[np.bool_]:
-    """Tell which words are among addresses in order."""
+    """Determine which words are among sorted addresses."""
     if not len(address):
         return np.zeros(len(words), dtype=np.bool_)
     row = np.minimum(np.searchsorted(address, words), len(address) - 1)
@@ -173,7 +173,7 @@ def ends_of(address: U64, following: U64, ends: Mapping[int, int]) -> I8:
     for _ in range(count.bit_length() + 1):
         if not len(going):
             break
-        # All at once, from what was known before the round: so that each way becomes twice as long.
+        # All at once, from the state before the round: so that each path becomes twice as long.
         to[going] = to[to[going]]
         going = going[to[going] < count]
     to[going] = nowhere  # a ring without an end

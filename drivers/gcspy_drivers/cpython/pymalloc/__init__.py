@@ -1,1 +1,1 @@
-"""pymalloc's state: where it is, its arenas and pools, and their tiles."""
+"""pymalloc's state: its place, its arenas and pools, and their tiles."""

@@ -1,8 +1,9 @@
-"""Where pymalloc keeps its state in a target: by the layout's offset or a symbol, and by its looks when these do not hold.
+"""Finds pymalloc's state in a target: by the layout's offset or a symbol, or by a search if these fail.
 
-No table of CPython's covers pymalloc, a stripped 3.11 does not name its variables, and the offset has moved within a
-minor version before. So every place is verified before it is believed, and when it is not, the memory in which it
-must be is searched for one that is. On each build tried the search had exactly one hit.
+No table of CPython's covers pymalloc, a stripped 3.11 does not name its variables, and the offset
+has moved within a minor version before. So every place is verified before use, and if verification
+fails, the memory that must contain it is searched for a valid one. On each tested build the search
+had exactly one hit.
 
 Knows the structures' numbers from the layout and reads nothing but candidates. Source: CPython 3.11 Objects/obmalloc.c,
 3.12 pycore_obmalloc.h; that a stripped build may have ``maxarenas`` 16 bytes before ``arenas`` was measured on Debian 3.11.2.
@@ -39,7 +40,7 @@ from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
 __all__ = ["Locator"]
 
 _TABLE_HEAD: Final = 16  # entries that every table has
-_NEAR_BYTES: Final = 64  # how far apart two static variables of one file may be for the search
+_NEAR_BYTES: Final = 64  # maximum distance of two static variables of one file, for the search
 _USED_LISTS: Final = 64  # pointers in usedpools
 _TRIES: Final = 3  # of a target that makes and frees arenas all the time, every third table was torn when it was read
 _MOST_SEARCHED: Final = (
@@ -75,11 +76,12 @@ class Locator:
             interpreter: Its PyInterpreterState.
 
         Returns:
-            The place; None when the interpreter has none of its own: pymalloc is not in use, or (3.12) it uses the main
+            The place; None if the interpreter has none of its own: pymalloc is not in use, or
+            (3.12) it uses the main
             interpreter's.
 
         Raises:
-            TargetError: There must be one, and neither the known place nor any other has the looks of it.
+            TargetError: There must be one, and neither the known place nor any other is valid.
             TargetGone: The target has ended.
         """
         home = self._layout.obmalloc_home
@@ -158,7 +160,7 @@ class Locator:
             return False
         table = np.frombuffer(found, dtype=ARENA_OBJECT)
         arenas, implausible = judge_arenas(table, self._maps, self._layout.geometry)
-        # The target goes on: one arena may have come or gone, and one may be half made.
+        # The target runs: one arena may have been added or removed, and one may be incomplete.
         if not len(arenas) or implausible > 1 or np.count_nonzero(~arenas.valid) > 1:
             return False
         if arenas_now is None:
@@ -176,7 +178,7 @@ class Locator:
         return int(np.count_nonzero(good)) >= max(1, len(good) - 1 - len(good) // 10)
 
     def _search_interpreter(self, interpreter: Addr) -> list[ObmallocPlace]:
-        """Look for the state, or a pointer to one, at every 8 bytes of an interpreter."""
+        """Search for the state, or a pointer to one, at every 8 bytes of an interpreter."""
         layout = self._layout.obmalloc
         embedded = self._layout.obmalloc_home is ObmallocHome.EMBEDDED
         extent = self._layout.interpreter_bytes + (layout.arenas_most + 8 if embedded else 0)
@@ -235,8 +237,8 @@ class Locator:
         return now if now is not None and ever == now + 8 and most == now + 16 else None
 
     def _search_image(self) -> list[ObmallocPlace]:
-        """Look through the image's variables for a pointer to a table of arenas, with the table's length nearby."""
-        self._maps.refresh()  # what was mapped since would look like a pointer to nowhere
+        """Search the image's variables for a pointer to a table of arenas, with the table's length nearby."""
+        self._maps.refresh()  # memory mapped since would look like a pointer to nowhere
         places = []
         for first, end in self._image.writable:
             size_bytes = min(end - first, _MOST_SEARCHED, MAX_READ_BYTES) & ~7
@@ -292,7 +294,7 @@ def _plausible_lengths(numbers: U32) -> npt.NDArray[np.bool_]:
 def _have_near(
     places: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.bool_]:
-    """Tell which places (in units of 4 bytes) have one of the lengths within `_NEAR_BYTES`."""
+    """Determine which places (in units of 4 bytes) have one of the lengths within `_NEAR_BYTES`."""
     reach = _NEAR_BYTES // 4
     first = np.searchsorted(lengths, places - reach, side="left")
     return np.asarray(first < np.searchsorted(lengths, places + reach, side="right"))
@@ -301,7 +303,7 @@ def _have_near(
 def _heads_of_tables(
     tables: npt.NDArray[np.void], maps: LiveMaps, geometry: PoolGeometry
 ) -> npt.NDArray[np.bool_]:
-    """Tell which (n, 16) records can be the beginning of a table of arena_objects, before looking closer."""
+    """Determine which (n, 16) records may be the beginning of a table of arena_objects, before a full check."""
     filled = tables["address"] != 0
     total = tables["ntotalpools"]
     pools = geometry.arena_bytes // geometry.pool_bytes

@@ -1,8 +1,9 @@
-"""pymalloc's arenas and pools, read from outside while the target goes on.
+"""pymalloc's arenas and pools, read from outside while the target runs.
 
-The table of arena_objects says which arenas there are and how far each is carved into pools; the header of each carved
-pool says what it holds. 88,000 headers are read in one `Gather`, whose vectors stay as long as the table stays the same. Then
-everything is judged (`pools.judge`). What fails is read once more together with the table; what fails again is unknown.
+The table of arena_objects has the arenas and how far each is carved into pools; the header of each
+carved pool describes its content. 88,000 headers are read in one `Gather`, whose vectors stay as
+long as the table stays the same. Then everything is checked (`pools.judge`). Headers that fail are
+read once more together with the table; those that fail again are unknown.
 
 Knows arenas and pools, and nothing of interpreters, tiles or where the table's address comes from (`locate`).
 
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 MAX_ARENAS: Final = 1 << 20
-"""The longest table of arena_objects that is believed: 1 TiB of arenas."""
+"""The longest valid table of arena_objects: 1 TiB of arenas."""
 
 _FEWEST_ARENAS = 16  # INITIAL_ARENA_OBJECTS; the table only ever doubles
 _TRIES = 3
@@ -52,13 +53,15 @@ Records = npt.NDArray[np.void]
 
 @dataclass(frozen=True, kw_only=True)
 class ObmallocPlace:
-    """Where one state of pymalloc is in the target.
+    """Place of one state of pymalloc in the target.
 
     Attributes:
-        arenas: Of the variable that points to the table of arena_objects.
-        maxarenas: Of the table's length, u32.
-        counters: Of the three numbers arenas now, ever and at most; None when they were not found.
-        guessed: Whether it was found by its looks, so that each reading has to confirm the table's length.
+        arenas: Address of the variable that points to the table of arena_objects.
+        maxarenas: Address of the table's length, u32.
+        counters: Address of the three numbers arenas now, ever and at most; None if they were not
+            found.
+        guessed: Whether it was found by the search, so that each reading has to confirm the table's
+            length.
     """
 
     arenas: Addr
@@ -75,7 +78,8 @@ class Arenas:
         slot: (n,) index of its arena_object.
         address: (n,) first byte of the arena as the system gave it.
         first_pool: (n,) first pool: ``address`` aligned up to a pool.
-        carved_end: (n,) address of the next pool that was never carved; what is from here on was never touched.
+        carved_end: (n,) address of the next pool that was never carved; memory from here on was
+            never touched.
         total_pools: (n,) pools that it has room for.
         free_pools: (n,) pools without a class now, carved or not, as the target counts them.
         valid: (n,) whether the arena_object passed its checks; if not, all pools are unknown.
@@ -107,7 +111,7 @@ class Arenas:
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """All pools of all arenas, in order of address. Where the state is UNKNOWN, all numbers are 0 or -1 and mean nothing.
+    """All pools of all arenas, in order of address. If the state is UNKNOWN, all numbers are 0 or -1 and have no meaning.
 
     Attributes:
         address: (n,) where it begins.
@@ -141,7 +145,7 @@ class Pools:
 
 @dataclass(frozen=True, eq=False)
 class HeapReading:
-    """What one state of pymalloc looked like at one reading.
+    """One state of pymalloc at one reading.
 
     Attributes:
         geometry: Sizes that it was built with.
@@ -168,14 +172,15 @@ class HeapReading:
 
 @dataclass(frozen=True, eq=False)
 class SizeClasses:
-    """What each size class holds; unknown pools are in none of the numbers.
+    """Content of each size class; no number includes unknown pools.
 
     Attributes:
         block_bytes: (classes,) size of its blocks.
         pools: (classes,) pools with at least one block in use.
         blocks_used: (classes,) blocks in use.
         blocks_free: (classes,) other blocks of these pools.
-        wasted_bytes: (classes,) bytes of these pools that can never be a block: headers and what remains at the end.
+        wasted_bytes: (classes,) bytes of these pools that can never be a block: headers and the
+            rest at the end.
     """
 
     block_bytes: U32
@@ -221,11 +226,11 @@ def plausible_table_length(length: int) -> bool:
 
 
 def judge_arenas(table: Records, maps: LiveMaps, geometry: PoolGeometry) -> tuple[Arenas, int]:
-    """Tell which entries of a table of arena_objects are arenas.
+    """Determine which entries of a table of arena_objects are arenas.
 
     Args:
-        table: (length,) records of ``ARENA_OBJECT`` as they were read.
-        maps: What is mapped in the target.
+        table: (length,) records of ``ARENA_OBJECT`` as read.
+        maps: Mappings of the target.
         geometry: Sizes that pymalloc was built with.
 
     Returns:
@@ -252,7 +257,8 @@ def judge_arenas(table: Records, maps: LiveMaps, geometry: PoolGeometry) -> tupl
     valid &= (list_head == 0) | ((list_head >= first) & (list_head < end) & (list_head % pool == 0))
 
     possible = (address % np.uint64(PAGE_BYTES) == 0) & maps.covers(address, geometry.arena_bytes)
-    # Two arenas cannot overlap. One that also fails its other checks is the wrong one; else nobody can tell.
+    # Two arenas cannot overlap. One that also fails its other checks is the wrong one; otherwise
+    # both are unknown.
     possible &= ~(_overlapping(address, possible, geometry) & ~valid)
     possible &= ~_overlapping(address, possible, geometry)
     arenas = Arenas(
@@ -277,7 +283,7 @@ def _overlapping(address: U64, which: Mask, geometry: PoolGeometry) -> Mask:
 
 
 class _Plan:
-    """Which pools there are, and the vectors that read the headers of those that were carved.
+    """The pools, and the vectors that read the headers of carved ones.
 
     It holds as long as the arenas and how far they are carved stay the same, which is most events.
     """
@@ -321,7 +327,7 @@ class PoolReader:
         memory: The target's memory.
         maps: The target's maps, which are read again when arenas appear that they do not have.
         geometry: Sizes that pymalloc was built with.
-        place: Where the state is.
+        place: Place of the state.
     """
 
     def __init__(
@@ -336,7 +342,7 @@ class PoolReader:
         self._plan: _Plan | None = None
 
     def read(self) -> HeapReading:
-        """Read the table, all headers, and once more what did not pass.
+        """Read the table, all headers, and once more those that failed their checks.
 
         Raises:
             TargetGone: The target has ended.
@@ -347,7 +353,7 @@ class PoolReader:
             return self._unreadable()
         arenas, implausible = judge_arenas(table, self._maps, self._geometry)
         if not arenas.valid.all() or implausible:
-            # An arena that was just made or given back looks like this; a moment later it does not.
+            # An arena that was just allocated or freed looks like this; a moment later it does not.
             table = self._read_table()
             if table is None:
                 return self._unreadable()
@@ -432,12 +438,10 @@ class PoolReader:
         )
 
     def _still_there(self, arenas: Arenas) -> Mask:
-        """Tell which arenas the table still has: headers that cannot be read may belong to one that was given back."""
+        """Determine which arenas the table still has: unreadable headers may belong to one that was freed."""
         table = self._read_table()
         if table is None:
-            return np.ones(
-                len(arenas), dtype=np.bool_
-            )  # nobody knows; their pools are unknown already
+            return np.ones(len(arenas), dtype=np.bool_)  # unknown; their pools are unknown already
         inside = arenas.slot < len(table)
         return np.asarray(
             inside & (table["address"][np.where(inside, arenas.slot, 0)] == arenas.address)
@@ -486,7 +490,7 @@ class PoolReader:
         return None if found is None else np.frombuffer(found, dtype="<u8")
 
     def _unreadable(self) -> HeapReading:
-        """Return what was known, with everything unknown."""
+        """Return the previous data, with everything unknown."""
         if self._plan is None:
             self._plan = _Plan(
                 self._memory,
@@ -508,8 +512,8 @@ class PoolReader:
 def unused_entries_are_linked(table: Records, where: int) -> bool:
     """Return whether the entries without an arena form the list that pymalloc keeps of them, all inside of the table.
 
-    It fails when the length is not this table's. Of a longer table the list leads outside; behind a shorter one there is
-    something else.
+    It fails if the length is not this table's. In a longer table the list leads outside; behind a
+    shorter one there is other data.
 
     Args:
         table: (length,) records of ``ARENA_OBJECT``.
@@ -524,7 +528,7 @@ def unused_entries_are_linked(table: Records, where: int) -> bool:
 
 
 def _unmapped(plan: _Plan, unreadable: npt.NDArray[np.intp]) -> Mask:
-    """Tell which arenas have no readable pool: their memory was given back, though the table still names them.
+    """Determine which arenas have no readable pool: their memory was freed, though the table still names them.
 
     pymalloc clears the entry only when the system has taken the memory, which for a megabyte is a while.
 

@@ -1,7 +1,7 @@
-"""Which pools a tile has, or the whole of a space: the answer to "what is in this tile" where objects are not counted.
+"""The pools of a tile, or of the whole of a space: the content of a tile if objects are not counted.
 
-A row for each size of block, and one for pools that have none. Made of the latest reading when somebody asks. Knows what a reading says;
-does not know who asks, and reads nothing.
+A row for each size of block, and one for pools without. Made from the latest reading on demand.
+Knows readings; does not know who asks, and reads nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Row = tuple[str | int | None, ...]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PoolTables:
-    """What one pymalloc's tiles are made of, by size class.
+    """The content of one pymalloc's tiles, by size class.
 
     Attributes:
         reading: The pools.
@@ -56,7 +56,7 @@ class PoolTables:
 
     @classmethod
     def of(cls, reading: HeapReading, tiling: GroupedTiling) -> PoolTables:
-        """Keep what is needed of a reading."""
+        """Keep the required part of a reading."""
         return cls(reading, tiling.tile_of_cell)
 
     def table(self, tile: int | None, most: int) -> DetailTable | None:

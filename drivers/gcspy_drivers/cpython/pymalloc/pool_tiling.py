@@ -1,6 +1,7 @@
 """Which pools a tile has: one, or a power of two of neighbours in one arena when there are too many pools.
 
-How cells are grouped is `gcspy_drivers.kit.grouped_tiling`; knows where pools are and not what they hold.
+`gcspy_drivers.kit.grouped_tiling` groups cells; this module knows the places of pools, not their
+content.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ __all__ = ["HeapTiles", "PoolTiles", "tile_pools"]
 
 
 def tile_pools(reading: HeapReading, group: int) -> GroupedTiling:
-    """Cut the pools of a reading into tiles of so many pools."""
+    """Divide the pools of a reading into tiles of n pools."""
     return GroupedTiling.of(
         reading.pools.address,
         reading.arenas.total_pools,
@@ -23,11 +24,11 @@ def tile_pools(reading: HeapReading, group: int) -> GroupedTiling:
 
 
 class PoolTiles:
-    """The tiling of one pymalloc, for all spaces that have its tiles: cut anew only when the arenas are others.
+    """The tiling of one pymalloc, for all spaces that have its tiles: divided again only when the arenas change.
 
     Args:
         geometry: Sizes that it was built with.
-        tiles: About how many tiles there may be; 0: as few as may be, which is one an arena.
+        tiles: Approximate maximum of tiles; 0: as few as possible, which is one per arena.
     """
 
     def __init__(self, geometry: PoolGeometry, tiles: int) -> None:

@@ -1,4 +1,4 @@
-"""What a pool header may say: the invariants of pymalloc, as one vectorised judgement.
+"""The invariants of pool headers, as one vectorised check.
 
 A pool of size class c holds blocks of ``size = (c + 1) * 16`` bytes. Whenever the target is not inside of malloc or free::
 
@@ -34,7 +34,7 @@ NO_CLASS: Final = 0xFFFF
 
 
 class PoolState(IntEnum):
-    """What is known of a pool."""
+    """State of a pool."""
 
     UNKNOWN = 0
     """Its header did not pass the checks: nothing may be concluded, not even that it is empty."""
@@ -64,10 +64,10 @@ def judge(
     slots: npt.NDArray[np.uint32],
     geometry: PoolGeometry,
 ) -> npt.NDArray[np.bool_]:
-    """Tell which headers can be believed.
+    """Determine which headers are valid.
 
     Args:
-        headers: (n,) records of ``POOL_HEADER`` as they were read.
+        headers: (n,) records of ``POOL_HEADER`` as read.
         addrs: (n,) where in the target each pool begins.
         slots: (n,) index of the arena_object that the pool's arena has.
         geometry: Sizes that pymalloc was built with.

@@ -16,7 +16,7 @@ __all__ = ["show_carved"]
 def show_carved(
     space: ServerSpace, reading: HeapReading, tiling: GroupedTiling
 ) -> npt.NDArray[np.int64]:
-    """Say which tiles are used and where arenas begin; returns how many pools of each tile are carved, (tiles,)."""
+    """Mark the used tiles and the starts of arenas; returns how many pools of each tile are carved, (tiles,)."""
     carved = tiling.sums(reading.pools.state != PoolState.UNCARVED)
     control = space.control
     control[:] = np.where(carved != 0, Control.USED, Control.UNUSED)

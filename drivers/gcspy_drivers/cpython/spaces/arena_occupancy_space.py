@@ -1,8 +1,9 @@
-"""The space "Whole arenas": a tile is a whole arena, and what of it is in use, which is what keeps it from being given back.
+"""The space "Whole arenas": a tile is a whole arena, and its value the part in use, which keeps it from being freed.
 
-pymalloc gives memory back to the system by whole arenas only, and an arena only when none of its blocks is in use. So "Blocks in
-use" is how many blocks have to go for it, and an arena with few of them in many bytes is what fragmentation costs. One
-arena without blocks may be kept all the same: pymalloc gives back none that is the last it has room in.
+pymalloc frees memory by whole arenas only, and an arena only when none of its blocks is in use. So
+"Blocks in use" is how many blocks have to be freed for it, and an arena with few of them in many
+bytes is the cost of fragmentation. One arena without blocks may be kept all the same: pymalloc does
+not free the last one with room in it.
 
 Maps a `HeapReading` to streams; knows neither memory nor objects. Source: CPython 3.9 to 3.15 Objects/obmalloc.c, insert_to_freepool.
 """
@@ -24,14 +25,14 @@ from gcspy_server.api import Control, ExtentNames, PaintStyle, Server
 __all__ = ["ArenaOccupancySpace"]
 
 _SPARSE_SHARE = 4
-"""An arena of which less than one part in so many is in use is called sparse."""
+"""An arena with less than one n-th in use is called sparse."""
 
 
 class ArenaOccupancySpace:
     """The arenas of one pymalloc, each as a whole.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
         tiles: Its tilings.
@@ -113,7 +114,7 @@ class ArenaOccupancySpace:
         self.size, self.total = size, total
 
     def fill(self, reading: HeapReading) -> None:
-        """Give the space what a reading says."""
+        """Fill the space from a reading."""
         tiling = self._tiles.cut(reading)
         show_names(self.space, tiling.names)
         pools = reading.pools

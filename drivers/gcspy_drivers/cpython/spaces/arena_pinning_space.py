@@ -1,6 +1,7 @@
 """The space "Objects in arenas": a tile is a whole arena, with the objects that keep it from being given back.
 
-The space "Whole arenas" says how many blocks those are; this one, at level 3, what is in them. Maps `PymallocObjects` to streams; knows no memory.
+The space "Whole arenas" has the number of those blocks; this one, at level 3, has their objects.
+Maps `PymallocObjects` to streams; does not know memory.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ __all__ = ["ArenaPinningSpace"]
 
 _NAMED_TYPES = 3
 _EASY_BLOCKS = 64
-"""An arena that so few blocks keep is reported by name."""
+"""An arena that no more than this many blocks keep is reported by name."""
 
 
 class ArenaPinningSpace:
     """The objects in each arena of one pymalloc.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
-        types: Where types have their names.
+        types: The space with the names of types.
         tiles: Its tilings.
     """
 
@@ -78,7 +79,7 @@ class ArenaPinningSpace:
         )
 
     def fill(self, found: PymallocObjects) -> None:
-        """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
+        """Fill the space; the types' numbers are those that `TypeSpace` has by now."""
         reading, objects = found.heap.reading, found.objects
         tiling = self._tiles.cut(reading)
         show_names(self.space, tiling.names)

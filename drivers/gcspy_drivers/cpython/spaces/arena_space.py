@@ -1,6 +1,6 @@
 """The space "pymalloc arenas": pools by address.
 
-Maps a `HeapReading` to streams. Knows what a reading says and what a space is; knows neither memory nor interpreters.
+Maps a `HeapReading` to streams. Knows readings and spaces; does not know memory or interpreters.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class ArenaSpace:
     """The arenas of one pymalloc as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
         tiles: Its tilings.
-        main: Whether it is the space to look at first.
+        main: Whether it is the main space.
         first: A reading to begin with; None: the space begins without tiles.
     """
 
@@ -102,7 +102,7 @@ class ArenaSpace:
         )
 
     def fill(self, reading: HeapReading) -> None:
-        """Give the space what a reading says."""
+        """Fill the space from a reading."""
         tiling = self._tiles.cut(reading)
         show_names(self.space, tiling.names)
         pools, space = reading.pools, self.space
@@ -131,7 +131,7 @@ class ArenaSpace:
         space.answer_with(CONTENTS, PoolTables.of(reading, tiling).table)
 
     def answer_with(self, contents: DetailFunction) -> None:
-        """Answer what is in a tile with this instead: objects were counted too."""
+        """Replace the answer to the content of a tile: objects were counted too."""
         self.space.answer_with(CONTENTS, contents)
 
 

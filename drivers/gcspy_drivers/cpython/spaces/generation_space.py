@@ -25,7 +25,7 @@ class GenerationSpace:
     """The generations of one interpreter as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
     """
 
@@ -131,13 +131,13 @@ class GenerationSpace:
         spent: CollectorTime | ToldTime | None = None,
         note: str = "",
     ) -> None:
-        """Give the space what was read.
+        """Fill the space.
 
         Args:
             found: The collector's numbers; None: everything is unknown.
-            survivors: What its last collections left alive.
+            survivors: Survivors of its last collections.
             spent: How long its collections took; None: that is not known.
-            note: What else there is to say of it.
+            note: Further information.
         """
         self.space.reset()
         if found is None:
@@ -209,7 +209,7 @@ def collections_between(before: Generations | None, now: Generations | None) -> 
 
 
 def cause_text(collections: dict[int, tuple[int, ...]]) -> str:
-    """Say which generations were collected, as ``gen0 +3, gen1 +1``.
+    """Describe which generations were collected, as ``gen0 +3, gen1 +1``.
 
     Args:
         collections: By the id of the interpreter, collections of each generation. The main one (0) is not named.

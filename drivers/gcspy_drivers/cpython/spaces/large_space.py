@@ -1,7 +1,8 @@
-"""The space "Large blocks": what objects lead to outside of pymalloc, a tile a block, in order of address.
+"""The space "Large blocks": memory outside of pymalloc that objects refer to, one tile per block, in order of address.
 
-When there are more blocks than tiles the largest have one, and the others are told together: the sum of "Bytes" is that of all blocks that
-were found, and the space's text says how many have no tile. Maps a `LargeBlocks` to streams; knows no memory.
+If there are more blocks than tiles the largest have one, and the others are counted together: the
+sum of "Bytes" is that of all blocks found, and the space's text says how many have no tile. Maps a
+`LargeBlocks` to streams; does not know memory.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class LargeSpace:
     """The large blocks of one process as a space.
 
     Args:
-        server: Where the space is added.
-        types: Where types have their names.
+        server: The server to add the space to.
+        types: The space with the names of types.
         tiles: How many tiles it may have.
     """
 
@@ -106,7 +107,7 @@ class LargeSpace:
         )
 
     def fill(self, found: ObjectReading) -> None:
-        """Give the space what was found; the types' numbers are those that `TypeSpace` has by now."""
+        """Fill the space; the types' numbers are those that `TypeSpace` has by now."""
         blocks = found.large
         if blocks is None:
             return
@@ -140,7 +141,7 @@ class LargeSpace:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LargeTables:
-    """What large blocks are, for questions about one or all of them.
+    """The large blocks, for questions about one or all of them.
 
     Attributes:
         blocks: All of them.
@@ -153,7 +154,7 @@ class LargeTables:
     names: Sequence[str]
 
     def table(self, tile: int | None, most: int) -> DetailTable:
-        """Return what is to be known of a tile's block, or of all blocks by kind and type."""
+        """Return the details of a tile's block, or of all blocks by kind and type."""
         return self._of_all(most) if tile is None else self._of_one(int(self.rows[tile]))
 
     def _of_one(self, row: int) -> DetailTable:

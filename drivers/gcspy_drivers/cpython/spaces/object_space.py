@@ -39,10 +39,10 @@ class ObjectSpace:
     """The objects of one pymalloc as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
-        types: Where types have their names.
+        types: The space with the names of types.
         tiles: Its tilings.
     """
 
@@ -88,10 +88,10 @@ class ObjectSpace:
         )
 
     def fill(self, found: PymallocObjects, whole: ObjectReading) -> TypeTables:
-        """Give the space what was found; the types' numbers are those that `TypeSpace` has by now.
+        """Fill the space; the types' numbers are those that `TypeSpace` has by now.
 
         Returns:
-            What its tiles are made of, by type.
+            The content of its tiles, by type.
         """
         reading, objects = found.heap.reading, found.objects
         tiling = self._tiles.cut(reading)
@@ -147,10 +147,10 @@ def top_types(
     """Return for each tile the tile in "Types" of the type with most bytes; 0 where there is no object.
 
     Args:
-        objects: What was found.
+        objects: The objects.
         tile_of_pool: (pools,) the tile of each pool.
         tiles: How many there are.
-        types: Where types have their numbers.
+        types: The space with the numbers of types.
     """
     some = objects.type >= 0
     number = types.tile_of(objects.type[some])
@@ -170,7 +170,7 @@ class TrackedSpace:
     """The lists of one interpreter's collector as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
 
     Attributes:
@@ -200,7 +200,7 @@ class TrackedSpace:
             add_amount(self.space, name, description, order=order, suffix=suffix)
 
     def fill(self, found: ObjectReading, ident: int) -> None:
-        """Give the space what was found of one interpreter."""
+        """Fill the space for one interpreter."""
         self.space.reset()
         self.lengths = None
         lists = found.lists

@@ -1,6 +1,6 @@
-"""The spaces of levels 3 and 4 together: objects by address, by type, and by generation, and references. Added when the level is first wanted.
+"""The spaces of levels 3 and 4 together: objects by address, by type, and by generation, and references. Added when the level is first requested.
 
-Knows spaces and a target that can be looked into; knows neither events nor who asks.
+Knows spaces and a target whose objects can be read; does not know events or who asks.
 """
 
 from __future__ import annotations
@@ -81,11 +81,12 @@ class ObjectView:
         tiles: Mapping[int, HeapTiles],
         references: bool = False,
     ) -> None:
-        """Add what is missing and remove what is gone, between events.
+        """Add missing spaces and remove obsolete ones, between events.
 
         Args:
-            server: Where the spaces are.
-            owners: Ids of the interpreters that have a pymalloc of their own; none: there is nothing to look into.
+            server: The server of the spaces.
+            owners: Ids of the interpreters that have a pymalloc of their own; none: there are no
+                pools.
             interpreters: Those that have a collector.
             tiles: The tilings of each pymalloc that has spaces, by the id of its interpreter.
             references: Whether there is to be a space of references.
@@ -131,21 +132,21 @@ class ObjectView:
         large: bool = False,
         copies: ObjectCopies | None = None,
     ) -> dict[int, TypeTables]:
-        """Look into the pools and give the spaces what is there.
+        """Examine the pools and fill the spaces.
 
         Args:
-            heaps: As they were read, just before.
+            heaps: Their latest reading.
             interpreters: Those that have a collector.
-            references: Whether to look for references too.
-            large: Whether to look for large blocks too.
-            copies: What was copied of them; without it they are copied now.
+            references: Whether to search for references too.
+            large: Whether to search for large blocks too.
+            copies: Their copies; without them they are copied now.
 
         Returns:
-            What the tiles of each pymalloc are made of, by the id of its interpreter.
+            The content of the tiles of each pymalloc, by the id of its interpreter.
 
         Raises:
             TargetGone: The target has ended.
-            TargetError: It cannot be looked into.
+            TargetError: It cannot be examined.
         """
         if self._types is None:
             raise AssertionError("open comes before fill")

@@ -15,8 +15,8 @@ def open_memory_space(server: Server, *, main: bool) -> MemorySpace:
     """Add the space.
 
     Args:
-        server: Where it is added.
-        main: Whether it is the space to look at first.
+        server: The server to add the space to.
+        main: Whether it is the main space.
     """
     return MemorySpace(
         server,

@@ -38,7 +38,7 @@ class ReferenceSpace:
     """The references in one pymalloc as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
         tiles: Its tilings.
     """
@@ -57,7 +57,7 @@ class ReferenceSpace:
             add_amount(self.space, name, description, order=order, most=U4_MAX)
 
     def fill(self, found: PymallocObjects, counted: npt.NDArray[np.int64]) -> None:
-        """Give the space what was found.
+        """Fill the space.
 
         Args:
             found: The heap.

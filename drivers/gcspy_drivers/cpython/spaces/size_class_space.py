@@ -1,7 +1,8 @@
-"""The space "Size classes": pymalloc's pools by the size of their blocks, and what of them is lost to fragmentation.
+"""The space "Size classes": pymalloc's pools by the size of their blocks, and how much is lost to fragmentation.
 
-Free blocks of a pool in use can only be had by its own size class, and the pool is given to another only when all its blocks are free.
-So what a size class loses is what its pools hold and it does not use. Maps a `HeapReading` to streams; knows no memory.
+Free blocks of a pool in use are available to its own size class only, and the pool is given to
+another only when all its blocks are free. So the loss of a size class is the part of its pools that
+it does not use. Maps a `HeapReading` to streams; does not know memory.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class SizeClassSpace:
     """The size classes of one pymalloc as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         title: Name of the space.
         geometry: Sizes that this pymalloc was built with.
     """
@@ -71,7 +72,7 @@ class SizeClassSpace:
         )
 
     def fill(self, reading: HeapReading) -> None:
-        """Give the space what a reading says."""
+        """Fill the space from a reading."""
         sums = size_classes(reading)
         self.space.reset()
         pools = reading.pools

@@ -1,7 +1,8 @@
 """The space "Types": a tile is a type, with all its objects in all of the process's pymalloc.
 
-A type gets its tile when it is among the largest for the first time and keeps it, so that its growth over the session is a
-history graph. Everything else is in two tiles: objects of other types, and blocks that are no object; so the bytes sum to all blocks in use.
+A type gets its tile when it is among the largest for the first time and keeps it, so that its
+growth over the session is a history graph. Everything else is in two tiles: objects of other types,
+and blocks that are not objects; so the bytes sum to all blocks in use.
 
 Maps an `ObjectReading` to streams; knows no memory.
 """
@@ -80,7 +81,7 @@ class TypeSpace:
         return self._names[tile]
 
     def fill(self, found: ObjectReading) -> None:
-        """Give the space what was found; types that are new among the largest get tiles."""
+        """Fill the space; types that are newly among the largest get tiles."""
         kinds = len(found.types)
         counts, size = np.zeros(kinds + 1, dtype=np.int64), np.zeros(kinds + 1, dtype=np.int64)
         for one in found.heaps:
@@ -110,7 +111,7 @@ class TypeSpace:
             self.space.info += f"; {unknown} pools are unknown and not counted"
 
     def answer_with(self, parts: tuple[TypeTables, ...]) -> None:
-        """Answer what the whole process is made of, of what its heaps are; none: that is not known."""
+        """Set the answer about the content of the whole process, from its heaps; none: unknown."""
 
         def table(tile: int | None, most: int) -> DetailTable | None:
             return whole_table(parts, most) if tile is None else None

@@ -1,7 +1,8 @@
 """Which types a tile has, or the whole of a space: the answer to a question of the kind "types", made of the latest gathering.
 
-What is kept is little beside what was gathered: a row for each type of a pool, and for each tracked object its pool, type and
-list. It is summed up when somebody asks. Knows objects that were found; does not know who asks, and reads nothing.
+The stored data is small compared with the gathered data: a row for each type of a pool, and for
+each tracked object its pool, type and list. It is summed on demand. Knows objects; does not know
+who asks, and reads nothing.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TypeTables:
-    """What one pymalloc's objects are, by tile and type.
+    """The objects of one pymalloc, by tile and type.
 
     Attributes:
         tile_of_pool: (pools,) the tile of each pool.
-        unknown: (pools,) pools that could not be looked into.
+        unknown: (pools,) pools that could not be examined.
         pool: (n,) row of a pool.
         type: (n,) number of a type; -1: blocks that are no object.
         count: (n,) how many blocks of it the pool has.
@@ -79,7 +80,7 @@ class TypeTables:
     def of(
         cls, found: PymallocObjects, whole: ObjectReading, tile_of_pool: npt.NDArray[np.intp]
     ) -> TypeTables:
-        """Keep what is needed of a reading.
+        """Keep the required part of a reading.
 
         Args:
             found: The objects of the pymalloc.
@@ -111,7 +112,7 @@ class TypeTables:
         )
 
     def table(self, tile: int | None, most: int) -> DetailTable | None:
-        """Return the types of a tile, or of all; None where no pool of it could be looked into."""
+        """Return the types of a tile, or of all; None if no pool of it could be examined."""
         pools = (
             self.tile_of_pool == tile
             if tile is not None
@@ -125,7 +126,7 @@ class TypeTables:
         )
 
     def _sums(self, pools: npt.NDArray[np.bool_] | None) -> I64:
-        """Return objects, bytes, tracked, young, middle, old of each type, the last row what is no object: (types + 1, 6)."""
+        """Return objects, bytes, tracked, young, middle, old of each type, the last row for blocks that are not objects: (types + 1, 6)."""
         kinds = len(self.names) + 1
         sums = np.zeros((kinds, 6), dtype=np.int64)
         mine: slice | npt.NDArray[np.bool_] = slice(None) if pools is None else pools[self.pool]
@@ -138,7 +139,7 @@ class TypeTables:
         kind, which = self.node_type[nodes], self.node_list[nodes].astype(np.int64)
         sums[:, 2] = np.bincount(kind[kind >= 0], minlength=kinds)
         seen = (kind >= 0) & (which >= 0)
-        # What gc.freeze took out is never looked at again, as what is old is seldom.
+        # Objects removed by gc.freeze are never examined again, as old ones are rarely.
         key = kind[seen].astype(np.int64) * 3 + np.minimum(which[seen], 2)
         sums[:, 3:] = np.bincount(key, minlength=3 * kinds).reshape(-1, 3)[:kinds]
         return sums
