@@ -338,3 +338,35 @@ def until_executed(process: Process) -> None:
     while time.monotonic() < give_up:
         process.check()
         time.sleep(0.001)
+
+
+class LateEvent(threading.Event):
+    """Whoever sets it goes on a little later than whoever waits for it."""
+
+    def set(self) -> None:
+        super().set()
+        time.sleep(0.2)
+
+
+def test_a_hold_that_failed_has_let_all_go_when_it_says_so() -> None:
+    """What was attached to and never stood still is let go by the end of the thread that attached."""
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child, Process(child.pid) as process:
+        child.kill()
+        child.wait()
+        hold = process_hold.Hold(process, 60)
+        hold._ready = LateEvent()
+        with pytest.raises(TargetGone):
+            hold._start()
+        assert not hold._thread.is_alive()
+
+
+def test_how_a_child_of_ours_ended_is_left_for_who_started_it() -> None:
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child, Process(child.pid) as process:
+        hold = process_hold.Hold(process, 60)
+        hold._known = {child.pid}
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        hold._reap()
+        assert child.wait() == -signal.SIGKILL

@@ -116,3 +116,21 @@ def test_a_space_that_was_or_becomes_empty_is_laid_out_anew(before: int, after: 
         picture.follow(change)
     assert (picture.pixels == anew(space, 1, (200, 150))).all()
     assert picture.layout.count == after
+
+
+@pytest.mark.parametrize(("before", "after"), [(20, 21), (300_000, 300_100)])
+def test_cells_with_words_and_pixels_of_several_tiles_are_laid_out_anew(
+    before: int, after: int
+) -> None:
+    session, feed, space = joined(before)
+    picture = SpacePicture(space, 1, Theme.DARK)
+    picture.set_size(900, 200)
+    assert picture.layout.labelled or picture.layout.per_pixel > 1
+    feed.sequence += 1
+    messages = [kept(1, after, [(0, 0, before)], 0x10000), *feed.event(values_of(after, 3))]
+    for change in follow(session, messages):
+        picture.follow(change)
+    fresh = SpacePicture(space, 1, Theme.DARK)
+    fresh.set_size(900, 200)
+    assert picture.layout == fresh.layout
+    assert (picture.pixels == fresh.pixels).all()
