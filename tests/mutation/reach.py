@@ -19,7 +19,11 @@ from pathlib import Path
 
 from coverage import CoverageData
 
-_OPTIONS = ("-q", "-n", "0", "-p", "no:randomly", "-p", "tests.mutation.coverage_plugin")
+_OPTIONS = (
+    "-q", "-n", "0", "-p", "no:randomly", "-p", "tests.mutation.coverage_plugin",
+    # Under coverage a test may take many times as long; one that takes too long must not end the others.
+    "--timeout", "0", "-o", "faulthandler_timeout=0",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.heaps.zgc import ZReader, ZReading
+from gcspy_drivers.hotspot.heaps.zgc_view import ZView
 from gcspy_drivers.hotspot.vm.tables import VmField, VmTables, VMType
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
+
+from gcspy_server.api import Server
+
+if TYPE_CHECKING:
+    from gcspy_drivers.hotspot.spaces.pool_space import Pool
+    from gcspy_drivers.hotspot.vm.jvm import Jvm
 
 _GRANULE = 2 << 20
 _HEAP_BYTES = 8 << 20
@@ -60,6 +69,12 @@ def process() -> Iterator[Process]:
         yield own
 
 
+def tables() -> VmTables:
+    """Return what a VM exports of its pages."""
+    fields = {key: VmField(*key, "", False, offset, Addr(0)) for key, offset in _OFFSETS.items()}
+    return VmTables(fields, {"ZPage": VMType("", 8 * _PAGE_WORDS)}, {})
+
+
 def read(process: Process, pages: Pages, change: Callable[[int], None]) -> ZReading:
     """Read the pages; something happens before each reading of the table, of which this is the number."""
 
@@ -72,10 +87,12 @@ def read(process: Process, pages: Pages, change: Callable[[int], None]) -> ZRead
                 self.count += 1
             return super().try_read(addr, size_bytes)
 
-    fields = {key: VmField(*key, "", False, offset, Addr(0)) for key, offset in _OFFSETS.items()}
-    tables = VmTables(fields, {"ZPage": VMType("", 8 * _PAGE_WORDS)}, {})
     reader = ZReader(
-        Changing(process), tables, pages.heap.ctypes.data, most_bytes=_HEAP_BYTES, generational=True
+        Changing(process),
+        tables(),
+        pages.heap.ctypes.data,
+        most_bytes=_HEAP_BYTES,
+        generational=True,
     )
     found = reader.read()
     assert found is not None
@@ -129,6 +146,20 @@ def test_of_pages_that_were_all_not_there_before_none_is_believed(process: Proce
     assert found.unsure == 4
 
 
+def test_of_the_pages_behind_the_only_one_of_before_none_is_believed(process: Process) -> None:
+    pages = Pages()
+
+    def change(count: int) -> None:
+        for number in (1, 2, 3):
+            pages.table[number] = 0
+            if count % 2:
+                pages.enter(number)
+
+    found = read(process, pages, change)
+    assert starts(found) == [0]
+    assert found.unsure == 3
+
+
 @pytest.mark.parametrize(
     ("word", "other"),
     [
@@ -169,3 +200,58 @@ def test_of_two_pages_at_one_place_one_is_unsure(process: Process) -> None:
     found = read(process, pages, lambda count: None)
     assert starts(found) == [0, 2, 3]
     assert found.unsure == 1
+
+
+def test_pages_that_come_are_tiles_and_a_table_that_cannot_be_read_is_unknown(
+    process: Process,
+) -> None:
+    pages = Pages()
+    readable = True
+
+    class Failing(Memory):
+        def try_read(self, addr: int, size_bytes: int) -> bytes | None:
+            if addr == pages.table.ctypes.data and not readable:
+                return None
+            return super().try_read(addr, size_bytes)
+
+    jvm = SimpleNamespace(
+        collector="Generational ZGC",
+        flags=SimpleNamespace(number=lambda _name: _HEAP_BYTES),
+        memory=Failing(process),
+        tables=tables(),
+        heap=lambda: pages.heap.ctypes.data,
+        process=process,
+    )
+    server = Server("ZGC", events=["Clock"])
+    view = ZView(cast("Jvm", jvm), server)
+    server.add_observer(lambda _event: None)
+    (space,) = server.spaces
+    size = next(stream for stream in space.streams if stream.name == "Size")
+
+    def known() -> npt.NDArray[np.bool_] | None:
+        return size.known
+
+    def event() -> list[Pool]:
+        request = server.should_transmit(0)
+        assert request is not None
+        view.read(request, 1)
+        pools = view.fill(request)
+        server.finish(0)
+        return list(pools)
+
+    small, *others = event()
+    assert (small.used, small.committed) == (600, 4 * _GRANULE)
+    assert [(pool.used, pool.committed) for pool in others] == [(0, 0)] * len(others)
+    pages.enter(4)
+    small, *_ = event()
+    assert (small.used, small.committed) == (1000, 5 * _GRANULE)
+    assert size.data.tolist() == [_GRANULE] * 5
+    assert known() is None
+    readable = False
+    pools = event()
+    assert [pool.name for pool in pools] == list(view.pool_names)
+    assert {(pool.used, pool.committed, pool.most) for pool in pools} == {(None, None, None)}
+    unknown = known()
+    assert unknown is not None
+    assert not unknown.any()
+    assert "could not be read" in space.info
