@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import pytest
 from gcspy_protocol.errors import CommandError
 
-from gcspy_server.driver_options import DriverOption, OptionValue, named_values, values_for
+from gcspy_server.driver_options import (
+    DriverOption,
+    OptionValue,
+    announced_options,
+    named_values,
+    values_for,
+)
 
 DEPTH = DriverOption(name="depth", default=3, about="How deep.", minimum=1, maximum=9)
 SHARE = DriverOption(name="share", default=0.5, about="How much.", minimum=0.0)
@@ -65,3 +73,26 @@ def test_a_value_for_one_driver_comes_before_one_for_all() -> None:
 def test_what_is_no_pair_or_comes_twice_is_refused(texts: list[str]) -> None:
     with pytest.raises(CommandError):
         named_values(texts)
+
+
+MIXED = (DEPTH, "share")
+LISTED = [DEPTH]
+
+
+def test_options_that_packages_announce_are_read_and_what_is_none_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def found(group: str) -> list[EntryPoint]:
+        here = "tests.server.test_driver_options:"
+        names = {"one": "ALL", "mixed": "MIXED", "listed": "LISTED", "missing": "NOTHING"}
+        return [EntryPoint(name, here + where, group) for name, where in names.items()]
+
+    monkeypatch.setattr("gcspy_server.driver_options.entry_points", found)
+    announced = announced_options()
+    assert list(announced) == ["listed", "missing", "mixed", "one"]
+    assert announced["one"] == ALL
+    for name, where in (("mixed", "MIXED"), ("listed", "LISTED")):
+        assert announced[name] == (
+            f"cannot be read: tests.server.test_driver_options:{where} is not a tuple of DriverOption"
+        )
+    assert str(announced["missing"]).startswith("cannot be read: AttributeError")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from gcspy_drivers.hotspot.heaps.generational import GenerationalReader, PartKind
 from gcspy_drivers.hotspot.heaps.generational_space import GenerationalSpace
-from gcspy_drivers.hotspot.vm.counters import find_counters
+from gcspy_drivers.hotspot.vm.counters import PerfCounters, find_counters
 from gcspy_drivers.hotspot.vm.tables import VmField, VmTables, VMType, read_texts
 from gcspy_drivers.kit.tiling import UniformTiling
 from gcspy_drivers.remote.address import Addr
@@ -149,6 +149,14 @@ def _found_in(data: bytes) -> dict[str, int | None]:
 
 def _between(first: int, end: int) -> dict[str, int | None]:
     """The numbers of the counters that a VM says to be between two addresses."""
+    with Process(os.getpid()) as process:
+        counters = _counters_between(process, first, end)
+        for name in counters.names("", ""):
+            counters.text(name)
+        return {name: counters.number(name) for name in counters.names("", "")}
+
+
+def _counters_between(process: Process, first: int, end: int) -> PerfCounters:
     pointers = np.array([first, end], dtype=np.uint64)
     names = ("_start", "_end")
     fields = {
@@ -157,11 +165,7 @@ def _between(first: int, end: int) -> dict[str, int | None]:
         )
         for place, name in enumerate(names)
     }
-    with Process(os.getpid()) as process:
-        counters = find_counters(Memory(process), VmTables(fields, {}, {}))
-        for name in counters.names("", ""):
-            counters.text(name)
-        return {name: counters.number(name) for name in counters.names("", "")}
+    return find_counters(Memory(process), VmTables(fields, {}, {}))
 
 
 @given(damage=st.lists(st.tuples(st.integers(0, 79), st.integers(0, 255)), max_size=4))
@@ -198,6 +202,20 @@ def test_counters_are_read_where_their_memory_is_neither_too_small_nor_too_large
     first = np.frombuffer(room, dtype=np.uint8).ctypes.data
     end = first + (len(data) if size_bytes is None else size_bytes)
     assert _between(first, end) == ({"sun.gc.cause": 42} if there else {})
+
+
+def test_what_is_no_text_has_an_empty_one_and_what_is_no_number_none() -> None:
+    text = _counters()
+    text[40:44] = (8).to_bytes(4, "little")  # a vector of eight characters
+    text[44] = ord("B")
+    text[-8:] = b"System\0\0"
+    for data, number, words in ((_counters(), 42, ""), (text, None, "System")):
+        room = np.frombuffer(bytes(data), dtype=np.uint8).copy()
+        with Process(os.getpid()) as process:
+            counters = _counters_between(process, room.ctypes.data, room.ctypes.data + len(room))
+            assert counters.number("sun.gc.cause") == number
+            assert counters.text("sun.gc.cause") == words
+            assert counters.text("sun.gc.lastCause") == ""
 
 
 def test_a_vm_that_keeps_no_counters_has_none() -> None:
