@@ -66,16 +66,20 @@ def test_what_unpacks_to_too_much_is_refused_before_it_is_there(
     assert way(pack(bytes(2 * ROOM)), ROOM) is lzw.LzwDamage.TOO_LONG
 
 
-def test_bytes_after_the_end_are_noticed() -> None:
-    assert lzw.unpack_plainly(pack(b"ab") + b"\0", ROOM) is lzw.LzwDamage.TRAILING
+WAYS = pytest.mark.parametrize("way", [unpack, lzw.unpack_plainly])
 
 
-def test_a_code_of_no_entry_is_noticed() -> None:
-    bits = f"{97:08b}{255:08b}{300:09b}"
-    assert (
-        lzw.unpack_plainly(int(bits.ljust(32, "0"), 2).to_bytes(4, "big"), ROOM)
-        is lzw.LzwDamage.NO_ENTRY
-    )
+@WAYS
+def test_bytes_after_the_end_are_noticed(way: Callable[[bytes, int], object]) -> None:
+    assert way(pack(b"ab") + b"\0", ROOM) is lzw.LzwDamage.TRAILING
+
+
+@WAYS
+@pytest.mark.parametrize("entry", [1, 2, 44])
+def test_a_code_of_no_entry_is_noticed(way: Callable[[bytes, int], object], entry: int) -> None:
+    """After one code there is entry 0 only, which is being made."""
+    bits = f"{97:08b}{255:08b}{256 + entry:09b}"
+    assert way(int(bits.ljust(32, "0"), 2).to_bytes(4, "big"), ROOM) is lzw.LzwDamage.NO_ENTRY
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -91,6 +95,7 @@ def test_a_buffer_unpacks_to_no_more_than_the_most_regular_one_of_the_vm(
     assert buffers._unpack(bomb) is lzw.LzwDamage.TOO_LONG
 
 
-def test_a_code_that_stands_for_nothing_yet_is_damage() -> None:
+@WAYS
+def test_a_code_that_stands_for_nothing_yet_is_damage(way: Callable[[bytes, int], object]) -> None:
     """Codes become 9 bits long, and the first of these is 256: there is no entry before the first code."""
-    assert lzw.unpack_plainly(bytes([0xFF, 0x80, 0, 0]), ROOM) is lzw.LzwDamage.NO_ENTRY
+    assert way(bytes([0xFF, 0x80, 0, 0]), ROOM) is lzw.LzwDamage.NO_ENTRY

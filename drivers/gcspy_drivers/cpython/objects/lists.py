@@ -35,6 +35,9 @@ _MOST_ROUNDS = (
     20_000  # a chain of this many nodes outside of the pools, each known only from the previous one
 )
 _MOST_OUTSIDE = 4_000_000
+_AT_ONCE = 1 << 20
+"""Most heads that are read again in one call: 16 MB."""
+
 _FLAGS = np.uint64(3)
 
 U64 = npt.NDArray[np.uint64]
@@ -232,8 +235,8 @@ class ListReader:
         """Read heads again whose ways were broken: most were copied while an object beside them was made or dropped."""
         rows = np.flatnonzero(which)
         following, before = nodes.following.copy(), nodes.before.copy()
-        for begin in range(0, len(rows), 1 << 20):
-            part = rows[begin : begin + (1 << 20)]
+        for begin in range(0, len(rows), _AT_ONCE):
+            part = rows[begin : begin + _AT_ONCE]
             data, ok = self._memory.read_many(nodes.address[part], 16)
             words = data.view("<u8")
             following[part[ok]] = words[ok, 0] & ~_FLAGS
