@@ -131,6 +131,20 @@ def test_the_small_trace_is_without_fault() -> None:
     assert end.birth.tolist() == [11, 9, 10]
 
 
+def test_what_is_named_one_by_one_goes_on_beside_a_run_of_what_was_never_there() -> None:
+    rows = small()
+    rows[-3].update(address=start(EDEN) + 8)
+    rows[-2:-1] = [
+        row(RecordKind.MOVE, thread=COLLECTOR, address=address, to=start(OLD) + to)
+        for address, to in ((start(OLD) + 0x80, 0), (start(LEFT), 0x80), (start(LEFT) + 0x40, 0xC0))
+    ]
+    heap = RebuiltHeap(Told(rows))
+    end = heap.at(heap.events)
+    assert end.address.tolist() == [start(OLD), start(OLD) + 0x80, start(OLD) + 0xC0]
+    assert end.birth.tolist() == [11, 9, 10]
+    assert {one.rule for one in heap.findings.kept} == {Rule.UNKNOWN_OBJECT}
+
+
 @pytest.mark.parametrize("what", BROKEN)
 def test_what_breaks_a_rule_is_found_where_it_is(what: str) -> None:
     rule, event, change = BROKEN[what]
