@@ -329,3 +329,15 @@ def test_the_level_is_changed_between_events_and_says_what_each_costs(
     assert level.costs[3] == 0, "nobody asked for references"
     assert level.costs[0] < level.costs[2]
     assert (level.value, level.applies) == (1, 3)
+
+
+def test_a_type_that_is_known_is_not_learnt_again(start: Start, own_python: str) -> None:
+    target = start(own_python, ZOO)
+    target.wait_objects()
+    with Target(target.pid) as reader:
+        types = read_objects(reader).types
+        known = types.address.copy()
+        assert len(known) > 10
+        assert not types.learn(np.concatenate((known, known[:1])))
+        assert types.address.tolist() == known.tolist()
+        assert types.find(known).tolist() == list(range(len(known)))
