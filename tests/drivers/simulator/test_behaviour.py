@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from gcspy_drivers.simulator.heap import FREE, WORD_BYTES, Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import FULL, WHOLE, Choice, OutOfHeap
 from gcspy_drivers.simulator.plans import PLANS, make_plan
+from gcspy_drivers.simulator.plans.generational import Generational
 from gcspy_protocol.errors import LocalProtocolError
 
 from tests.drivers.simulator.variants import (
@@ -233,3 +236,20 @@ def test_a_heap_that_would_not_go_into_one_free_cell_is_refused() -> None:
     assert plan.alloc(0, 4, 1, 0)
     plan.collect()
     assert plan.used_words() == 0
+
+
+@pytest.mark.parametrize(
+    ("young", "young_bytes", "words"),
+    [("semispace", 8192, [512, 512]), ("bump", 8192, [1024]), ("bump", 8200, [1024]),
+     ("semispace", 0, [1024, 1024]), ("bump", 0, [2048])],
+)  # fmt: skip
+def test_the_young_generation_is_as_large_as_was_asked_for_or_a_quarter_of_the_heap(
+    young: str, young_bytes: int, words: list[int]
+) -> None:
+    heap = Heap(1 << 16, roots=8, align_words=2)
+    plan = make_plan("generational", heap, young=young, young_bytes=young_bytes)
+    assert isinstance(plan, Generational)
+    assert plan._parts[0].start == heap.start
+    assert [part.end - part.start for part in plan._parts] == words
+    for one, following in itertools.pairwise(plan._parts):
+        assert one.end == following.start
