@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 __all__ = [
     "VARIABLE",
+    "Compilable",
     "Compiled",
     "Compiler",
     "CompilingThread",
@@ -32,6 +33,7 @@ __all__ = [
     "cache_folder",
     "compile_after",
     "compile_all",
+    "compile_with",
     "find_compiler",
     "forget",
     "want",
@@ -148,6 +150,13 @@ class CompilingThread:
         self._target()
 
 
+class Compilable(Protocol):
+    """What `compile_all` compiles."""
+
+    def compile(self, njit: Callable[..., Any], *, keep: bool) -> object:
+        """Have numba's decorator compile it, unless it is."""
+
+
 _state = SimpleNamespace(thread=None, asked=0)
 _lock = threading.Lock()
 _loops: list[Loop] = []
@@ -173,12 +182,27 @@ class Loop:
     def compile(self, njit: Callable[..., Any], *, keep: bool) -> None:
         """Compile it with numba's decorator, unless it is; `keep` says whether numba may cache it."""
         if self.machine is None:
-            self.machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(
-                self.written
-            )
+            self.machine = compile_with(njit, self.signature, self.written, keep=keep)
 
 
-def compile_all(loops: Iterable[Loop] | None = None) -> bool:
+def compile_with(
+    njit: Callable[..., Any], signature: str, function: Callable[..., Any], *, keep: bool
+) -> Callable[..., Any]:
+    """Compile a function as all of ours are: without Python's lock, and dividing as numpy does.
+
+    Args:
+        njit: numba's decorator.
+        signature: What it is told, such as ``int64(int64[::1], int64)``.
+        function: The function.
+        keep: Whether numba may cache it.
+    """
+    made: Callable[..., Any] = njit([signature], nogil=True, cache=keep, error_model="numpy")(
+        function
+    )
+    return made
+
+
+def compile_all(loops: Iterable[Compilable] | None = None) -> bool:
     """Compile loops, or load them from the cache; False if that is impossible. Takes seconds.
 
     Args:
@@ -265,13 +289,12 @@ class Compiled(Generic[K]):
         """Compile them with numba's decorator; `keep` says whether numba may cache them."""
         # They are compiled as functions of a module of their own, in which the helpers are compiled ones.
         space = dict(vars(self._module))
-        options: Mapping[str, Any] = {"nogil": True, "cache": keep, "error_model": "numpy"}
         made = {}
         for name, signature in {**self._helpers, **self._kernels}.items():
             written = getattr(self._module, name)
             function = FunctionType(written.__code__, space, name)
             function.__qualname__, function.__module__ = name, written.__module__
-            made[name] = space[name] = njit([signature], **options)(function)
+            made[name] = space[name] = compile_with(njit, signature, function, keep=keep)
         return self._kind(**{name: made[name] for name in self._kernels})
 
     def _prepare(self) -> None:

@@ -18,6 +18,7 @@ Knows nothing of collectors, programs or spaces.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -321,6 +322,14 @@ class Heap:
         return (
             np.atleast_1d(np.asarray(cells, dtype=np.int64) - FIRST) * WORD_BYTES + self.base
         ).astype(np.uint64)
+
+    def field_slots(self, start: int, end: int) -> Iterator[int]:
+        """Yield the word of each reference field of the objects of a range, in order; raises what `cells` does."""
+        words = self.words
+        for cell in self.cells(start, end).tolist():
+            if not words[cell] & FREE:
+                first = cell + HEADER_WORDS
+                yield from range(first, first + fields_of(words, cell))
 
     def cells(self, start: int, end: int) -> Words:
         """Return the addresses of all objects and free cells of a range, in order; a copy.

@@ -27,7 +27,8 @@ import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 from numpy.typing import NDArray
 
-from gcspy_compiled.machine_code import CompilingThread, find_compiler
+from gcspy_compiled import machine_code
+from gcspy_compiled.machine_code import CompilingThread, compile_with, find_compiler
 
 __all__ = [
     "Bytes",
@@ -129,9 +130,7 @@ class SimulatorLoop(Generic[P, R]):
             function = self._copy(inner)
             # numba finds what it kept by this name, and does not look whether what the function calls is still the same.
             function.__qualname__ = f"{self.written.__qualname__}_{self.fingerprint}"
-            self._machine = njit([self.signature], nogil=True, cache=keep, error_model="numpy")(
-                function
-            )
+            self._machine = compile_with(njit, self.signature, function, keep=keep)
         return self._machine
 
     def forget(self) -> None:
@@ -167,12 +166,7 @@ def available() -> bool:
 
 def compile_all() -> bool:
     """Compile every loop of every module that was imported, or load what was compiled before; False where it cannot be. Takes seconds."""
-    compiler = find_compiler()
-    if compiler is None:
-        return False
-    for each in _loops:
-        each.compile(compiler.njit, keep=compiler.keep)
-    return True
+    return machine_code.compile_all(_loops)
 
 
 def forget() -> None:

@@ -38,6 +38,7 @@ __all__ = [
     "Plan",
     "PlanSpace",
     "heap_knob",
+    "nursery_knob",
 ]
 
 WHOLE: Final = 1 << 60
@@ -153,6 +154,12 @@ def heap_knob(heap: Heap, end: int) -> Knob:
     """Return the knob for the size of a plan's heap, which ends at word `end`, and may have at most all words that there are."""
     most = (heap.end - heap.start) * WORD_BYTES
     return Knob("heap", "Heap", (end - heap.start) * WORD_BYTES, (min(1024, most), most), "bytes")
+
+
+def nursery_knob(used: int, whole: int) -> Knob:
+    """Return the knob for how many words of a nursery are used, of those that it has: an eighth at least."""
+    bounds = whole // 8 * WORD_BYTES, whole * WORD_BYTES
+    return Knob("nursery", "Size of the nursery", used * WORD_BYTES, bounds, "bytes")
 
 
 class Plan(ABC):

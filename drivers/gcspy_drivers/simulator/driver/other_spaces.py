@@ -89,6 +89,20 @@ def _stream(
     )
 
 
+def _add_place(space: ServerSpace, name: str, *, order: int) -> ServerStream:
+    """A number among others, from 0 on; -1: it has none."""
+    return space.add_stream(
+        name,
+        minimum=-1,
+        maximum=16,
+        zero=-1,
+        default=-1,
+        presentation=Presentation.PLUS,
+        paint_style=PaintStyle.ZERO,
+        order=order,
+    )
+
+
 class FreeListsSpace(OtherSpace):
     """The free lists, a tile each: the paper's driver 6."""
 
@@ -248,26 +262,8 @@ class RegionSpace(OtherSpace):
         self._train: ServerStream | None = None
         self._car: ServerStream | None = None
         if regions.what == "car" or (regions.groups >= 0).any():
-            self._train = self.space.add_stream(
-                "Train",
-                minimum=-1,
-                maximum=16,
-                zero=-1,
-                default=-1,
-                presentation=Presentation.PLUS,
-                paint_style=PaintStyle.ZERO,
-                order=4,
-            )
-            self._car = self.space.add_stream(
-                "Number in its train",
-                minimum=-1,
-                maximum=16,
-                zero=-1,
-                default=-1,
-                presentation=Presentation.PLUS,
-                paint_style=PaintStyle.ZERO,
-                order=5,
-            )
+            self._train = _add_place(self.space, "Train", order=4)
+            self._car = _add_place(self.space, "Number in its train", order=5)
 
     def _names(self) -> ExtentNames:
         regions = self._plan.regions()

@@ -30,6 +30,7 @@ from gcspy_drivers.simulator.plan import (
     Plan,
     PlanSpace,
     heap_knob,
+    nursery_knob,
 )
 from gcspy_drivers.simulator.plans import _young as loops
 from gcspy_drivers.simulator.policies.bump import BumpSpace
@@ -420,13 +421,7 @@ class Generational(Plan):
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap, of which both generations have their share; how much of the young one is used, and when an object is old."""
         heap = heap_knob(self.heap, self.heap.start + self._wanted)
-        nursery = Knob(
-            "nursery",
-            "Size of the nursery",
-            self._limit * WORD_BYTES,
-            (self._part // 8 * WORD_BYTES, self._part * WORD_BYTES),
-            "bytes",
-        )
+        nursery = nursery_knob(self._limit, self._part)
         return (
             (heap, nursery)
             if len(self._parts) == 1

@@ -21,7 +21,6 @@ from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.facts import Regions, RememberedSet
 from gcspy_drivers.simulator.heap import (
-    FREE,
     HEADER_WORDS,
     MAX_AGE,
     WHITE,
@@ -44,7 +43,9 @@ from gcspy_drivers.simulator.policies.slotsets import (
     TOP,
     drop_all,
     empty,
-    entries,
+    first_run,
+    members,
+    set_faults,
 )
 
 __all__ = ["MARK", "MIXED", "YOUNG", "GarbageFirst"]
@@ -185,15 +186,9 @@ class GarbageFirst(Plan):
         young = self._of_kind(loops.EDEN, loops.SURVIVOR)
         if self._free - needed < self._needed_for(len(young) * self._size):
             return 0
-        free = np.concatenate(([0], self._table[:, KIND] == loops.FREE_REGION, [0])).astype(
-            np.int64
-        )
-        edges = np.diff(free)
-        starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-        fits = starts[ends - starts >= needed]
-        if not len(fits):
+        first = first_run(self._table[:, KIND] == loops.FREE_REGION, needed)
+        if first < 0:
             return 0
-        first = int(fits[0])
         self._table[first : first + needed, [KEY, KIND]] = -1, loops.CONTINUED
         self._table[first, [KIND, TOP]] = loops.LARGE, self._start_of(first) + size
         self._born[first : first + needed] = self.collections
@@ -422,52 +417,23 @@ class GarbageFirst(Plan):
         """The fields that refer into each region in use, from others that are not young."""
         found = []
         for region in self._of_kind(loops.EDEN, loops.SURVIVOR, loops.OLD, loops.LARGE):
-            holders: Words = np.empty(int(self._table[region, COUNT]), dtype=np.int64)
-            count = entries(self._links, self._rows, region, holders)
+            holders = members(self._links, self._rows, region)
             end = self._start_of(region + self._regions_at(region))
-            found.append(
-                RememberedSet(f"Region {region}", self._start_of(region), end, holders[:count])
-            )
+            found.append(RememberedSet(f"Region {region}", self._start_of(region), end, holders))
         return found
 
     def check(self) -> list[str]:
         """Say which references are in no set, or in a wrong one, and whether regions are counted rightly."""
-        words, found, should = self.heap.words.tolist(), [], {}
+        words, expected = self.heap.words, {}
         kinds = self._table[:, KIND].tolist()
         for start, end in self.extents():
-            for cell in self.heap.cells(start, end).tolist():
-                first = cell + HEADER_WORDS
-                for slot in (
-                    range(first, first + ((words[cell] >> 24) & 0xFFFF))
-                    if not words[cell] & FREE
-                    else ()
-                ):
-                    holder, at = (
-                        (slot - self.heap.start) // self._size,
-                        (words[slot] - self.heap.start) // self._size,
-                    )
-                    if (
-                        words[slot]
-                        and holder != at
-                        and kinds[holder] not in (loops.EDEN, loops.SURVIVOR)
-                    ):
-                        should[slot] = at
-        for region in range(self._count):
-            holders: Words = np.empty(int(self._table[region, COUNT]) + 1, dtype=np.int64)
-            count = entries(self._links, self._rows, region, holders)
-            if count != self._table[region, COUNT]:
-                found.append(
-                    f"the remembered set of region {region} has {count} entries and says {self._table[region, COUNT]}"
-                )
-            strange = [slot for slot in holders[:count].tolist() if should.pop(slot, -1) != region]
-            found.extend(
-                f"the remembered set of region {region} has word {slot}, which does not belong there"
-                for slot in strange
-            )
-        found.extend(
-            f"word {slot} refers into region {at}, and is not in its remembered set"
-            for slot, at in should.items()
-        )
+            for slot in self.heap.field_slots(start, end):
+                holder = (slot - self.heap.start) // self._size
+                target = int(words[slot])
+                at = (target - self.heap.start) // self._size
+                if target and holder != at and kinds[holder] not in (loops.EDEN, loops.SURVIVOR):
+                    expected[slot] = at
+        found = set_faults(self._links, self._rows, self._count, "region", expected)
         if self._state[loops.FREE_REGIONS] != len(self._of_kind(loops.FREE_REGION)):
             found.append(f"{self._state[loops.FREE_REGIONS]} regions are said to be free")
         return found

@@ -25,9 +25,18 @@ import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.facts import Regions, RememberedSet
-from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, make_object
+from gcspy_drivers.simulator.heap import HEADER_WORDS, WORD_BYTES, Heap, make_object
 from gcspy_drivers.simulator.loops import Words
-from gcspy_drivers.simulator.plan import FULL, Collection, Knob, Phase, Plan, PlanSpace, heap_knob
+from gcspy_drivers.simulator.plan import (
+    FULL,
+    Collection,
+    Knob,
+    Phase,
+    Plan,
+    PlanSpace,
+    heap_knob,
+    nursery_knob,
+)
 from gcspy_drivers.simulator.plans import _train as loops
 from gcspy_drivers.simulator.plans.generational import MINOR
 from gcspy_drivers.simulator.policies.bump import BumpSpace
@@ -40,7 +49,9 @@ from gcspy_drivers.simulator.policies.slotsets import (
     ROW,
     TOP,
     drop_all,
-    entries,
+    first_run,
+    members,
+    set_faults,
 )
 
 __all__ = ["CAR", "Train"]
@@ -151,13 +162,9 @@ class Train(Plan):
             self._nursery.top - self._nursery.start
         ):
             return 0
-        free = np.concatenate(([0], self._table[:-1, KIND] == loops.FREE_CAR, [0])).astype(np.int64)
-        edges = np.diff(free)
-        starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-        fits = starts[ends - starts >= needed]
-        if not len(fits):
+        first = first_run(self._table[:-1, KIND] == loops.FREE_CAR, needed)
+        if first < 0:
             return 0
-        first = int(fits[0])
         key = self._target(-1) << loops.TRAIN_SHIFT | int(self._state[loops.NEXT_CAR])
         self._state[loops.NEXT_CAR] += 1
         self._state[loops.FREE_CARS] -= needed
@@ -619,49 +626,24 @@ class Train(Plan):
                 )
             )
         for row, name, start, end in rows:
-            holders: Words = np.empty(int(self._table[row, COUNT]), dtype=np.int64)
-            count = entries(self._links, self._cars, row, holders)
-            found.append(RememberedSet(name, start, end, holders[:count]))
+            found.append(RememberedSet(name, start, end, members(self._links, self._cars, row)))
         return found
 
     def check(self) -> list[str]:
         """Say which references are in no set, or in a wrong one."""
-        words, found, should = self.heap.words.tolist(), [], {}
+        words, expected = self.heap.words, {}
         keys = self._table[:, KEY].tolist()
         for start, end in self.extents():
-            for cell in self.heap.cells(start, end).tolist() if start >= self._start else ():
-                first = cell + HEADER_WORDS
-                for slot in (
-                    range(first, first + ((words[cell] >> 24) & 0xFFFF))
-                    if not words[cell] & FREE
-                    else ()
-                ):
-                    at = (
-                        self._count
-                        if words[slot] < self._start
-                        else (words[slot] - self._start) // self._car_words
-                    )
-                    if words[slot] and (
-                        at == self._count
-                        or keys[(slot - self._start) // self._car_words] > keys[at]
-                    ):
-                        should[slot] = at
-        for row in range(self._count + 1):
-            holders: Words = np.empty(int(self._table[row, COUNT]) + 1, dtype=np.int64)
-            count = entries(self._links, self._cars, row, holders)
-            if count != self._table[row, COUNT]:
-                found.append(
-                    f"the remembered set of car {row} has {count} entries and says {self._table[row, COUNT]}"
-                )
-            strange = [slot for slot in holders[:count].tolist() if should.pop(slot, -1) != row]
-            found.extend(
-                f"the remembered set of car {row} has word {slot}, which does not belong there"
-                for slot in strange
-            )
-        found.extend(
-            f"word {slot} refers into car {at}, and is not in its remembered set"
-            for slot, at in should.items()
-        )
+            if start < self._start:
+                continue
+            for slot in self.heap.field_slots(start, end):
+                target = int(words[slot])
+                in_nursery = target < self._start
+                at = self._count if in_nursery else (target - self._start) // self._car_words
+                holder = (slot - self._start) // self._car_words
+                if target and (in_nursery or keys[holder] > keys[at]):
+                    expected[slot] = at
+        found = set_faults(self._links, self._cars, self._count + 1, "car", expected)
         if self._free_cars != int((self._table[:-1, KIND] == loops.FREE_CAR).sum()):
             found.append(f"{self._free_cars} cars are said to be free")
         return found
@@ -669,13 +651,7 @@ class Train(Plan):
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap, of which nursery and cars have their share; how much of the nursery is used, how long the newest train gets, and what is popular."""
         heap = heap_knob(self.heap, self.heap.start + self._wanted)
-        nursery = Knob(
-            "nursery",
-            "Size of the nursery",
-            self._limit * WORD_BYTES,
-            (self._young // 8 * WORD_BYTES, self._young * WORD_BYTES),
-            "bytes",
-        )
+        nursery = nursery_knob(self._limit, self._young)
         cars = Knob(
             "train_cars",
             "Cars before a new train is begun",

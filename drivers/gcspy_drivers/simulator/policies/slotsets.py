@@ -11,7 +11,11 @@ Knows words and parts; which reference must be remembered is its collector's bus
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gcspy_drivers.simulator.loops import Words, loop
 
@@ -28,8 +32,11 @@ __all__ = [
     "drop_all",
     "empty",
     "entries",
+    "first_run",
+    "members",
     "note",
     "owner",
+    "set_faults",
 ]
 
 KEY, KIND, TOP, HEAD, COUNT = range(5)
@@ -106,3 +113,49 @@ def entries(links: Words, parts: Words, part: int, found: Words) -> int:
         count += 1
         slot = links[slot * LINKS + _NEXT]
     return count
+
+
+def members(links: Words, parts: Words, part: int) -> Words:
+    """Return the entries of a set; of one whose number of entries is wrong, at most one more than that."""
+    found: Words = np.empty(int(parts[part * ROW + COUNT]) + 1, dtype=np.int64)
+    return found[: entries(links, parts, part, found)]
+
+
+def set_faults(
+    links: Words, parts: Words, count: int, what: str, expected: Mapping[int, int]
+) -> list[str]:
+    """Say which fields are in no set, or in a wrong one, and which sets count their entries wrongly.
+
+    Args:
+        links: The table of all sets.
+        parts: The rows of all parts.
+        count: How many parts there are.
+        what: What a part is called.
+        expected: The part in whose set each field has to be, by its word; others have to be in none.
+    """
+    found, missing = [], dict(expected)
+    for part in range(count):
+        inside = members(links, parts, part)
+        said = int(parts[part * ROW + COUNT])
+        if len(inside) != said:
+            found.append(
+                f"the remembered set of {what} {part} has {len(inside)} entries and says {said}"
+            )
+        strange = [slot for slot in inside.tolist() if missing.pop(slot, -1) != part]
+        found.extend(
+            f"the remembered set of {what} {part} has word {slot}, which does not belong there"
+            for slot in strange
+        )
+    found.extend(
+        f"word {slot} refers into {what} {at}, and is not in its remembered set"
+        for slot, at in missing.items()
+    )
+    return found
+
+
+def first_run(free: NDArray[np.bool_], needed: int) -> int:
+    """Return the first of so many adjacent parts that are free, the first that there are; -1: there are none."""
+    edges = np.diff(np.concatenate(([0], free, [0])).astype(np.int64))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    fits = starts[ends - starts >= needed]
+    return int(fits[0]) if len(fits) else -1
