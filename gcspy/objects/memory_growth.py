@@ -5,22 +5,27 @@ Knows recordings, the space "Memory over time", and the growth of types.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gcspy_protocol.errors import CommandError
 
 from gcspy.objects import type_growth
-from gcspy.objects.type_growth import Grown, grown
+from gcspy.objects.type_growth import Grown, TypeSamples
 from gcspy.output.terminal import say, say_json
 from gcspy.recorder.named_recordings import opened
-from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentence
+from gcspy_client.model.growth_sentence import (
+    GrownPart,
+    Growth,
+    growth_of_types,
+    growth_sentence,
+)
 from gcspy_client.model.memory_history import MEMORY_HISTORY, resident_set
+from gcspy_client.model.panels.growth import bytes_measure
 from gcspy_client.model.text import duration, size_in_words
 
 __all__ = ["GrownMemory", "grown_memory", "print_as_json", "print_as_text"]
-
-_BYTES = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +47,20 @@ class GrownMemory:
     @property
     def sentence(self) -> str:
         """Why memory grew; empty: nothing did."""
-        parts: list[GrownPart] = []
-        if self.types is not None:
-            at = next(
-                (place for place, name in enumerate(self.types.measures) if _BYTES in name.lower()),
-                None,
-            )
-            if at is not None:
-                parts = [GrownPart(row.name, row.changes[at].grew or 0) for row in self.types.rows]
+        secs, grew = max(self.nanos / 1e9, 1e-9), self.now - self.before
+        types = self.types
+        # Of types that were gathered once only, nobody knows by how much they grew.
+        compared = types is not None and types.first != types.last
+        at = bytes_measure(types.measures) if types is not None and compared else None
+        if types is None or at is None:
+            return growth_sentence(Growth(secs=secs, resident=self.now, grew=grew))
         return growth_sentence(
-            Growth(
-                secs=max(self.nanos / 1e9, 1e-9),
+            growth_of_types(
+                secs=secs,
                 resident=self.now,
-                grew=self.now - self.before,
-                parts=parts,
+                grew=grew,
+                types=[GrownPart(row.name, row.changes[at].grew or 0) for row in types.rows],
+                total=types.total[at],
             )
         )
 
@@ -72,21 +77,22 @@ def grown_memory(paths: list[Path], top: int) -> GrownMemory:
         CommandError: It has no resident set: it is not of a process, or of an earlier version.
     """
     ends: list[tuple[int, int]] = []
+    samples = TypeSamples()
     with opened(paths) as recording:
-        for _, session in recording.steps():
+        for step, session in recording.steps():
+            samples.take(step.number, session)
             size, event = resident_set(session), session.last_event
             if size is not None and event is not None:
                 ends = [ends[0] if ends else (event.time_nanos, size), (event.time_nanos, size)]
-    if not ends:
-        raise CommandError(
-            f'this recording has no space "{MEMORY_HISTORY}": record a process with this version of gcspy'
-        )
+        if not ends:
+            raise CommandError(
+                f'this recording has no space "{MEMORY_HISTORY}": record a process with this version of gcspy'
+            )
+        types: Grown | None = None
+        # Else it was recorded at a level without types.
+        with suppress(CommandError):
+            types = samples.compared(recording, recording.first, recording.last, top)
     (began, before), (ended, now) = ends
-    types: Grown | None = None
-    try:
-        types = grown(paths, None, None, top)
-    except CommandError:
-        types = None  # it was recorded at a level without types
     return GrownMemory(ended - began, before, now, types)
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gcspy_protocol.errors import CommandError
+from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.text.visible import visible
+from gcspy_replay.file import Recording
 from gcspy_replay.file.export.tables import ExportSelection
 
 from gcspy.output.terminal import say, say_json
@@ -23,10 +25,11 @@ from gcspy_client.model.panels.growth import (
     growth,
     measures_of,
     sample_of,
+    total_growth,
 )
 from gcspy_client.model.text import duration
 
-__all__ = ["Grown", "as_json", "grown", "print_as_json", "print_as_text"]
+__all__ = ["Grown", "TypeSamples", "as_json", "grown", "print_as_json", "print_as_text"]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _LINE = 16
@@ -44,6 +47,7 @@ class Grown:
         before: The amounts at the earlier event.
         now: The amounts at the later one.
         rows: The types that changed most, those that grew first.
+        total: By how much all types together grew, for each of the numbers.
     """
 
     space: str
@@ -53,6 +57,52 @@ class Grown:
     before: TypeSample
     now: TypeSample
     rows: list[GrowthRow]
+    total: tuple[int, ...]
+
+
+class TypeSamples:
+    """What types had at the events of a recording, taken while that is read."""
+
+    def __init__(self) -> None:
+        self._log = GrowthLog()
+        self._ends: list[tuple[int, TypeSample]] = []
+
+    def take(self, number: int, session: ClientInterpreter) -> None:
+        """Take what types have at an event, by its number, if they were gathered at it."""
+        space = growing_space(session)
+        sample = None if space is None else sample_of(session, space)
+        if sample is not None:
+            self._log.add(sample)
+            self._ends = [self._ends[0] if self._ends else (number, sample), (number, sample)]
+
+    def compared(self, recording: Recording, begin: int, end: int, top: int) -> Grown:
+        """Compare the first with the last.
+
+        Args:
+            recording: What was read.
+            begin: Number of the first event that was read.
+            end: Number of the last.
+            top: Rows.
+
+        Raises:
+            CommandError: None of these events has types, or they are of two spaces.
+        """
+        if not self._ends:
+            raise CommandError(
+                f"no event from {begin} to {end} has types: record at level 3, with `gcspy record PID -o FILE --level 3`"
+            )
+        (begin, before), (end, now) = self._ends
+        space = growing_space(recording.seek(end))
+        assert space is not None, "that event has a sample of it"
+        if before.space != now.space:
+            raise CommandError(
+                f"the space of types was removed between event {begin} and {end}: choose events on one side, with --from and --to"
+            )
+        samples = self._log.samples
+        rows = growth(before, now, space, samples, most=top)
+        measures = tuple(one.name for one in measures_of(space))
+        total = total_growth(before, now, samples)
+        return Grown(space.space.name, measures, begin, end, before, now, rows, total)
 
 
 def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> Grown:
@@ -68,31 +118,12 @@ def grown(paths: list[Path], first: int | None, last: int | None, top: int) -> G
         RecordingError: It cannot be read, or has no such events.
         CommandError: No event of these has types.
     """
-    log = GrowthLog()
-    ends: list[tuple[int, TypeSample]] = []
+    samples = TypeSamples()
     with opened(paths) as recording:
         begin, end = ExportSelection(first=first, last=last).range(recording)
         for step, session in recording.steps(begin, end):
-            space = growing_space(session)
-            sample = None if space is None else sample_of(session, space)
-            if sample is not None:
-                log.add(sample)
-                ends = [ends[0] if ends else (step.number, sample), (step.number, sample)]
-        if not ends:
-            raise CommandError(
-                f"no event from {begin} to {end} has types: record at level 3, with `gcspy record PID -o FILE --level 3`"
-            )
-        session = recording.seek(ends[1][0])
-        space = growing_space(session)
-        assert space is not None, "that event has a sample of it"
-        (begin, before), (end, now) = ends
-        if before.space != now.space:
-            raise CommandError(
-                f"the space of types was removed between event {begin} and {end}: choose events on one side, with --from and --to"
-            )
-        rows = growth(before, now, space, log.samples, most=top)
-        measures = tuple(one.name for one in measures_of(space))
-        return Grown(space.space.name, measures, begin, end, before, now, rows)
+            samples.take(step.number, session)
+        return samples.compared(recording, begin, end, top)
 
 
 def print_as_json(found: Grown) -> None:

@@ -79,7 +79,7 @@ def growth_of_types(
     """
     unsure = max(0, grew - total)
     others = total - sum(part.grew for part in types)
-    parts = (*types, GrownPart("", others), GrownPart("", unsure))
+    parts = (*types, GrownPart("", others), GrownPart("", unsure, of_objects=False))
     return Growth(secs=secs, resident=resident, grew=grew, parts=parts, unsure=unsure)
 
 
@@ -91,10 +91,11 @@ def growth_sentence(growth: Growth) -> str:
     if growth.grew < least and objects < least:
         return ""
     if growth.grew >= least and growth.grew >= _MEMORY_HAD_BEFORE * objects:
-        amount = growth.grew
+        amount, unsure = growth.grew, growth.unsure
         head = f"The resident set grew by {size_in_words(amount)}"
     else:
-        amount, parts = objects, [part for part in parts if part.of_objects]
+        amount, unsure = objects, 0  # memory that is no object's is no part of that
+        parts = [part for part in parts if part.of_objects]
         head = f"Objects grew by {size_in_words(amount)}, in memory that the process had before,"
     a_minute = int(amount * 60 / growth.secs)
     head += f" in {duration(int(growth.secs * 1e9))}, {size_in_words(a_minute)} a minute"
@@ -104,8 +105,8 @@ def growth_sentence(growth: Growth) -> str:
     held = _named(growth.holders, max(whole, sum(each.grew for each in growth.holders)))
     if held:
         said += f". Held by {held}"
-    if whole and growth.unsure >= _WORTH_NAMING * whole:
-        said += f". Whose {100 * growth.unsure / whole:.0f} % of it is, is not known"
+    if whole and unsure >= _WORTH_NAMING * whole:
+        said += f". Whose {100 * unsure / whole:.0f} % of it is, is not known"
     return said + "."
 
 

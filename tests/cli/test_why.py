@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,9 +26,24 @@ while True:
 """
 
 
+MALLOC = """
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+print("begun", flush=True)
+while True:
+    for _ in range(20):
+        libc.memset(libc.malloc(20_000), 1, 20_000)
+    time.sleep(0.02)
+"""
+"""Memory that is no object's."""
+
+
 @pytest.fixture(name="leaking")
-def _leaking() -> Iterator[int]:
-    with subprocess.Popen([sys.executable, "-c", LEAK], stdout=subprocess.PIPE) as child:
+def _leaking(request: pytest.FixtureRequest) -> Iterator[int]:
+    source = getattr(request, "param", LEAK)
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline()
         try:
@@ -63,6 +79,31 @@ def test_a_recording_says_by_how_much_it_grew(leaking: int, gcspy: Run, tmp_path
     text = gcspy("why", path)
     assert text.returncode == ExitCode.OK
     assert "Types were not recorded" in text.stdout
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("leaking", [MALLOC], indirect=True)
+def test_it_says_of_how_much_growth_the_owner_is_not_known(leaking: int, gcspy: Run) -> None:
+    done = gcspy("why", str(leaking), "--over", "1", "--json", "--hold")
+    assert done.returncode == ExitCode.OK, done.stderr
+    growth = json.loads(done.stdout)["growth"]
+    assert growth["owner_not_known_grew"] > 1_000_000
+    assert growth["owner_not_known_grew"] == sum(
+        row["grew"] for row in growth["memory"]["rows"] if "owner not known" in row["what"]
+    )
+    assert re.search(r"Whose \d+ % of it is, is not known\.$", growth["sentence"])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("leaking", [MALLOC], indirect=True)
+def test_of_a_recording_it_says_so_too(leaking: int, gcspy: Run, tmp_path: Path) -> None:
+    path = str(tmp_path / "leak.gcspy")
+    words = ("-o", path, "--level", "3", "--events", "30", "--clock", "20")
+    done = gcspy("record", str(leaking), *words)
+    assert done.returncode == ExitCode.OK, done.stderr
+    found = json.loads(gcspy("why", path, "--json").stdout)
+    assert found["types"]["from"] < found["types"]["to"]
+    assert re.search(r"Whose \d+ % of it is, is not known\.$", found["sentence"])
 
 
 def test_what_is_neither_a_process_nor_a_recording_is_refused(here: Run) -> None:

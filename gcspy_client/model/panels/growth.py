@@ -9,7 +9,7 @@ Knows sessions and arrays; does not know files or widgets.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +23,12 @@ __all__ = [
     "GrowthLog",
     "GrowthRow",
     "TypeSample",
+    "bytes_measure",
     "growing_space",
     "growth",
     "measures_of",
     "sample_of",
+    "total_growth",
 ]
 
 _MOST_SAMPLES = 256
@@ -124,6 +126,11 @@ def measures_of(space: SpaceState) -> list[Stream]:
     ][:_MOST_MEASURES]
 
 
+def bytes_measure(names: Iterable[str]) -> int | None:
+    """The place of the number that is bytes among the names of all; None: there is none."""
+    return next((place for place, name in enumerate(names) if "bytes" in name.lower()), None)
+
+
 def sample_of(session: ClientInterpreter, space: SpaceState) -> TypeSample | None:
     """The current amounts of each tile; None if they are not of the latest event, or unknown."""
     event, measures = session.last_event, measures_of(space)
@@ -211,20 +218,7 @@ def growth(
         most: Rows.
         measure: Which of the numbers decides.
     """
-    tiles = max(before.tiles, now.tiles)
-    (was, was_known), (has, has_known) = _widened(before, tiles), _widened(now, tiles)
-    if not before.complete:
-        # A name that was among all others then is compared with the first event that counted it by
-        # itself.
-        for one in reversed(
-            [
-                one
-                for one in samples
-                if before.sequence < one.sequence <= now.sequence and one.space == now.space
-            ]
-        ):
-            later = slice(before.tiles, one.tiles)
-            was[:, later], was_known[:, later] = one.values[:, later], one.known[:, later]
+    was, was_known, has, has_known = _compared(before, now, samples)
     grew = np.where(was_known[measure] & has_known[measure], has[measure] - was[measure], 0)
     changed = np.flatnonzero(((has != was) | (has_known != was_known)).any(axis=0))
     order = changed[np.argsort(-grew[changed], kind="stable")]
@@ -259,6 +253,36 @@ def growth(
         new = before.complete and tile >= before.tiles
         rows.append(GrowthRow(tile, space.names.name(tile), new, changes, line))
     return rows
+
+
+def total_growth(
+    before: TypeSample, now: TypeSample, samples: Sequence[TypeSample] = ()
+) -> tuple[int, ...]:
+    """By how much all tiles together grew, for each measure; one that was not known then, or is not now, counts as nothing."""
+    was, was_known, has, has_known = _compared(before, now, samples)
+    grew = np.where(was_known & has_known, has - was, 0)
+    return tuple(int(one) for one in grew.sum(axis=1))
+
+
+def _compared(
+    before: TypeSample, now: TypeSample, samples: Sequence[TypeSample]
+) -> tuple[I64, NDArray[np.bool_], I64, NDArray[np.bool_]]:
+    """Values and whether they are known, of as many tiles then and now."""
+    tiles = max(before.tiles, now.tiles)
+    (was, was_known), (has, has_known) = _widened(before, tiles), _widened(now, tiles)
+    if not before.complete:
+        # A name that was among all others then is compared with the first event that counted it by
+        # itself.
+        for one in reversed(
+            [
+                one
+                for one in samples
+                if before.sequence < one.sequence <= now.sequence and one.space == now.space
+            ]
+        ):
+            later = slice(before.tiles, one.tiles)
+            was[:, later], was_known[:, later] = one.values[:, later], one.known[:, later]
+    return was, was_known, has, has_known
 
 
 def _widened(sample: TypeSample, tiles: int) -> tuple[I64, NDArray[np.bool_]]:

@@ -9,9 +9,21 @@ from collections import deque
 
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 
-from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentence
+from gcspy_client.model.growth_sentence import (
+    GrownPart,
+    Growth,
+    growth_of_types,
+    growth_sentence,
+)
 from gcspy_client.model.memory_history import resident_set
-from gcspy_client.model.panels.growth import GrowthLog, growing_space, growth
+from gcspy_client.model.panels.growth import (
+    GrowthLog,
+    bytes_measure,
+    growing_space,
+    growth,
+    measures_of,
+    total_growth,
+)
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
 from gcspy_client.view.widgets.elided_label import ElidedLabel
@@ -22,6 +34,7 @@ _LEAST_NANOS, _MOST_NANOS = 20 * 10**9, 300 * 10**9
 """Growth over less time is noise; what was longer ago is no longer news."""
 
 _MOST_SAMPLES = 600
+_MOST_TYPES = 20
 _RENEW_NANOS = 10**9
 
 
@@ -67,18 +80,29 @@ class GrowthLine(Part):
         (begin, before), (end, now) = self._samples[0], self._samples[-1]
         sentence = ""
         if end - begin >= _LEAST_NANOS:
-            parts = self._parts(live, begin)
-            sentence = growth_sentence(
-                Growth(secs=(end - begin) / 1e9, resident=now, grew=now - before, parts=parts)
+            secs, grew = (end - begin) / 1e9, now - before
+            types = self._types(live, begin)
+            growth = (
+                Growth(secs=secs, resident=now, grew=grew)
+                if types is None
+                else growth_of_types(
+                    secs=secs, resident=now, grew=grew, types=types[0], total=types[1]
+                )
             )
+            sentence = growth_sentence(growth)
         self.label.setText(sentence)
         self.label.setVisible(bool(sentence))
 
-    def _parts(self, live: ClientInterpreter, begin: int) -> list[GrownPart]:
-        """By how much types grew since a time; empty: that is not known."""
+    def _types(self, live: ClientInterpreter, begin: int) -> tuple[list[GrownPart], int] | None:
+        """By how many bytes those types grew that did most, and all, since a time; None: that is not known."""
         space = growing_space(live)
         samples = [one for one in self._log.samples if one.time_nanos >= begin]
         if space is None or len(samples) < 2 or samples[-1].space != space.space.id:
-            return []
-        rows = growth(samples[0], samples[-1], space, samples, most=20)
-        return [GrownPart(row.name, row.changes[0].grew or 0) for row in rows]
+            return None
+        at = bytes_measure(one.name for one in measures_of(space))
+        if at is None:
+            return None
+        first, last = samples[0], samples[-1]
+        rows = growth(first, last, space, samples, most=_MOST_TYPES, measure=at)
+        grown = [GrownPart(row.name, row.changes[at].grew or 0) for row in rows]
+        return grown, total_growth(first, last, samples)[at]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentence, least_growth
+from gcspy_client.model.growth_sentence import (
+    GrownPart,
+    Growth,
+    growth_of_types,
+    growth_sentence,
+    least_growth,
+)
 
 MIB = 1 << 20
 PARTS = (GrownPart("Order", 6 * MIB), GrownPart("list", 3 * MIB), GrownPart("int", MIB // 2))
@@ -48,6 +54,26 @@ def test_without_types_it_says_how_much() -> None:
 def test_what_is_not_known_is_said() -> None:
     growth = Growth(secs=60.0, resident=100 * MIB, grew=10 * MIB, parts=PARTS, unsure=4 * MIB)
     assert growth_sentence(growth).endswith("Whose 42 % of it is, is not known.")
+
+
+def test_growth_of_objects_has_no_part_of_memory_that_is_none() -> None:
+    parts = (*PARTS, GrownPart("C code", 4 * MIB, of_objects=False))
+    growth = Growth(secs=10.0, resident=100 * MIB, grew=0, parts=parts, unsure=4 * MIB)
+    assert growth_sentence(growth).endswith("mostly Order (63 %) and list (32 %).")
+
+
+def test_what_no_type_grew_by_has_no_known_owner() -> None:
+    types = PARTS[:2]
+    growth = growth_of_types(
+        secs=60.0, resident=100 * MIB, grew=20 * MIB, types=types, total=10 * MIB
+    )
+    assert growth.unsure == 10 * MIB
+    assert sum(part.grew for part in growth.parts) == growth.grew
+    said = growth_sentence(growth)
+    assert said.endswith("mostly Order (30 %) and list (15 %). Whose 50 % of it is, is not known.")
+    reused = growth_of_types(secs=60.0, resident=100 * MIB, grew=MIB, types=types, total=9 * MIB)
+    assert reused.unsure == 0
+    assert "not known" not in growth_sentence(reused), "types grew in memory that was there before"
 
 
 def test_what_has_no_name_counts_and_is_not_named() -> None:

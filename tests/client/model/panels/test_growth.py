@@ -8,7 +8,14 @@ import numpy as np
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import Naming, Space, Stream
 
-from gcspy_client.model.panels.growth import GrowthLog, TypeSample, growing_space, growth
+from gcspy_client.model.panels.growth import (
+    GrowthLog,
+    TypeSample,
+    bytes_measure,
+    growing_space,
+    growth,
+    total_growth,
+)
 from tests.client.feeding import Feed, space_state
 
 STREAM = Stream(id=0, name="Bytes", maximum=1000)
@@ -67,6 +74,23 @@ def test_what_can_grow_are_the_named_tiles_that_another_stream_names_its_values_
     assert found(*others, heap) is None
     assert found(heap, replace(types, streams=())) is None, "there is nothing to count"
     assert found(heap, replace(types, naming=Naming.UNIFORM)) is None, "their tiles have no names"
+
+
+def test_all_types_together_grew_by_the_sum_of_their_growth() -> None:
+    space = space_state(STREAM, np.zeros(4, dtype=np.int32))
+    before = replace(sample(1, 10, 20), complete=False)
+    between, now = sample(2, 10, 25, 29), sample(3, 4, 26, 40, 5)
+    samples = [before, between, now]
+    rows = growth(before, now, space, samples)
+    assert total_growth(before, now, samples) == (sum(row.changes[0].grew or 0 for row in rows),)
+    assert total_growth(before, now, samples) == (4 - 10 + 26 - 20 + 40 - 29,), (
+        "the last one nobody counted before"
+    )
+
+
+def test_bytes_are_found_among_the_numbers() -> None:
+    assert bytes_measure(["Objects", "Bytes"]) == 1
+    assert bytes_measure(["Objects"]) is None
 
 
 def test_the_latest_answer_is_kept() -> None:
