@@ -1,9 +1,11 @@
 """The driver for a JVM that has our agent: it reports each collection at its safepoint, and waits while it is read.
 
-At "GC start" and "GC end" all Java threads are stopped by the JVM itself and the thread that collects waits for us: bounds, regions, cards
-and objects are of one moment. One of each is told for each pause of the collector, and not for each collection: of Shenandoah and
-ZGC these are the short pauses of a cycle, of G1 also its remark and clean-up. What runs beside the program is noticed at the tick after
-it, as without an agent. The clock ticks beside all that, reads a running JVM, and holds nothing: a pause waits for a collection.
+At "GC start" and "GC end" the JVM itself has stopped all Java threads and the collecting thread
+waits for us: bounds, regions, cards and objects are of one moment. There is one of each for each
+pause of the collector, and not for each collection: for Shenandoah and ZGC these are the short
+pauses of a cycle, for G1 also its remark and clean-up. Concurrent work is noticed at the tick after
+it, as without an agent. The clock also ticks, reads a running JVM, and holds nothing: a pause waits
+for a collection.
 
 Knows the stub's events, the agent, and the passive readers; knows neither wire nor memory.
 """
@@ -33,13 +35,13 @@ GC_START, GC_END = EXACT_KINDS
 _COLLECTIONS: Final = 3
 
 _RESTS_SECS: Final = 1.0
-"""So long after an event the objects of the running JVM are not walked: those that stand still at a collection are better."""
+"""For this long after an event the objects of the running JVM are not walked: those read at a collection are better."""
 
 _CONCURRENT: Final = ("Shenandoah", "Generational Shenandoah", "ZGC", "Generational ZGC")
-"""Collectors that do most of their work beside the program, of which no pause tells."""
+"""Collectors that do most of their work concurrently, which no pause reports."""
 
 _SAY_AFTERWARDS: Final = ("Serial", "Parallel", "CMS")
-"""Collectors whose VM has taken back the cause when the end is told, and says it as that of the latest collection."""
+"""Collectors whose VM has cleared the cause when the end is reported, and has it as that of the latest collection."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ class AgentTarget(JvmTarget):
 
 
 class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
-    """Watches one JVM that has our agent.
+    """Monitors one JVM that has our agent.
 
     Args:
         target: The process, and the JVM in it; closed here.
-        options: What the user chose.
+        options: The user's choices.
         connection: The socket that its agent talks to; taken over.
     """
 
@@ -97,7 +99,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
         self._told = CollectionCounter(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
 
     def may_read_running(self) -> bool:
-        """Return whether the running JVM may be read: with objects only where none was looked at lately."""
+        """Return whether the running JVM may be read: with objects only if none were read recently."""
         self._walking = self.level < OBJECTS or self._may_walk()
         return self._walking or self.server.outlook(CLOCK).exact
 
@@ -113,16 +115,16 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
             self._objects.warm()
 
     def take_out(self) -> None:
-        """Have the agent give back all that it has."""
+        """Make the agent release all its resources."""
         self._agent.take_out()
 
     def gather_still(self, request: GatherRequest, event: StubEvent) -> None:
-        """Gather what is wanted."""
+        """Gather the requested data."""
         self._gather(request, held=True, settled=bool(event.kind))
         self._looked_at = time.monotonic()
 
     def cause_of(self, event: StubEvent) -> str:
-        """Say which collector it was and why it ran, as far as the VM says it: some say that only during a collection."""
+        """Describe which collector ran and why, as far as the VM reports it: some do so only during a collection."""
         if self._told is None:
             raise AssertionError("open comes first")
         cause = self._told.cause
@@ -130,20 +132,21 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
             self._started = event.number, cause
             return cause
         if not cause and self._started[0] == event.number:
-            cause = self._started[1]  # G1 has often taken it back when it tells the end
+            cause = self._started[1]  # G1 has often cleared it when it reports the end
         collector = self._told.ended()
         if not cause and collector and self._jvm.collector in _SAY_AFTERWARDS:
             cause = self._told.latest_cause
         return "; ".join(part for part in (collector, cause) if part)
 
     def _walks(self, objects: ObjectView) -> bool:
-        """Not before the loops are compiled: what takes seconds would have the JVM wait at its next collection."""
+        """Not before the loops are compiled: a slow walk would make the JVM wait at its next collection."""
         return self._walking and not objects.coming
 
     def _may_walk(self) -> bool:
         """Return whether the objects of the running JVM may be walked now.
 
-        That takes long, and collections are only counted meanwhile: so only where none was looked at lately.
+        That takes long, and collections are only counted meanwhile: so only if none were read
+        recently.
         """
         if time.monotonic() - self._looked_at < _RESTS_SECS:
             return False

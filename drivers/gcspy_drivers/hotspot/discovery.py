@@ -1,4 +1,4 @@
-"""Is this process a HotSpot JVM, and can it be watched: cheaply, for lists of processes.
+"""Checks whether a process is a HotSpot JVM, and can be monitored; quickly, for lists of processes.
 
 A mapped ``libjvm.so`` that exports the tables for debuggers is one. Knows names, and leaves the rest to `jvm`.
 """
@@ -23,7 +23,7 @@ _JAVA: Final = re.compile(r"/java$")
 
 
 def look(pid: int) -> RuntimeDiscovery:
-    """Look at a process without attaching to it.
+    """Check a process without attaching to it.
 
     Raises:
         TargetGone: There is no such process.
@@ -32,7 +32,8 @@ def look(pid: int) -> RuntimeDiscovery:
         try:
             maps = read_maps(process)
         except NotPermitted as error:
-            # Of somebody else's process only the name of its program may be known, and often not even that.
+            # For another user's process only the name of its program may be known, and often not
+            # even that.
             seems = process.name == "java" or bool(_JAVA.search(process.read_link("exe") or ""))
             return RuntimeDiscovery(runtime="HotSpot" if seems else "", why_not=str(error))
         if library_of(maps) is None:

@@ -1,4 +1,4 @@
-"""The driver for HotSpot: with our agent where one was asked for, and without one where that is not possible."""
+"""The driver for HotSpot: with our agent if requested, and without one if that is not possible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEETING_PLACE = "/tmp/gcspy-java-%p.sock"
 
 
 class HotSpotDriver(PassiveDriver):
-    """Watches one JVM."""
+    """Monitors one JVM."""
 
     has_stub = True
     declared_options = OPTIONS
@@ -48,7 +48,7 @@ class HotSpotDriver(PassiveDriver):
 
     @classmethod
     def start_option(cls) -> str:
-        """Return the argument with which a JVM has the agent, which looks for gcspy at each collection.
+        """Return the argument that makes a JVM load the agent, which looks for gcspy at each collection.
 
         Raises:
             Unsupported: There is no agent here.
@@ -73,7 +73,7 @@ class HotSpotDriver(PassiveDriver):
     def explain_memory(
         cls, pid: int, question: MemoryQuestion, progress: Callable[[str, int, int], None], /
     ) -> Iterator[MemoryReport]:
-        """Say what all of its memory is for, what holds it, and what grew, if it may be held for heap dumps; see `heap_answers`.
+        """Report the use of all of its memory, what holds it, and what grew, if it may be held for heap dumps; see `heap_answers`.
 
         Raises:
             TargetError: It may not be held, or there is no dump to be had.
@@ -84,9 +84,9 @@ class HotSpotDriver(PassiveDriver):
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
-        """Attach with the agent if the options say so; see `CooperativeHotSpotDriver` and `PassiveDriver`.
+        """Attach with the agent if the options request it; see `CooperativeHotSpotDriver` and `PassiveDriver`.
 
         Raises:
-            TargetError: The process cannot be watched so.
+            TargetError: The process cannot be monitored in this way.
         """
         return attach_exactly_or_else(CooperativeHotSpotDriver, PassiveDriver, pid, options)

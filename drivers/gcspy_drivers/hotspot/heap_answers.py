@@ -1,8 +1,9 @@
-"""Answers to questions about who holds the memory of a JVM, and what all of it is for: from heap dumps that it is asked for.
+"""Answers questions about who holds the memory of a JVM, and the use of all of it: from requested heap dumps.
 
 Objects of a JVM move, so two dumps are compared by names and numbers, and not by addresses.
 
-Knows dumps and graphs; how a dump is had, `requested_dump` says; what is in it, `gcspy_drivers.kit.dump_answers`.
+Knows dumps and graphs. `requested_dump` gets a dump; `gcspy_drivers.kit.dump_answers` answers from
+it.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def answer(pid: int, question: HeapQuestion, progress: Progress) -> DetailTable:
 
     Args:
         pid: The process.
-        question: What is asked; a JVM that may not be held is refused.
-        progress: Told what is done, how much of it, and of how much.
+        question: The question; a JVM that may not be held is refused.
+        progress: Called with the current step, its progress, and its total.
 
     Raises:
         TargetGone: The target has ended.
@@ -51,12 +52,12 @@ def answer(pid: int, question: HeapQuestion, progress: Progress) -> DetailTable:
 
 
 def explain(pid: int, question: MemoryQuestion, progress: Progress) -> Iterator[MemoryReport]:
-    """Say what all memory is for and what holds it; then, if a second look is wanted, what grew until then.
+    """Report the use of all memory and what holds it; then, if a second sample is requested, the growth until then.
 
     Args:
         pid: The process.
-        question: What is asked; a JVM that may not be held is refused.
-        progress: As of `answer`.
+        question: The question; a JVM that may not be held is refused.
+        progress: See `answer`.
 
     Raises:
         TargetGone: The target has ended.

@@ -1,7 +1,7 @@
-"""`memory_of`: what all resident memory of a JVM is for, each byte once: live objects by class, garbage, the rest of the heap, and what is no heap.
+"""`memory_of`: the use of all resident memory of a JVM, each byte once: live objects by class, garbage, the rest of the heap, and memory outside the heap.
 
-Objects are those of a heap dump; which mappings are the heap is known from their addresses. Metaspace has no mappings that could be told from
-others: it is what the VM's own counters say, as of the latest collection.
+Objects are those of a heap dump; their addresses determine which mappings are the heap. Metaspace
+has no recognisable mappings: its size is the VM's own counter, at the latest collection.
 
 Knows dumps and mappings; knows no wire.
 """
@@ -44,11 +44,11 @@ def memory_of(
     code: NDArray[np.int64],
     metaspace: int,
 ) -> KnownMemory:
-    """Say what the memory is for.
+    """Report the use of the memory.
 
     Args:
         known: All objects.
-        resident: The mappings, with what of them is in memory.
+        resident: The mappings, with their resident bytes.
         kind: (mappings,) the `MemoryKind` of each.
         missing: (n,) bytes of each object on pages that are not in memory.
         code: (k, 2) begin and end of each code heap.
@@ -99,7 +99,7 @@ def code_ranges(jvm: Jvm) -> NDArray[np.int64]:
 
 
 def metaspace_bytes(jvm: Jvm) -> int:
-    """Return what the VM has committed for metaspace at its latest collection; 0 where it does not say it."""
+    """Return the VM's committed bytes of metaspace at its latest collection; 0 if not available."""
     (committed,) = jvm.counters.numbers("sun.gc.metaspace.capacity")
     return committed or 0
 

@@ -1,4 +1,4 @@
-"""What the user may choose of the driver for HotSpot; in a module of its own, as help lists it without loading the driver."""
+"""The options of the driver for HotSpot; in a module of its own, because help lists them without loading the driver."""
 
 from __future__ import annotations
 

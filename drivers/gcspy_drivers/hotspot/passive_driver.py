@@ -1,8 +1,8 @@
-"""The driver for HotSpot without an agent: at each tick of the clock, what was read becomes spaces, tiles and streams.
+"""The driver for HotSpot without an agent: at each tick of the clock, it fills spaces, tiles and streams from what it read.
 
-Two kinds of event. Collections are noticed at the tick after them, by the VM's own counters; then the tick is a "Collections" event if
-anybody wants one, and the clock is only counted, so that nothing is read twice. Pause holds the sampling: the program is not
-stopped, and is not called so.
+Two kinds of event. Collections are noticed at the tick after them, by the VM's own counters; then
+the tick is a "Collections" event if requested, and the clock is only counted, so that nothing is
+read twice. Pause stops the sampling, not the program, and is named so.
 
 Knows views and the server's API; knows neither memory nor wire.
 """
@@ -46,11 +46,11 @@ _HEAP: Final = "Java heap"
 
 
 class PassiveDriver(SampledDriver):
-    """Watches one JVM, passively.
+    """Monitors one JVM, passively.
 
     Args:
         target: The process, and the JVM in it; closed here.
-        options: What the user chose.
+        options: The user's choices.
     """
 
     name: ClassVar[str] = "hotspot"
@@ -72,7 +72,7 @@ class PassiveDriver(SampledDriver):
 
     @classmethod
     def find(cls, pid: int) -> Recognition:
-        """Say cheaply whether the process is a JVM that can be watched."""
+        """Check quickly whether the process is a JVM that can be monitored."""
         return look(pid).recognition()
 
     @classmethod
@@ -82,7 +82,7 @@ class PassiveDriver(SampledDriver):
         Raises:
             TargetGone: There is no such process.
             NotPermitted: The system does not let us read it.
-            Unsupported: It is no JVM that can be read.
+            Unsupported: It is not a JVM that can be read.
             TargetError: It is, and is not as its version should be.
         """
         return cls(open_jvm(pid), options)
@@ -94,14 +94,14 @@ class PassiveDriver(SampledDriver):
 
     @property
     def title(self) -> str:
-        """What is visualised."""
+        """Name of the target."""
         jvm, process = self._jvm, self.process
         program = jvm.main_class or process.name
         return f"{program} (Java {jvm.version}, {jvm.collector}, process {process.pid})"
 
     @property
     def version(self) -> str:
-        """Its version, as the VM says it."""
+        """Its version, as reported by the VM."""
         return self._jvm.version
 
     @property
@@ -118,7 +118,7 @@ class PassiveDriver(SampledDriver):
         """Add the spaces, with the tiles that there are now.
 
         Raises:
-            TargetError: The JVM does not export what is needed.
+            TargetError: The JVM does not export the required fields.
             TargetGone: The target has ended.
         """
         server, jvm = self.server, self._jvm
@@ -143,7 +143,7 @@ class PassiveDriver(SampledDriver):
         return "" if self._collections is None else self._collections.since()
 
     def close(self) -> None:
-        """Release the target, which goes on running."""
+        """Release the target, which keeps running."""
         self._jvm.close()
         super().close()
 
@@ -153,7 +153,7 @@ class PassiveDriver(SampledDriver):
         return (_HEAP,)
 
     def heap_bytes(self) -> Mapping[str, HeapBytes]:
-        """Return what the Java heap has, of all of its pools together."""
+        """Return the memory of the Java heap, of all of its pools together."""
         pools = self._of_heap
         return {
             _HEAP: HeapBytes(
@@ -162,7 +162,7 @@ class PassiveDriver(SampledDriver):
         }
 
     def gather(self, request: GatherRequest) -> None:
-        """Read what is wanted, and fill the spaces."""
+        """Read the requested data, and fill the spaces."""
         self._gather(request)
 
     def prepare(self) -> None:
@@ -175,18 +175,18 @@ class PassiveDriver(SampledDriver):
             self._objects.open(server, self.level)
 
     def _copied(self) -> None:
-        """Say that all was read that has to be of one moment: what follows is made of copies."""
+        """Note that everything that has to be of one moment was read: the rest uses copies."""
 
     def _walks(self, _objects: ObjectView) -> bool:
-        """Whether objects may be walked now, where they are wanted."""
+        """Whether objects may be walked now, if requested."""
         return True
 
     def _gather(self, request: GatherRequest, *, held: bool = False, settled: bool = False) -> None:
-        """Read what is wanted and fill the spaces.
+        """Read the requested data and fill the spaces.
 
         Args:
-            request: Who wants what.
-            held: Whether the target stands still until `_copied`.
+            request: The request.
+            held: Whether the target is stopped until `_copied`.
             settled: Whether it does so with no collection about to begin.
         """
         if self._view is None or self._pools is None or self._beside is None:
@@ -219,6 +219,6 @@ class PassiveDriver(SampledDriver):
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    """Add up; None if one of them is not known, or there are none."""
+    """Sum; None if one of them is not known, or there are none."""
     known = list(values)
     return None if not known or None in known else sum(filter(None, known))

@@ -1,9 +1,10 @@
-"""A heap dump that a JVM is asked for: the one way to all its references, its stacks included, that its makers stand for.
+"""A heap dump requested from a JVM: the only supported way to get all its references, including those of its stacks.
 
-It stops the JVM, so it is asked for only where the JVM may be held. The JVM writes it into a folder that only its user may enter; it is opened
-there with that user's rights, and its name is removed before it is read.
+It stops the JVM, so it is requested only if the JVM may be held. The JVM writes it into a folder
+that only its user may enter; it is opened there with that user's rights, and its name is removed
+before it is read.
 
-Knows the attach protocol and files; what is in a dump, `gcspy_objects.hprof` says.
+Knows the attach protocol and files; `gcspy_objects.hprof` knows the content of a dump.
 
 Source: OpenJDK src/hotspot/share/services/attachListener.cpp (``dumpheap``).
 """
@@ -44,7 +45,7 @@ class RequestedDump(NamedTuple):
 
     Attributes:
         data: (b,) its bytes.
-        cost: How long the JVM stood still for it, in words.
+        cost: How long the JVM was stopped for it, as text.
     """
 
     data: NDArray[np.uint8]
@@ -56,7 +57,7 @@ def request_dump(process: Process, progress: Progress, *, held: bool) -> Request
 
     Args:
         process: The JVM.
-        progress: Called with what is done, how much of it, and of how much.
+        progress: Called with the current step, its progress, and its total.
         held: Whether the JVM may be held; if not, it is refused with how long that would take.
 
     Raises:
@@ -109,7 +110,7 @@ def request_dump(process: Process, progress: Progress, *, held: bool) -> Request
 
 
 def predicted_secs(process: Process) -> float:
-    """Predict for how long a heap dump stops a JVM at most, from the memory that it has: quick, and it is asked nothing.
+    """Predict how long a heap dump stops a JVM at most, from its memory: quick, and without a request to it.
 
     Raises:
         TargetGone: It has ended.
@@ -118,7 +119,7 @@ def predicted_secs(process: Process) -> float:
 
 
 def _stopped_nanos(jvm: Jvm) -> int | None:
-    """Return for how long the JVM has stood still since it began; None: it does not say."""
+    """Return the total time for which the JVM was stopped since it began; None: not available."""
     ticks, frequency = jvm.counters.numbers("sun.rt.safepointTime", "sun.os.hrt.frequency")
     if not ticks or not frequency:
         return None

@@ -1,1 +1,1 @@
-"""The agent in a JVM: where it is, how it gets in, and where it meets us."""
+"""The agent in a JVM: its file, how it is loaded, and where it connects to us."""

@@ -1,8 +1,10 @@
-"""The agent: where it is, whether a JVM takes it in, and bringing it into one that runs, and out again.
+"""The agent: its file, whether a JVM can load it, and loading it into a running one, and removing it.
 
-It is one small library of ours (``drivers/native/hotspot_agent.c``), built when gcspy is installed where a C compiler and the headers of a
-JVM are there. A JVM gets a copy of its own, in a folder that is removed again as soon as it has it: what is installed may be
-exchanged then, and the JVM need not be able to read it. A JVM that had it before uses the one it has: it is never unmapped, so there is one.
+It is one small library of ours (``drivers/native/hotspot_agent.c``), built when gcspy is installed
+if a C compiler and the headers of a JVM are available. A JVM gets a copy of its own, in a folder
+that is removed again as soon as it is loaded: so the installed file may be replaced, and the JVM
+need not be able to read it. A JVM that already has it uses that one: it is never unmapped, so there
+is one.
 
 Knows the agent's options and answers; knows neither its line nor the heap.
 """
@@ -28,7 +30,7 @@ from gcspy_drivers.remote.process import Process
 __all__ = ["BUILD_REMEDY", "INJECTIONS", "Agent", "at_start", "library", "why_not_loaded"]
 
 INJECTIONS: Final = ("auto", "agent")
-"""Ways to bring it in; ``auto``: and if it cannot be, watch from outside."""
+"""Ways to load it; ``auto``: and if that is impossible, monitor from outside."""
 
 BUILD_REMEDY: Final = (
     "install a C compiler and the headers of a JVM (Debian: apt-get install gcc libc6-dev default-jdk-headless; or set JAVA_HOME to a JDK), "
@@ -57,7 +59,7 @@ def library() -> Path | None:
 
 
 def why_not_loaded(jvm: Jvm) -> str:
-    """Say why a JVM cannot be given the agent while it runs, with the remedy; empty if it can, as far as can be seen from outside.
+    """Return why a running JVM cannot load the agent, with the remedy; empty if it can, as far as visible from outside.
 
     Raises:
         TargetGone: It has ended.
@@ -79,7 +81,7 @@ def at_start(option: str) -> str:
     """Return the argument with which a JVM has the agent from its start.
 
     Args:
-        option: What the agent is to do.
+        option: The agent's option.
 
     Raises:
         Unsupported: It was not built.
@@ -142,7 +144,8 @@ class Agent:
         deadline = time.monotonic() + secs
         with Handover(self._process, code=True) as folder:
             before = self._had(image.name)
-            # The copy is made in any case: it is needed if what the maps seem to show does not work.
+            # The copy is made in any case: it is needed if the evidence in the maps turns out to be
+            # wrong.
             fresh = folder.add(image.name, image.read_bytes())
             self._load(
                 [path for path in (before, fresh) if path], f"{folder.path}/socket", deadline
@@ -154,7 +157,7 @@ class Agent:
             return connection
 
     def take_out(self) -> None:
-        """Have the JVM's agent give back all it has; a JVM that does not answer keeps one that does nothing."""
+        """Make the JVM's agent release all its resources; a JVM that does not answer keeps one that does nothing."""
         if self._path:
             with suppress(TargetError):
                 self._listener.ask("load", self._path, "true", "stop", secs=_FORGET_SECS)
@@ -189,7 +192,8 @@ class Agent:
         places = "|".join(PLACES)
         for path in read_maps(self._process).path:
             if path.removesuffix(" (deleted)").endswith(f"/{name}"):
-                # In another root we see it by our own path: what the JVM knows begins at a place of ours.
+                # In another root we see it by our own path: the JVM's path begins at a place of
+                # ours.
                 inside = re.search(rf"/(?:{places})/gcspy-[0-9a-f]{{16}}/{re.escape(name)}", path)
                 return inside[0] if inside else path
         return ""

@@ -4,11 +4,13 @@
     "1" command argument argument argument, each with a zero byte ──▶
                                               ◀── a line with a code, then text, then the end
 
-SIGQUIT ends a process that has no handler for it, and makes a JVM that may not be attached to write all of its stacks to its own output. So it
-is sent only to one that handles it and is known to listen. Older JVMs answer nobody but their own user.
+SIGQUIT ends a process without a handler for it, and makes a JVM that may not be attached to write
+all of its stacks to its own output. So it is sent only to one that handles it and is known to
+listen. Older JVMs answer only their own user.
 
-Nothing here waits without a bound: a JVM in a long pause answers after it. Its ``/tmp`` and its working directory are the target's to choose, so
-the file is made, and the socket connected to, with the rights of its user; and nobody is spoken to but the process itself.
+Nothing here waits without a limit: a JVM in a long pause answers after it. The target chooses its
+``/tmp`` and its working directory, so the file is made, and the socket connected to, with the
+rights of its user; and data is sent only to the process itself.
 
 Knows files of the process and its socket; knows no heap, and no command.
 
@@ -47,7 +49,7 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_C
 
 @dataclass(frozen=True)
 class _Status:
-    """What ``/proc/PID/status`` says that matters here."""
+    """Fields of ``/proc/PID/status``."""
 
     user: User
     own_pid: int
@@ -65,7 +67,7 @@ class AttachListener:
         self._process = process
 
     def why_not(self) -> str:
-        """Say why the JVM cannot be asked anything now, with the remedy; empty if it can. Cheap, and sends nothing.
+        """Return why the JVM cannot be sent a command now, with the remedy; empty if it can. Cheap, and sends nothing.
 
         Raises:
             TargetGone: It has ended.
@@ -86,11 +88,11 @@ class AttachListener:
             secs: How long to wait for it to listen, and to answer.
 
         Returns:
-            What it answers behind its code.
+            Its answer after the code.
 
         Raises:
             TargetGone: It has ended.
-            NotPermitted: It belongs to somebody else.
+            NotPermitted: It belongs to another user.
             TargetError: It does not listen, does not answer in time, or answers that it failed.
         """
         deadline = time.monotonic() + secs
@@ -193,7 +195,7 @@ class AttachListener:
     # ------------------------------------------------------------------ waking it
 
     def _wake(self, status: _Status, deadline: float) -> None:
-        """Have the JVM listen: leave the file that it looks for, and send SIGQUIT.
+        """Make the JVM listen: create the file that it looks for, and send SIGQUIT.
 
         Raises:
             TargetError: It does not come to it.

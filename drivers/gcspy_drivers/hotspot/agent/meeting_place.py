@@ -1,8 +1,9 @@
-"""Where an agent that a JVM was started with (``-agentpath:…=at:PATH``) looks for a sidecar, at each collection; and being there.
+"""The path where an agent that a JVM was started with (``-agentpath:…=at:PATH``) looks for a sidecar, at each collection; and listening there.
 
-For JVMs that may not be attached to, or take no agent while they run. The JVM says the path in its own command line; it connects only to
-a process of its own user or of root. The path is the target's to choose, so the socket is made with the rights of the target's user, and
-only in a folder that is this user's own, or sticky as ``/tmp`` is: never in one of root's, nor of others.
+For JVMs that may not be attached to, or load no agent while they run. The path is in the JVM's own
+command line; it connects only to a process of its own user or of root. The target chooses the path,
+so the socket is made with the rights of the target's user, and only in a folder that is this user's
+own, or sticky as ``/tmp`` is: never in one of root's, nor of others.
 
 Knows the option; knows neither the attach protocol nor the agent's line.
 """
@@ -31,7 +32,7 @@ _MOST_BYTES: Final = 8 << 20  # of arguments and of environment; the kernel take
 
 
 def meeting_place(process: Process) -> str:
-    """Return where a JVM looks for us, as it sees it; empty: nowhere.
+    """Return the path where a JVM looks for us, as it sees it; empty: none.
 
     Raises:
         TargetGone: It has ended.
@@ -56,7 +57,7 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
 
     Args:
         process: The target.
-        place: As of `meeting_place`.
+        place: See `meeting_place`.
         secs: How long to wait for a collection.
 
     Returns:
@@ -78,7 +79,8 @@ def meet(process: Process, place: str, *, secs: float) -> socket.socket:
             with TargetRoot(process) as root:
                 folder = as_user(user, lambda: _open_folder(root, str(path.parent), user))
             as_user(user, lambda: _bind(listener, path.name, folder, user))
-            # Only now and with our own rights: the agent believes whoever listens, of its own user or root.
+            # Only now and with our own rights: the agent trusts any listener of its own user or
+            # root.
             listener.listen(8)
             connection = accept_from(listener, process.pid, secs)
         except OSError as error:
@@ -109,7 +111,7 @@ def _open_folder(root: TargetRoot, path: str, user: User) -> int:
 
 
 def _bind(listener: socket.socket, name: str, folder: int, user: User) -> None:
-    """Make the name; one that nobody listens to any more is removed."""
+    """Make the name; an abandoned one is removed."""
     try:
         bind_in(listener, name, folder)
         return
@@ -117,7 +119,7 @@ def _bind(listener: socket.socket, name: str, folder: int, user: User) -> None:
         if error.errno != errno.EADDRINUSE:
             raise
     with packet_socket() as there:
-        there.setblocking(False)  # one whose queue is full is somebody's, too
+        there.setblocking(False)  # one whose queue is full is in use, too
         try:
             connect_in(there, name, folder, (user.uid, 0))
         except ConnectionRefusedError:

@@ -1,8 +1,10 @@
-"""Where regions of archived objects have none: what lies in them and was not mapped from the archive's file.
+"""Ranges without objects in regions of archived objects: those that were not mapped from the archive's file.
 
-Up to JDK 20 the archive of class data is mapped at the end of G1's heap, where it seldom begins with a region. What is left before it the VM fills
-with arrays of int, which are of the same class as the program's: up to a region each, 30 MB where regions have 32. Only the mappings
-tell them apart. Where nothing there is of a file, because the VM read the archive instead, nobody can tell, and all is taken for objects.
+Up to JDK 20 the archive of class data is mapped at the end of G1's heap, where it seldom begins at
+a region boundary. The VM fills the space before it with arrays of int, of the same class as the
+program's: up to a region each, 30 MB if regions have 32. Only the mappings distinguish them. If
+there is no file mapping, because the VM read the archive instead, they cannot be distinguished, and
+all count as objects.
 
 Knows mappings and ranges of addresses; knows no objects. Source: OpenJDK 17 src/hotspot/share/gc/g1/g1CollectedHeap.cpp
 (``fill_archive_regions``), cds/filemap.cpp (``map_heap_data``).
@@ -21,7 +23,7 @@ __all__ = ["archive_fillers"]
 
 
 def archive_fillers(maps: Maps, ranges: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
-    """Return what of regions of archived objects holds fillers only.
+    """Return the ranges of archived regions that contain only fillers.
 
     Args:
         maps: The process's mappings.

@@ -1,7 +1,8 @@
-"""The card table: a byte for each 512 bytes of heap (or what ``GCCardSizeInBytes`` says), dirty where a reference was stored.
+"""The card table: a byte for each 512 bytes of heap (or ``GCCardSizeInBytes``), dirty where a reference was stored.
 
-What other values than clean and dirty mean differs between collectors and versions; they are told apart as far as the VM exports
-their names, and are *other* else. Knows addresses and cards; knows neither tiles nor streams.
+The meaning of values other than clean and dirty differs between collectors and versions; they are
+distinguished as far as the VM exports their names, and are *other* otherwise. Knows addresses and
+cards; does not know tiles or streams.
 
 Source: OpenJDK src/hotspot/share/gc/shared/cardTable.hpp, JDK 8 memory/cardTableModRefBS.hpp; gc/g1/g1CardTable.hpp.
 """
@@ -29,14 +30,14 @@ U8 = npt.NDArray[np.uint8]
 
 
 class CardKind(IntEnum):
-    """What a card says."""
+    """State of a card."""
 
     NONE = 0
     """There is no card: the memory is not committed, or it could not be read."""
     CLEAN = 1
     DIRTY = 2
     YOUNG = 3
-    """G1's mark for regions whose stores nobody needs to remember."""
+    """G1's mark for regions whose stores need not be remembered."""
     OTHER = 4
 
 
@@ -58,7 +59,7 @@ class JvmCardTable:
 
     Args:
         memory: The target's memory.
-        base: What a card's address is counted from.
+        base: Address from which a card's address is computed.
         shift: Binary logarithm of a card's bytes.
         kinds: (256,) `CardKind` of each value.
     """
@@ -67,7 +68,7 @@ class JvmCardTable:
         self._memory = memory
         self._base = base
         self._kinds = kinds
-        # Eight cards of these at once need not be looked at one by one.
+        # Eight cards of these at once need not be examined one by one.
         usual = np.flatnonzero((kinds == CardKind.CLEAN) | (kinds == CardKind.YOUNG))
         self._usual = usual.astype(np.uint64) * np.uint64(0x0101010101010101)
         self._buffer: U8 = np.zeros(0, dtype=np.uint8)
@@ -75,14 +76,14 @@ class JvmCardTable:
 
     @property
     def card_bytes(self) -> int:
-        """Bytes of heap that a card stands for."""
+        """Bytes of heap per card."""
         return 1 << self.shift
 
     def read(self, low: int, high: int) -> RareCards | None:
         """Read the cards of a range of the heap; a gigabyte of heap has two megabytes of them.
 
         Returns:
-            Those that are worth telling; None when they are not readable.
+            The interesting ones; None if they are not readable.
 
         Raises:
             TargetGone: The target has ended.
@@ -100,7 +101,7 @@ class JvmCardTable:
             rare &= words != usual
         at = np.flatnonzero(rare)
         kinds = self._kinds[words[at].view(np.uint8)]
-        # What is behind the last card in its word is from another time.
+        # The bytes behind the last card in its word are from an earlier read.
         numbers = (at[:, np.newaxis] * 8 + np.arange(8)).reshape(-1)
         kinds[numbers >= count] = CardKind.NONE
         return RareCards(numbers[kinds == CardKind.DIRTY], numbers[kinds == CardKind.OTHER])
@@ -140,7 +141,7 @@ def find_cards(memory: Memory, tables: VmTables, flags: Flags, heap: int) -> Jvm
 
 
 def _kinds(constants: Mapping[str, int]) -> U8:
-    """Return what each value means, (256,)."""
+    """Return the meaning of each value, (256,)."""
     kinds = np.full(256, CardKind.OTHER, dtype=np.uint8)
     for kind, choices in (
         (CardKind.CLEAN, ("CardTable::clean_card", "CardTableModRefBS::clean_card")),

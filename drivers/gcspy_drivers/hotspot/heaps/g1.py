@@ -1,8 +1,9 @@
 """Reading a G1 heap: the table of its regions, and each region's bounds and kind.
 
-A region is believed where its kind and bounds were the same at two looks and do not contradict each other: at the event before and at this one,
-or else at two of this one; after some tries it is unknown. What the VM keeps to itself (live bytes, remembered sets) is read through a
-private layout, where that proved itself.
+A region is accepted if its kind and bounds were the same at two reads and do not contradict each
+other: at the previous event and at this one, or else at two reads of this one; after some tries it
+is unknown. Data that the VM does not export (live bytes, remembered sets) is read through a private
+layout, if that passed its checks.
 
 Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/g1/heapRegion.hpp, heapRegionType.hpp,
 g1HeapRegionManager.hpp; JDK 8 heapRegion.hpp, whose first region of a humongous series ends where the series ends.
@@ -42,7 +43,7 @@ Bool = npt.NDArray[np.bool_]
 
 
 class RegionKind(IntEnum):
-    """What a region is for."""
+    """Kind of a region."""
 
     UNCOMMITTED = 0
     FREE = 1
@@ -56,20 +57,23 @@ class RegionKind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class G1Reading:
-    """One look at all regions, in order of address.
+    """One reading of all regions, in order of address.
 
     Attributes:
         base: Address of the first region.
         grain: Bytes of a region.
-        known: (regions,) whether it could be read consistently; of the others nothing is meant.
-        kind: (regions,) `RegionKind`; free ones may be uncommitted, which is not told here.
+        known: (regions,) whether it could be read consistently; the values of others have no
+            meaning.
+        kind: (regions,) `RegionKind`; free ones may be uncommitted, which is not known here.
         used: (regions,) bytes up to its top.
-        live: (regions,) bytes that the last completed marking did not find dead; -1: not known, as everywhere before the first one. None: the VM does not say it.
-        remembered: (regions,) remembered cards; None: the VM does not say it.
-        state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2 complete; None: the VM does not say it.
-        pinned: (regions,) objects that must not be moved; None: the VM does not say it.
-        marked_top: (regions,) addresses up to which the last completed marking says what is alive; 0: not told. None: the VM does not
-            say it.
+        live: (regions,) bytes that the last completed marking did not find dead; -1: not known, as
+            everywhere before the first one. None: not available.
+        remembered: (regions,) remembered cards; None: not available.
+        state: (regions,) whether references into it are remembered: 0 not, 1 being made, 2
+            complete; None: not available.
+        pinned: (regions,) objects that must not be moved; None: not available.
+        marked_top: (regions,) end of the last completed marking's range; 0: none. None: not
+            available.
         marks: Address of the structure that has its marks; 0: not known.
         collections: How many collections there were so far.
         collecting: Whether one was under way.
@@ -92,14 +96,14 @@ class G1Reading:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Look:
-    """What the structures said once, (regions that are there,) each.
+    """One read of the structures, (existing regions,) each.
 
     Attributes:
-        table: Where the structures were; the same array as long as that does not change.
+        table: Addresses of the structures; the same array as long as that does not change.
         ok: Whether it could be read.
         bottom: First address of the region.
-        end: Address behind its last byte.
-        top: Address behind what is used.
+        end: End address.
+        top: End of the used part.
         kind: `RegionKind`, or `_UNTOLD`.
     """
 
@@ -116,12 +120,13 @@ class G1Reader:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
+        tables: Its exports.
         heap: Address of its CollectedHeap.
-        marked: Whether a marking or a full collection has completed so far, by the VM's own counters; None: it does not say that.
+        marked: Number of markings or full collections completed so far, by the VM's own counters;
+            None: not available.
 
     Raises:
-        TargetError: A field is not exported without which nothing can be said, or it is not what it should be.
+        TargetError: A required field is not exported, or it is invalid.
     """
 
     def __init__(
@@ -192,7 +197,7 @@ class G1Reader:
 
     @property
     def reserved(self) -> tuple[int, int]:
-        """First address of the heap, and the one behind its last byte."""
+        """First and end address of the heap."""
         return self._low, self._low + self.regions * self.grain
 
     @property
@@ -222,7 +227,7 @@ class G1Reader:
                 continue
             now = self._judge(look, self._settled(look), heads)
             self._before = look
-            # A collection in between: what is of before and what of after does not go together.
+            # A collection in between: old and new data do not fit together.
             found = (
                 now
                 if found is None or (found.collections, found.marks) != (now.collections, now.marks)
@@ -239,8 +244,8 @@ class G1Reader:
     def _find_marks(self, heap: int) -> int | None:
         """Return where the pointer to the marks is; None where the layout that is known does not prove itself.
 
-        Updates of a release move it a little: it is where there are two bitmaps of this heap, of the last marking and of the one that is
-        under way.
+        Updates of a release move it a little: it is where there are two bitmaps of this heap, of
+        the last marking and of the one in progress.
         """
         private = self._private
         if private is None or private.marking is None or private.bitmap is None:
@@ -268,7 +273,7 @@ class G1Reader:
         return [count & 0xFFFFFFFF, active & 0xFF, base, length, *(marks or (0,))]
 
     def _look(self, table: list[int]) -> _Look | None:
-        """Read the structure of each region, and its remembered set; None when there is no such table, or regions came or went meanwhile."""
+        """Read the structure of each region, and its remembered set; None if there is no such table, or regions were added or removed meanwhile."""
         base, length = table
         pointers = self._read_table(base) if length == self.regions else None
         if pointers is None:
@@ -318,9 +323,9 @@ class G1Reader:
         return kinds
 
     def _settled(self, look: _Look) -> Bool:
-        """Return of which regions kind and bounds were the same at an earlier look, (regions that are there,).
+        """Return for which regions kind and bounds were the same at an earlier read, (existing regions,).
 
-        Where the look before this one had something else, it is looked at again, now.
+        If the previous read differs, it is read again, now.
         """
         settled: Bool = np.zeros(len(look.ok), dtype=np.bool_)
         before = self._before
@@ -341,10 +346,10 @@ class G1Reader:
         return settled
 
     def _judge(self, look: _Look, settled: Bool, heads: list[int]) -> G1Reading:
-        """Make a reading of what was looked at, where that does not contradict itself."""
+        """Make a reading from the reads, unless they contradict each other."""
         there, bottom, end, top, kind = self._there, look.bottom, look.end, look.top, look.kind
         expected = np.uint64(self._low) + there.astype(np.uint64) * np.uint64(self.grain)
-        # In JDK 8 the first region of a humongous series ends where the series does.
+        # In JDK 8 the end of the first region of a humongous series is the end of the series.
         whole = expected + np.uint64(self.grain)
         good = look.ok & settled & (kind != _UNTOLD)
         good &= (bottom == expected) & (end >= whole) & (bottom <= top) & (top <= end)
@@ -391,8 +396,8 @@ class G1Reader:
     def _live(self, used: I64, kind: U8, top: U64) -> I64 | None:
         """Return live bytes, (regions that are there,); -1: not known.
 
-        What was allocated since the last completed marking counts as live. Before the first one the fields say of each region
-        that all of it is, and mean nothing.
+        Objects allocated since the last completed marking count as live. Before the first one the
+        fields say for each region that all of it is, and have no meaning.
         """
         private = self._private
         if private is None:
@@ -401,7 +406,7 @@ class G1Reader:
         if private.marked_bytes is not None and private.marked_top is not None:
             above = top.astype(np.int64) - self._column(private.marked_top).astype(np.int64)
             live = self._column(private.marked_bytes).astype(np.int64) + above
-            # In whatever was old then it looked beyond the bottom.
+            # In regions that were old then it examined more than the bottom.
             marked = bool((old & (above < used)).any())
         elif private.garbage_bytes is not None:
             garbage = self._column(private.garbage_bytes).astype(np.int64)
@@ -444,7 +449,7 @@ class G1Reader:
 
 
 def _completed(first: G1Reading, then: G1Reading) -> G1Reading:
-    """Return a reading with what was not known in it taken from a later one."""
+    """Return a reading whose unknown regions are taken from a later one."""
 
     def both(old: npt.NDArray[Any] | None, new: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
         return None if old is None or new is None else np.where(first.known, old, new)
@@ -484,7 +489,7 @@ def _kinds(tables: VmTables, tag_type: str) -> U8:
             kinds[tag] = RegionKind.OLD
         if archive is not None and tag & archive:
             kinds[tag] = RegionKind.ARCHIVE
-    # JDK 8 exports none: these are its values, and what it has there is believed only with its private layout.
+    # JDK 8 exports none: these are its values, and they are used only with its private layout.
     usual = {
         "FreeTag": 0,
         "EdenTag": 2,

@@ -1,6 +1,6 @@
 """The space "Heap" of G1: its regions in order of address.
 
-Maps a `G1Reading` and cards to streams. Knows what a reading says and what a space is; knows no memory.
+Maps a `G1Reading` and cards to streams. Knows readings and spaces; does not know memory.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class G1Space:
     """The regions as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         tiles: Its tiles.
-        first: A reading, which says what this VM tells at all.
+        first: A reading, which shows what this VM provides.
         cards: Whether the VM has a card table that can be read.
         why_no_private: Why live bytes and remembered sets are not available; empty when some are.
     """
@@ -118,12 +118,12 @@ class G1Space:
             self.space.resize(tiles.tiling.names)
 
     def fill(self, reading: G1Reading | None, committed: Bool, *, cards: bool = False) -> None:
-        """Give the space what a reading says; None: all is unknown.
+        """Fill the space from a reading; None: all is unknown.
 
         Args:
             reading: The regions.
-            committed: (regions,) which have memory; those that are in use are taken as such anyway.
-            cards: Whether `fill_cards` follows; what was unknown of the cards is forgotten then.
+            committed: (regions,) which have memory; those in use are committed anyway.
+            cards: Whether `fill_cards` follows; unknown cards are reset then.
         """
         streams = [self.committed, self.used, self.kind]
         streams += [
@@ -208,7 +208,7 @@ class G1Space:
     def _mark(
         self, kind: npt.NDArray[np.uint8], bytes_there: npt.NDArray[np.int64], reading: G1Reading
     ) -> None:
-        """Fill the control stream: what is unused, where regions begin, which belong together."""
+        """Fill the control stream: unused tiles, starts of regions, links."""
         tiles = self._tiles
         control = self.space.control
         control[:] = np.where(
@@ -248,7 +248,7 @@ _STATE: Final = (
 
 
 def with_uncommitted(reading: G1Reading, committed: Bool) -> npt.NDArray[np.uint8]:
-    """Return the kinds of regions with those told apart that are free and have no memory; new."""
+    """Return the kinds of regions, with free ones without memory distinguished; new."""
     kind = reading.kind.copy()
     kind[(kind == RegionKind.FREE) & ~committed] = RegionKind.UNCOMMITTED
     return kind
@@ -279,7 +279,7 @@ def pools_of(reading: G1Reading | None, kind: npt.NDArray[np.uint8]) -> Sequence
 
 
 def _missing(first: G1Reading, why_no_private: str, *, cards: bool) -> str:
-    """Say what this VM does not tell, and why."""
+    """Describe what this VM does not provide, and why."""
     absent = [
         name
         for name, values in (

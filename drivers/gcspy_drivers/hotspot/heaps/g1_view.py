@@ -29,12 +29,12 @@ from gcspy_server.api import GatherRequest, Server
 __all__ = ["G1View"]
 
 _MARKING_TICKS: Final = ("sun.gc.collector.1.time", "sun.gc.collector.2.time")
-"""What full collections took, and the pauses of concurrent cycles: what of them is over. The second since 13 only."""
+"""Time of full collections, and of the pauses of concurrent cycles: the finished part. The second since 13 only."""
 
 _Numbers = npt.NDArray[np.int64]
 _Regions = npt.NDArray[np.bool_]
 _FoundCards = tuple[_Numbers, _Numbers, _Regions, _Regions]
-"""Numbers of the dirty and the other cards, and of which regions they were wanted and are unknown."""
+"""Numbers of the dirty and the other cards, and for which regions they were requested and are unknown."""
 
 
 class G1View:
@@ -42,11 +42,11 @@ class G1View:
 
     Args:
         jvm: The JVM.
-        server: Where the space is added.
+        server: The server to add the space to.
         tiles: About how many tiles it may have at most.
 
     Raises:
-        TargetError: It does not export what is needed, or cannot be read now.
+        TargetError: It does not export the required fields, or cannot be read now.
     """
 
     def __init__(self, jvm: Jvm, server: Server, *, tiles: int) -> None:
@@ -77,7 +77,7 @@ class G1View:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """First address of the heap and the one behind its last byte."""
+        """First and end address of the heap."""
         return self._reader.reserved
 
     @property
@@ -121,7 +121,7 @@ class G1View:
         return pools_of(reading, kind)
 
     def layout(self) -> HeapLayout | None:
-        """Return what of the heap can be walked, as of the latest reading."""
+        """Return the part of the heap that can be walked, at the latest reading."""
         reading = self._reading
         if reading is None:
             return None
@@ -142,12 +142,12 @@ class G1View:
         return None if counted is None else Epoch(*counted)
 
     def _marked(self) -> bool | None:
-        """Return whether the VM has spent any time on full collections, or on the pauses of concurrent cycles; None: it does not say that."""
+        """Return whether the VM has spent any time on full collections, or on the pauses of concurrent cycles; None: not available."""
         ticks = self._counters.numbers(*_MARKING_TICKS)
         return None if None in ticks else any(ticks)
 
     def _archive_fillers(self, reading: G1Reading) -> _Numbers:
-        """Return where archived regions have fillers only; what is mapped there never changes."""
+        """Return the ranges of archived regions that contain only fillers; the mappings there never change."""
         rows = np.flatnonzero(reading.known & (reading.kind == RegionKind.ARCHIVE))
         lows = (reading.base + rows * reading.grain).tolist()
         highs = (reading.base + rows * reading.grain + reading.used[rows]).tolist()

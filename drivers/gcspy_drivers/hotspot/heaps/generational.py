@@ -1,8 +1,9 @@
 """Reading a heap of contiguous spaces: Serial's and Parallel's eden, from, to and old, Epsilon's one space.
 
-A few words of the VM's own structures, in two calls. The spaces of survivors change their roles at each young collection, so the
-pointers to them are read before and after what they point to, together with the count of collections; where they differ,
-or where the words contradict each other, all is read again, and after some tries it is unknown.
+A few words of the VM's own structures, in two calls. The survivor spaces change their roles at each
+young collection, so the pointers to them are read before and after their targets, together with the
+count of collections. If they differ, or if the words contradict each other, all is read again, and
+after some tries it is unknown.
 
 Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/serial, gc/parallel and gc/epsilon, the classes
 that are named here.
@@ -37,7 +38,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 class PartKind(IntEnum):
-    """What a contiguous space of the heap is for."""
+    """Role of a contiguous space of the heap."""
 
     EDEN = 0
     FROM = 1
@@ -57,7 +58,7 @@ class HeapPart:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation's addresses: reserved from ``low`` to ``high``, of which committed is what is between the other two."""
+    """A generation's addresses: reserved from ``low`` to ``high``; the part between the other two is committed."""
 
     low: int
     committed_low: int
@@ -67,13 +68,14 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class GenerationalReading:
-    """One look at a heap.
+    """One reading of a heap.
 
     Attributes:
         parts: Its spaces.
-        generations: The young one, then the old one; one where there are none.
+        generations: The young one, then the old one; one if there are none.
         collections: How many collections there were so far.
-        collecting: Whether one was under way, in which what is used changes without a plan that can be seen from here.
+        collecting: Whether a collection was in progress, in which used ranges change in a way that
+            is not visible from here.
     """
 
     parts: tuple[HeapPart, ...]
@@ -84,7 +86,7 @@ class GenerationalReading:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Where pointers to spaces and bounds of generations are.
+    """Addresses of the pointers to spaces and of the bounds of generations.
 
     Attributes:
         heads: Address of the pointer to each space, in the order of `PartKind`.
@@ -103,12 +105,12 @@ class GenerationalReader:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
+        tables: Its exports.
         heap: Address of its CollectedHeap.
         collector: ``Serial``, ``Parallel`` or ``Epsilon``.
 
     Raises:
-        TargetError: A field is not exported without which nothing can be said.
+        TargetError: A required field is not exported.
     """
 
     def __init__(self, memory: Memory, tables: VmTables, heap: int, collector: str) -> None:
@@ -127,7 +129,7 @@ class GenerationalReader:
 
     @property
     def reserved(self) -> tuple[int, int]:
-        """First address of the heap, and the one behind its last byte."""
+        """First and end address of the heap."""
         return self._reserved
 
     def counted(self) -> tuple[int, bool] | None:

@@ -1,6 +1,6 @@
 """The space "Heap" of a collector with contiguous spaces: eden, from, to and old, in order of address.
 
-Maps a `GenerationalReading` and cards to streams. Knows what a reading says and what a space is; knows no memory.
+Maps a `GenerationalReading` and cards to streams. Knows readings and spaces; does not know memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class GenerationalSpace:
     """The heap as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         tiling: Its tiles.
         cards: Whether the VM has a card table that can be read; else the reason why not.
     """
@@ -79,11 +79,11 @@ class GenerationalSpace:
             self.space.resize(tiling.names)
 
     def fill(self, reading: GenerationalReading | None, *, cards: bool = False) -> None:
-        """Give the space what a reading says.
+        """Fill the space from a reading.
 
         Args:
             reading: The reading; None: all is unknown.
-            cards: Whether `fill_cards` follows; what was unknown of the cards is forgotten then.
+            cards: Whether `fill_cards` follows; unknown cards are reset then.
         """
         streams = (self.committed, self.used, self.part, self.free)
         self.space.reset(*streams)

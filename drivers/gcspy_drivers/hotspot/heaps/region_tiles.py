@@ -1,6 +1,7 @@
-"""From regions to tiles: a tile is a part of a region, a region, or a power of two of neighbouring ones.
+"""Maps regions to tiles: a tile is a part of a region, a region, or a power of two of neighbouring ones.
 
-What is counted a region (its kind, live bytes) cannot be said of a part of it, bytes below its top can. Knows arrays; knows no collector.
+A value of a region (its kind, live bytes) cannot be divided among its parts; bytes below its top
+can. Knows arrays; does not know any collector.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class RegionTiles:
         return self.parts == 1
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return what is true of a region for each of its tiles, or for a group that of its first; (tiles,), new."""
+        """Return a region's value for each of its tiles, or for a group that of its first; (tiles,), new."""
         return np.repeat(values, self.parts) if self.parts > 1 else values[:: self.group].copy()
 
     def sums(self, values: npt.NDArray[Any]) -> I64:

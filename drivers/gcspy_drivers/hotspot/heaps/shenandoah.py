@@ -1,7 +1,8 @@
 """Reading a Shenandoah heap: each region's bounds and state, which it exports from 17 on.
 
-As of G1, all regions are read twice and believed where both say the same. Knows addresses; knows neither tiles nor streams. Source: OpenJDK
-src/hotspot/share/gc/shenandoah/shenandoahHeapRegion.hpp, whose states are numbered by exported constants.
+As for G1, all regions are read twice and accepted if both reads agree. Knows addresses; does not
+know tiles or streams. Source: OpenJDK src/hotspot/share/gc/shenandoah/shenandoahHeapRegion.hpp,
+whose states are numbered by exported constants.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _UNTOLD: Final = 255
 
 
 class RegionState(IntEnum):
-    """What a region is for; the names are the VM's constants, without their underscore."""
+    """State of a region; the names are the VM's constants, without their underscore."""
 
     EMPTY_UNCOMMITTED = 0
     EMPTY_COMMITTED = 1
@@ -44,7 +45,7 @@ class RegionState(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class ShenandoahReading:
-    """One look at all regions, in order of address.
+    """One reading of all regions, in order of address.
 
     Attributes:
         base: Address of the first region.
@@ -66,12 +67,12 @@ class ShenandoahReader:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
+        tables: Its exports.
         heap: Address of its CollectedHeap.
 
     Raises:
         Unsupported: It does not export its regions (11).
-        TargetError: They are not what they should be.
+        TargetError: They are invalid.
     """
 
     def __init__(self, memory: Memory, tables: VmTables, heap: int) -> None:
@@ -108,7 +109,7 @@ class ShenandoahReader:
 
     @property
     def reserved(self) -> tuple[int, int]:
-        """First address of the heap, and the one behind its last byte."""
+        """First and end address of the heap."""
         return self._low, self._low + self.regions * self.grain
 
     def read(self) -> ShenandoahReading:
@@ -160,7 +161,7 @@ class ShenandoahReader:
 
 
 def _completed(first: ShenandoahReading | None, then: ShenandoahReading) -> ShenandoahReading:
-    """Return a reading with what was not known in it taken from a later one."""
+    """Return a reading whose unknown regions are taken from a later one."""
     if first is None:
         return then
     state = np.where(first.known, first.state, then.state)
@@ -169,7 +170,7 @@ def _completed(first: ShenandoahReading | None, then: ShenandoahReading) -> Shen
 
 
 def _states(tables: VmTables) -> npt.NDArray[np.uint8]:
-    """Return the state that each number stands for, (256,)."""
+    """Return the state for each number, (256,)."""
     found = np.full(256, _UNTOLD, dtype=np.uint8)
     for state in RegionState:
         number = tables.constants.get(f"ShenandoahHeapRegion::_{state.name.lower()}")

@@ -1,4 +1,4 @@
-"""The heap of Shenandoah as a view: regions with their state, among them the collection set and what is pinned.
+"""The heap of Shenandoah as a view: regions with their state, including the collection set and pinned ones.
 
 Knows a reading and a space; knows no structures.
 """
@@ -53,11 +53,11 @@ class ShenandoahView:
 
     Args:
         jvm: The JVM.
-        server: Where the space is added.
+        server: The server to add the space to.
         tiles: About how many tiles it may have at most.
 
     Raises:
-        TargetError: It does not export what is needed.
+        TargetError: It does not export the required fields.
     """
 
     def __init__(self, jvm: Jvm, server: Server, *, tiles: int) -> None:
@@ -97,7 +97,7 @@ class ShenandoahView:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """First address of the heap and the one behind its last byte."""
+        """First and end address of the heap."""
         return self._reader.reserved
 
     @property

@@ -24,7 +24,7 @@ MOST_TILE_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class CardStreams:
-    """What is shown of cards."""
+    """The displayed data about cards."""
 
     all: ServerStream
     dirty: ServerStream
@@ -102,9 +102,9 @@ def fill_cards(
     Args:
         streams: What `add_cards` made.
         tiling: The tiles.
-        cards: Those that are dirty, or of another kind than most.
+        cards: Those that are dirty, or of another unusual kind.
         low: Its first address.
-        high: The address behind its last byte.
+        high: End address.
         card_bytes: Bytes of a card.
     """
     every = (streams.all, streams.dirty, streams.other)

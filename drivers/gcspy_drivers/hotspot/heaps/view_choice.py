@@ -20,7 +20,7 @@ def open_view(jvm: Jvm, server: Server, *, tiles: int) -> HeapView:
     """Add the spaces of a JVM's heap.
 
     Raises:
-        TargetError: It does not export what is needed, or its heap is not there yet.
+        TargetError: It does not export the required fields, or its heap does not exist yet.
     """
     if jvm.collector == "G1":
         return G1View(jvm, server, tiles=tiles)

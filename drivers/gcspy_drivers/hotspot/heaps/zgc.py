@@ -1,7 +1,8 @@
 """Reading a heap of ZGC, of one generation or two: the table of pages, and each page's extent and kind.
 
-The table has an entry for each 2 MiB of the heap's addresses, which are many times as many as the heap has bytes: a page's entries all
-point to it. What a page is used for changes with it, so table and pages are read twice, and a page is believed where both are the same.
+The table has an entry for each 2 MiB of the heap's addresses, which are many times as many as the
+heap's bytes: a page's entries all point to it. The use of a page changes, so table and pages are
+read twice, and a page is accepted if both reads agree.
 
 Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/z (and gc/x of 21, the one of a single generation),
 zPageTable.hpp, zGranuleMap.hpp, zPage.hpp, zVirtualMemory.hpp.
@@ -26,11 +27,11 @@ _TRIES: Final = 4
 _GRANULE_SHIFT: Final = 21
 _MOST_GRANULES: Final = 1 << 24  # 2 TiB of heap, with 16 times as many addresses
 _RATIO: Final = 16
-"""So many times the bytes of the largest heap are its addresses. Source: zGlobals, ``ZVirtualToPhysicalRatio``."""
+"""Ratio of its addresses to the bytes of the largest heap. Source: zGlobals, ``ZVirtualToPhysicalRatio``."""
 
 _GENERATION, _AGE = 1, 2
 _WITH_AGES: Final = {(0, 4, 192), (0, 4, 160)}
-"""Of which pages (offsets of kind and sequence, bytes) the two bytes are known: 21 and 25."""
+"""Page layouts (offsets of kind and sequence, bytes) for which the two bytes are known: 21 and 25."""
 
 OLD_AGE: Final = 15
 """The age of pages of the old generation."""
@@ -42,12 +43,12 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class ZReading:
-    """One look at all pages, in order of address.
+    """One reading of all pages, in order of address.
 
     Attributes:
         base: (pages,) offset of each in the heap, bytes.
         size: (pages,) bytes.
-        unsure: How many pages more there were that changed each time; where they are cannot be told.
+        unsure: Number of further pages that changed at each read; their places are unknown.
         kind: (pages,) place in `PAGE_KINDS`.
         used: (pages,) bytes up to its top; None: the version does not export it (11).
         sequence: (pages,) number of the collection in which it was made; None: the version does not export it.
@@ -68,13 +69,13 @@ class ZReader:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
+        tables: Its exports.
         heap: Address of its CollectedHeap.
         most_bytes: The largest size of the heap.
         generational: Whether it has two generations; 21 has both kinds, and calls the one of a single generation X.
 
     Raises:
-        TargetError: A field is not exported without which nothing can be said, or the table is not what it should be.
+        TargetError: A required field is not exported, or the table is invalid.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class ZReader:
             7
         )  # 11 marks entries in their lowest bit
         pages = np.unique(entries[entries != 0])
-        data, ok = self._memory.read_many(pages, self._size)  # they are nobody's neighbours
+        data, ok = self._memory.read_many(pages, self._size)  # they have no neighbours
         return pages, data, ok
 
     def _judge(
@@ -167,7 +168,7 @@ class ZReader:
         pages, data, ok = second
         start, size = self._extents(data)
         kind = data[:, self._type]
-        # Those that were there before, and looked the same but for their top.
+        # Those that existed before, and were equal except for their top.
         places = np.minimum(np.searchsorted(first[0], pages), max(len(first[0]) - 1, 0))
         if len(first[0]):
             old_start, old_size = self._extents(first[1][places])
@@ -203,7 +204,7 @@ class ZReader:
         )
         order = np.argsort(start[good], kind="stable")
         rows = np.flatnonzero(good)[order]
-        # Two pages at one place: one of them has just gone. What is left of them cannot be told.
+        # Two pages at one place: one of them has just been removed. Which one is unknown.
         ends = start[rows] + size[rows]
         apart = np.ones(len(rows), dtype=np.bool_)
         apart[1:] = start[rows][1:] >= ends[:-1]
@@ -218,7 +219,7 @@ class ZReader:
         )
 
     def _ages(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8] | None:
-        """Return the age of each page, where what stands beside the exported fields can be nothing else."""
+        """Return the age of each page, if the bytes beside the exported fields can be nothing else."""
         if not self._private:
             return None
         generation, age = data[:, _GENERATION], data[:, _AGE]

@@ -35,10 +35,10 @@ class ZView:
 
     Args:
         jvm: The JVM.
-        server: Where the space is added.
+        server: The server to add the space to.
 
     Raises:
-        TargetError: It does not export what is needed, or cannot be read now.
+        TargetError: It does not export the required fields, or cannot be read now.
     """
 
     def __init__(self, jvm: Jvm, server: Server) -> None:
@@ -104,7 +104,7 @@ class ZView:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where the heap begins and ends, by its own offsets."""
+        """Start and end of the heap, by its own offsets."""
         return 0, self._most
 
     @property

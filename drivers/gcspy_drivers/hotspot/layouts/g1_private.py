@@ -1,8 +1,9 @@
-"""Fields of a G1 region that no version exports: what is known to be live, remembered sets, and in JDK 8 even what kind of region it is.
+"""Fields of a G1 region that no version exports: live bytes, remembered sets, and in JDK 8 even the kind of a region.
 
-Offsets were taken from debug information of Debian's builds of 11.0.33, 17.0.21, 21.0.13 and 25.0.5, and tried on Temurin's too. A layout is
-looked up by the size of a region and the offset of its exported field ``_type``, which differ between all of them, and is believed only
-when in the attached JVM each region has its own number and its remembered set points back to it.
+Offsets were taken from debug information of Debian's builds of 11.0.33, 17.0.21, 21.0.13 and
+25.0.5, and tested on Temurin's too. A layout is looked up by the size of a region and the offset of
+its exported field ``_type``, which differ between all of them, and is used only if in the attached
+JVM each region has its own number and its remembered set points back to it.
 
 Knows offsets; knows no memory. Source: OpenJDK src/hotspot/share/gc/g1/heapRegion.hpp, heapRegionRemSet.hpp, and g1HeapRegion.hpp of 25.
 """
@@ -19,16 +20,18 @@ class G1Private:
     """Offsets in a region, bytes; None: this version has no such field, or it means something else.
 
     Attributes:
-        number: Of the region's own number, 32 bits.
-        rem_set: Of the pointer to its remembered set.
-        tag: Of its kind, where that is not exported.
-        marked_bytes: Of the bytes that the last completed marking found live below ``marked_top``.
-        marked_top: Of the address up to which that marking looked.
-        garbage_bytes: Of the bytes that the last completed marking found dead.
-        remembered: Of the number of remembered cards, in the remembered set.
-        marking: Of the pointer to G1ConcurrentMark, in the heap's own structure.
-        bitmap: Of the pointer to the marks of the last completed marking, in that one.
-        state: Of whether they are kept, in the remembered set: 0 not, 1 being made, 2 complete.
+        number: Offset of the region's own number, 32 bits.
+        rem_set: Offset of the pointer to its remembered set.
+        tag: Offset of its kind, if that is not exported.
+        marked_bytes: Offset of the bytes that the last completed marking found live below
+            ``marked_top``.
+        marked_top: Offset of the end address of that marking.
+        garbage_bytes: Offset of the bytes that the last completed marking found dead.
+        remembered: Offset of the number of remembered cards, in the remembered set.
+        marking: Offset of the pointer to G1ConcurrentMark, in the heap's own structure.
+        bitmap: Offset of the pointer to the marks of the last completed marking, in that one.
+        state: Offset of whether they are kept, in the remembered set: 0 not, 1 being made, 2
+            complete.
     """
 
     number: int
@@ -49,7 +52,7 @@ class G1Private:
 
 
 _LAYOUTS = {
-    # JDK 8, of which only what is checked here was tried
+    # JDK 8, of which only the fields checked here were tested
     (488, None): G1Private(number=312, rem_set=304, tag=320),
     # 11
     (376, 260): G1Private(

@@ -1,8 +1,9 @@
 """The walk in numpy, for where nothing is compiled: the same as `kernels`, to the bit, at some millions of objects a second.
 
-Of a block of words, what each would be as an object's first one is worked out for all at once, so that each word has one that follows it; then the
-chain from the first object on is followed by doubling: who is reached in 2^k steps tells who is reached in 2^(k+1). Only words that could tell a
-class are looked at closely.
+For a block of words, the object that would begin at each is computed for all at once, so that each
+word has a successor; then the chain from the first object on is followed by doubling: the objects
+reached in 2^k steps give those reached in 2^(k+1). Only words that could identify a class are
+examined closely.
 
 Knows arrays; knows no process.
 """
@@ -26,8 +27,9 @@ Bool = npt.NDArray[np.bool_]
 
 _FIRST_BLOCK_WORDS = 1 << 8
 _BLOCK_WORDS = 1 << 16
-"""A walk begins with a small block, and each is twice as large as the one before: at a class that is met for the first time it ends, and begins
-again behind it, so that what was worked out of the rest of the block was in vain."""
+"""A walk begins with a small block, and each is twice as large as the previous one: it ends at an
+unknown class, and begins again behind it, so that the computation for the rest of the block is
+wasted."""
 # As in `kernels`.
 _DONE, _UNKNOWN, _BAD, _MORE, _ROOM = range(5)
 _AT, _FILLED, _WORD = 0, 1, 2
@@ -82,7 +84,7 @@ def walk(
 
 @dataclass(slots=True)
 class _Chain:
-    """What follows what in a block: word, number and bytes of each object; word, bytes and deadness of each gap; where and why it ends."""
+    """The successors in a block: word, number and bytes of each object; word, bytes and deadness of each gap; where and why it ends."""
 
     at: I64
     number: I64
@@ -96,7 +98,7 @@ class _Chain:
 
 
 class _Block:
-    """What there is to be looked at, in the order of `walk`'s arguments."""
+    """The input, in the order of `walk`'s arguments."""
 
     def __init__(
         self,
@@ -114,7 +116,7 @@ class _Block:
         self.words, self.end, self.place, self.form = words, end, place, form
         self.classes, self.maps = classes, maps
         self._keys, self._numbers, self._gaps, self._marks = keys, numbers, gaps, marks
-        # Of each class, whether one that should stand there stands behind it.
+        # For each class, whether one that should be there is behind it.
         own = np.asarray(slot_of(keys, len(keys)))
         self._displaced = np.zeros(len(keys), dtype=np.bool_)
         self._displaced[own[(keys != 0) & (own != np.arange(len(keys)))]] = True
@@ -125,7 +127,7 @@ class _Block:
         steps = np.zeros(len(index), dtype=np.int64)
         dead = self._skip_dead(index, steps)
         skipped = self._skip_gaps(index, steps, dead)
-        # Most words tell no class: only of those that do, and of the first, is there more to be found out.
+        # Most words identify no class: only those that do, and the first, need a closer check.
         likely = self._likely(index) & ~skipped
         likely[0] = not skipped[0]
         rows = np.flatnonzero(likely)
@@ -150,16 +152,16 @@ class _Block:
         )
 
     def _likely(self, index: I64) -> Bool:
-        """Tell which words may be an object's first: those where a class is told that is known and stands at its place."""
+        """Determine which words may be an object's first: those that identify a known class."""
         word = self._class_words(index)
         at = np.asarray(slot_of(word, len(self._keys)))
         key = self._keys[at]
-        # What stands at another class's place is somewhere behind.
+        # The object at another class's place is somewhere behind.
         likely: Bool = (key != 0) & ((key == word) | self._displaced[at])
         return likely
 
     def _skip_gaps(self, index: I64, steps: I64, dead: Bool) -> Bool:
-        """Have each word in a gap be followed by the first behind it; returns which words are skipped, these and dead ones."""
+        """Make the first word behind a gap the successor of each word in it; returns which words are skipped, these and dead ones."""
         address, at = self.place[_ADDRESS], int(index[0])
         skipped = dead.copy()
         first_gap = int(np.searchsorted(self._gaps[:, 1], address + (at << 3), side="right"))
@@ -172,7 +174,7 @@ class _Block:
         return skipped
 
     def _class_words(self, index: I64) -> I64:
-        """Return what would tell the class, if an object began at each of these words."""
+        """Return the word that would identify the class, if an object began at each of these words."""
         form = self.form
         word: I64 = self.words[
             np.minimum(index + (form[FORM.HEADER] != ObjectHeader.COMPACT), self.end - 1)
@@ -184,7 +186,7 @@ class _Block:
         return word
 
     def _skip_dead(self, index: I64, steps: I64) -> Bool:
-        """Have each word that is not marked, where marks tell what is alive, be followed by the next that is; returns which they are."""
+        """If there are marks, make the next marked word the successor of each unmarked one; returns which they are."""
         place, dead = self.place, np.zeros(len(index), dtype=np.bool_)
         here = place[_ADDRESS] + (index << 3)
         told = int(np.searchsorted(here, min(place[_MARKED_TOP], place[_ALONE])))
@@ -204,7 +206,7 @@ class _Block:
         return dead
 
     def _marked(self, first: int, behind: int, last: int) -> I64:
-        """Return the marked bits of a range, and the first marked one behind it: its number, or `last` where there is none before that."""
+        """Return the marked bits of a range, and the number of the first marked one behind it, or `last` if there is none before that."""
         low, high = first >> 6, -(-behind >> 6)
         bits = np.unpackbits(self._marks[low:high].view(np.uint8), bitorder="little")
         marked: I64 = np.flatnonzero(bits) + (low << 6)
@@ -216,7 +218,7 @@ class _Block:
         return np.append(marked[(marked >= first) & (marked < last)], last)
 
     def _judge(self, index: I64) -> tuple[I64, I64, I64, I64]:
-        """Say of each word, as if an object began there, its class's number, the word that tells it, its bytes, and why it is none."""
+        """Return for each word, as if an object began there, its class's number, the word that identifies it, its bytes, and why it is not an object."""
         words, end, form = self.words, self.end, self.form
         why = np.zeros(len(index), dtype=np.int64)
 
@@ -283,11 +285,11 @@ def _chain(nodes: I64, steps: I64, size: int) -> I64:
 
     Args:
         nodes: (n,) places in a block, in order.
-        steps: (n,) how far it is from each to what follows it; 0: nothing does.
-        size: Of the block.
+        steps: (n,) distance of each to its successor; 0: none.
+        size: Size of the block.
 
     Returns:
-        Which of the nodes are reached, in order; from the last there is none to go on to.
+        The reachable nodes, in order; the last has no successor.
     """
     count = len(nodes)
     row_of = np.full(size + 1, count, dtype=np.int64)
@@ -303,7 +305,7 @@ def _chain(nodes: I64, steps: I64, size: int) -> I64:
 
 @dataclass(slots=True)
 class _Out:
-    """What is added to, in the order of `walk`'s arguments."""
+    """The accumulators, in the order of `walk`'s arguments."""
 
     sums: I64
     entries: I64
@@ -313,7 +315,7 @@ class _Out:
     form: I64
 
     def add(self, block: _Block, found: _Chain, filled: int) -> int:
-        """Add what was found; returns how many entries there are then."""
+        """Add the results; returns the number of entries."""
         place = block.place
         address, tiles, shift = place[_ADDRESS], place[_TILES], place[_SHIFT]
         for column, which in ((_FREE, ~found.gap_dead), (_DEAD, found.gap_dead)):

@@ -1,4 +1,4 @@
-"""How objects of one JVM look: where the class of one is told, how long an array is, what a reference is.
+"""The layout of objects of one JVM: the class word, the length of an array, the form of a reference.
 
 All is read from the flags and fields that the VM exports. Knows offsets and shifts; knows no classes and no heap.
 
@@ -27,7 +27,7 @@ _ALIGNMENTS: Final = (8, 16, 32, 64, 128, 256)
 
 
 class ObjectHeader(IntEnum):
-    """Where an object's class is told."""
+    """Place of an object's class."""
 
     NARROW = 0
     """In 32 bits behind the mark word."""
@@ -59,22 +59,22 @@ class FORM(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectForm:
-    """How objects look.
+    """The layout of objects.
 
     Attributes:
-        header: Where the class is told.
-        class_base: What a class's number in a header is counted from.
-        class_shift: How far it is shifted.
-        length_offset: Where an array's length is, bytes.
+        header: Place of the class.
+        class_base: Base of a class's number in a header.
+        class_shift: Its shift.
+        length_offset: Offset of an array's length, bytes.
         alignment: Objects begin at multiples of this, bytes.
         oop_bytes: Bytes of a reference.
-        oop_base: What it is counted from.
-        oop_shift: How far it is shifted.
-        mirror_size: Where a ``java.lang.Class`` has its size in words; 0: not known.
-        mirror_statics: Where it has how many of its class's static fields are references; 0: not known.
-        age_shift: Where in the mark word the age is.
+        oop_base: Its base.
+        oop_shift: Its shift.
+        mirror_size: Offset of the size in words in a ``java.lang.Class``; 0: not known.
+        mirror_statics: Offset of the number of its class's static reference fields; 0: not known.
+        age_shift: Position of the age in the mark word.
         age_mask: Its bits.
-        compact_shift: Where in the mark word the class is, with compact headers.
+        compact_shift: Position of the class in the mark word, with compact headers.
     """
 
     header: ObjectHeader
@@ -92,10 +92,10 @@ class ObjectForm:
     compact_shift: int = 0
 
     def numbers(self, chunk_size_offset: int) -> npt.NDArray[np.int64]:
-        """Return what the walkers need, by `FORM`; new.
+        """Return the walkers' parameters, by `FORM`; new.
 
         Args:
-            chunk_size_offset: Where a ``StackChunk`` has its size in words; 0: not known.
+            chunk_size_offset: Offset of the size in words in a ``StackChunk``; 0: not known.
         """
         found = np.zeros(len(FORM), dtype=np.int64)
         compact = self.header is ObjectHeader.COMPACT
@@ -119,10 +119,10 @@ class ObjectForm:
 
 
 def read_form(memory: Memory, tables: VmTables, flags: Flags) -> ObjectForm:
-    """Read how objects look in one JVM.
+    """Read the layout of objects in one JVM.
 
     Raises:
-        TargetError: It does not export what is needed, or says what cannot be.
+        TargetError: It does not export the required fields, or they are invalid.
     """
     header = ObjectHeader.NARROW if flags.on("UseCompressedClassPointers") else ObjectHeader.PLAIN
     if flags.on("UseCompactObjectHeaders"):
@@ -133,7 +133,7 @@ def read_form(memory: Memory, tables: VmTables, flags: Flags) -> ObjectForm:
             f"process {memory.process.pid}: objects are aligned to {alignment} bytes, which cannot be"
         )
     narrow = flags.on("UseCompressedOops")
-    # What is not in use is not always a shift that could be.
+    # An unused field is not always a valid shift.
     nothing = (0, 0)
     plain = header is ObjectHeader.PLAIN
     class_base, class_shift = (
@@ -167,7 +167,7 @@ def read_form(memory: Memory, tables: VmTables, flags: Flags) -> ObjectForm:
 
 
 def _narrow(memory: Memory, tables: VmTables, holder: str, until_21: str) -> tuple[int, int]:
-    """Return base and shift of compressed pointers; what is not exported is 0."""
+    """Return base and shift of compressed pointers; 0 if not exported."""
     for owner, prefix in ((holder, ""), (holder, until_21), ("Universe", until_21)):
         base = tables.static(owner, f"{prefix}._base" if prefix else "_base")
         shift = tables.static(owner, f"{prefix}._shift" if prefix else "_shift")

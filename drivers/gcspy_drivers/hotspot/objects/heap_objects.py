@@ -1,4 +1,4 @@
-"""What was found in a span of the heap, and in all of it: sums for each tile, objects of each class in each tile, ages.
+"""The objects found in a span of the heap, and in all of it: sums for each tile, objects of each class in each tile, ages.
 
 Knows arrays and tiles; knows neither memory nor streams.
 """
@@ -19,7 +19,7 @@ from gcspy_drivers.kit.tiling import UniformTiling
 __all__ = ["AGES", "REFERENCE", "SUM", "HeapObjects", "SpanObjects"]
 
 AGES: Final = 17
-"""Ages from 0 to 15, and those that are not told."""
+"""Ages from 0 to 15, and unknown ones."""
 
 I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -29,7 +29,7 @@ class SUM(IntEnum):
     """Columns of `SpanObjects.sums`."""
 
     OBJECTS = 0
-    """Those that begin in the tile, but for fillers."""
+    """Those that begin in the tile, without fillers."""
     ARRAYS = 1
     """Those of them that are arrays."""
     INSTANCE_BYTES = 2
@@ -54,23 +54,24 @@ class REFERENCE(IntEnum):
     INTO = 2
     """From another tile to this one."""
     OLD_TO_YOUNG = 3
-    """From the tile, which is old there, to what is young."""
+    """From the tile, if it is old, to young objects."""
     YOUNG_TO_OLD = 4
 
 
 @dataclass(eq=False, slots=True)
 class SpanObjects:
-    """What was found in a span.
+    """The objects of a span.
 
     Attributes:
         span: The span.
         first: Its first tile.
         base: Address of that tile.
         sums: (tiles, 8) by `SUM`.
-        entries: (n, 4) tile of the span, class, objects and bytes; of a tile and a class there may be several.
+        entries: (n, 4) tile of the span, class, objects and bytes; a tile and a class may have
+            several.
         ages: (17, 2) objects and bytes by age, of survivors.
         unknown: Ranges of addresses that could not be walked.
-        unmarked: Ranges of addresses of which marks should tell what is alive, and could not be read.
+        unmarked: Ranges of addresses whose marks could not be read.
         reached: Address up to which it was walked.
     """
 
@@ -101,7 +102,7 @@ class SpanObjects:
         )
 
     def grown(self, span: ObjectSpan, tiling: UniformTiling) -> SpanObjects:
-        """Return what is to be gone on with when the span has a higher top now; new, this one stays."""
+        """Return a copy to continue with when the span has a higher top; this one stays."""
         more = SpanObjects.begin(span, tiling)
         rows = min(len(self.sums), len(more.sums))
         more.sums[:rows] = self.sums[:rows]
@@ -113,10 +114,10 @@ class SpanObjects:
 
 @dataclass(frozen=True, eq=False)
 class HeapObjects:
-    """What was found in a heap.
+    """The objects of a heap.
 
     Attributes:
-        layout: What was to be walked.
+        layout: The ranges to walk.
         sums: (tiles, 8) by `SUM`.
         tile: (n,) of each tile and class that goes with it.
         number: (n,) the class.
@@ -125,9 +126,9 @@ class HeapObjects:
         ages: (17, 2) objects and bytes of survivors by age.
         unknown: (tiles,) of which some could not be walked.
         unknown_bytes: How many bytes could not.
-        marked: (tiles,) in which a completed marking says what is alive; of all else it says nothing.
-        references: (tiles, 5) by `REFERENCE`; None: they were not looked for.
-        names: Of the classes.
+        marked: (tiles,) for which a completed marking has data; it has none for others.
+        references: (tiles, 5) by `REFERENCE`; None: they were not searched for.
+        names: Names of the classes.
         kept: Bytes that were not read again, as nothing changed there.
         collections: How many collections there were while it was walked.
     """
@@ -159,13 +160,13 @@ class HeapObjects:
         kept: int,
         collections: int,
     ) -> HeapObjects:
-        """Put together what was found in spans.
+        """Combine the objects of spans.
 
         Args:
-            layout: What was to be walked, as of the end.
-            spans: What was found, in order of address.
-            names: Of the classes.
-            references: (tiles, 5); None: not looked for.
+            layout: The ranges to walk, at the end.
+            spans: The objects of each, in order of address.
+            names: Names of the classes.
+            references: (tiles, 5); None: not searched for.
             untold: Ranges that no span of these covers, and should.
             kept: Bytes that were not read again.
             collections: How many collections there were meanwhile.

@@ -1,7 +1,8 @@
-"""Walking a heap: spans are copied a chunk at a time and walked, classes are read when their first object is met, what is lost is unknown.
+"""Walks a heap: spans are copied a chunk at a time and walked, classes are read when their first object is met, lost ranges are unknown.
 
-Where a walk meets what is no object, the rest of the span is unknown up to the next place at which one is known to begin. What was read while
-a collection moved objects is not believed: it is read again after it, with the bounds that hold then.
+If a walk meets something that is not an object, the rest of the span is unknown up to the next
+known start of one. Data that was read while a collection moved objects is discarded: it is read
+again after it, with the new bounds.
 
 Old spans that only grew, with no collection since that could have moved anything in them, are gone on with where they ended the last time.
 
@@ -34,10 +35,10 @@ __all__ = ["HeapCopy", "WalkStop", "Walker"]
 _TRIES: Final = 3
 _WAIT_SECS: Final = 0.002
 _LOOKS: Final = 10
-"""So often, and so long in between, the end of a collection is waited for."""
+"""How often, and with which interval, the end of a collection is waited for."""
 _ENTRIES: Final = 1 << 16
 _LEAST_PIECE: Final = 1 << 16
-"""What is left of a chunk and less is not worth a piece; and each header fits into so much."""
+"""A rest of a chunk of this size or less is not worth a piece; and each header fits into it."""
 _MOST_HELD_BYTES: Final = 4 << 30
 
 I64 = npt.NDArray[np.int64]
@@ -52,7 +53,7 @@ class WalkStop(IntEnum):
     UNKNOWN = 1
     """It met a class that is not known."""
     BAD = 2
-    """It met what is no object."""
+    """It met something that is not an object."""
     MORE = 3
     """The copy ends within an object that has to be seen further."""
     ROOM = 4
@@ -60,7 +61,7 @@ class WalkStop(IntEnum):
 
 
 class STATE(IntEnum):
-    """What a walk goes on from."""
+    """State from which a walk continues."""
 
     AT = 0
     FILLED = 1
@@ -68,7 +69,7 @@ class STATE(IntEnum):
 
 
 class PLACE(IntEnum):
-    """Where a walk is."""
+    """Position of a walk."""
 
     ADDRESS = 0
     STOP = 1
@@ -87,10 +88,10 @@ class PLACE(IntEnum):
 
 
 class Readable(Protocol):
-    """A heap as it is read anew; see `gcspy_drivers.hotspot.heaps.heap_view.HeapView`."""
+    """A heap that is read again; see `gcspy_drivers.hotspot.heaps.heap_view.HeapView`."""
 
     def look(self) -> HeapLayout | None:
-        """Read what is to be walked."""
+        """Read the ranges to walk."""
         ...
 
     def epoch(self) -> Epoch | None:
@@ -107,11 +108,11 @@ class HeapCopy:
     """A heap that was copied while it was held.
 
     Attributes:
-        layout: What was to be copied.
+        layout: The ranges to copy.
         buffers: Threads' buffers.
-        pieces: The copies; of spans that are not among them there is none.
-        marks: Of each piece; None: there are none for it.
-        kept: What was found before of old spans, by their first address, and is not copied again.
+        pieces: The copies; missing spans have none.
+        marks: Marks of each piece; None: there are none for it.
+        kept: Earlier results of old spans, by their first address, which are not copied again.
     """
 
     layout: HeapLayout
@@ -126,11 +127,11 @@ class _Pass:
     """One walk through the heap.
 
     Attributes:
-        layout: What is to be walked, as of now.
-        buffers: Threads' buffers, as of now.
+        layout: The ranges to walk, now.
+        buffers: Threads' buffers, now.
         references: (tiles, 5), or no rows.
-        found: What was found so far, by the first address of its span.
-        untold: What could not be.
+        found: The results so far, by the first address of the span.
+        untold: The ranges that could not be walked.
         kept: Bytes that were not read again.
         first: How many collections there were when it began.
         chunk: How much is copied at a time.
@@ -149,7 +150,7 @@ class _Pass:
         self.follow(self.layout)
 
     def follow(self, layout: HeapLayout) -> None:
-        """Go on with a layout."""
+        """Continue with a layout."""
         self.layout = layout
         self.tops = [span.top for span in layout.spans]
         self.generations = (
@@ -157,7 +158,7 @@ class _Pass:
         )
 
     def rest(self, position: int) -> Iterator[tuple[int, int, int]]:
-        """Say what is left of the spans from an address on: number, first address and the one behind the last."""
+        """Return the rest of the spans from an address on: number, first address and end address."""
         for number in range(bisect_right(self.tops, position), len(self.tops)):
             span = self.layout.spans[number]
             yield number, max(span.bottom, position), span.top
@@ -170,7 +171,7 @@ class Walker:
         klasses: Its classes.
         copier: Copies its memory.
         threads: Its threads' buffers.
-        heap: Where the layout, the epoch and marks are read.
+        heap: Source of the layout, the epoch and marks.
     """
 
     def __init__(
@@ -194,16 +195,16 @@ class Walker:
     def walk(
         self, layout: HeapLayout, *, references: bool, moved: Callable[[], Key | None] | None = None
     ) -> HeapObjects | None:
-        """Copy and walk a heap that goes on meanwhile.
+        """Copy and walk a heap of a running JVM.
 
         Args:
-            layout: What is to be walked.
-            references: Whether to look for references too.
-            moved: Says something that stays the same as long as no old object was moved; None, or when it says None: that is not known, and
-                everything is read.
+            layout: The ranges to walk.
+            references: Whether to search for references too.
+            moved: Returns a value that stays the same as long as no old object was moved; None, or
+                if it returns None: not known, and everything is read.
 
         Returns:
-            What was found; None when a collection was under way all the time.
+            The objects; None if a collection was in progress all the time.
 
         Raises:
             TargetGone: The target has ended.
@@ -225,7 +226,8 @@ class Walker:
         while wanted := self._next(run, position):
             pieces = self._copier.copy(wanted)
             marks = self._marks_of(run.layout, pieces)
-            # What is old and was not moved is as it was, whatever was collected of the young.
+            # Old objects that were not moved are unchanged, whatever was collected of the young
+            # ones.
             if self._heap.epoch() == run.layout.epoch or (
                 key is not None
                 and self._all_old(run, wanted)
@@ -258,8 +260,9 @@ class Walker:
         """Copy a heap that is held; nothing else is to be done while it is. It is quicker where `warm` was called before.
 
         Args:
-            layout: What is to be copied.
-            key: What `walk` was told about moved objects, now: what is kept of old spans is not copied again. None: everything is copied.
+            layout: The ranges to copy.
+            key: The current value of `moved` for `walk`: stored old spans are not copied again.
+                None: everything is copied.
 
         Raises:
             TargetGone: The target has ended.
@@ -281,12 +284,13 @@ class Walker:
         return HeapCopy(layout, buffers, pieces, self._marks_of(layout, pieces), kept)
 
     def walk_copy(self, copy: HeapCopy, *, references: bool, key: Key | None = None) -> HeapObjects:
-        """Walk what was copied; what was not is unknown.
+        """Walk the copied ranges; others are unknown.
 
         Args:
-            copy: The copy; without anything that was kept, if references are looked for.
-            references: Whether to look for references too.
-            key: Likewise, as of the copy, for the next time; None: nothing is to be kept.
+            copy: The copy; without stored spans, if references are searched for.
+            references: Whether to search for references too.
+            key: Likewise, at the time of the copy, for the next time; None: nothing is to be
+                stored.
         """
         same = self._klasses.check()
         layout = copy.layout
@@ -319,7 +323,7 @@ class Walker:
         return old is not None and old.span.kind is span.kind and old.reached <= span.top
 
     def _marks_of(self, layout: HeapLayout, pieces: Sequence[Piece]) -> list[Marks | None]:
-        """Read the marks of pieces; None for those that have none, or whose marks could not be read."""
+        """Read the marks of pieces; None for those without marks, or with unreadable ones."""
         found: list[Marks | None] = []
         for piece in pieces:
             told = layout.spans[piece.span].marked_top
@@ -338,7 +342,7 @@ class Walker:
         return not any(run.layout.spans[number].kind.young for number, _, _ in wanted)
 
     def _settled(self, layout: HeapLayout | None) -> HeapLayout | None:
-        """Return a layout of a moment in which no collection was under way; None when there is none for a while."""
+        """Return a layout of a moment without a collection in progress; None if there is none for a while."""
         for _ in range(_LOOKS):
             if layout is None:
                 layout = self._heap.look()
@@ -356,7 +360,7 @@ class Walker:
         self._kept_key = whole or ()
 
     def _next(self, run: _Pass, position: int) -> list[tuple[int, int, int]]:
-        """Return the pieces to copy next, from an address on; what is kept of old spans is taken over on the way."""
+        """Return the pieces to copy next, from an address on; stored old spans are added on the way."""
         wanted: list[tuple[int, int, int]] = []
         room = run.chunk
         for number, first, high in run.rest(position):
@@ -368,12 +372,12 @@ class Walker:
             low = max(first, run.found[span.bottom].reached) if span.bottom in run.found else first
             if low >= high:
                 continue
-            # Of one large object only the beginning has to be seen, but for its references.
+            # Only the beginning of one large object is needed, except for its references.
             most = min(room, high - low)
             if span.kind is SpanKind.HUMONGOUS and not len(run.references):
                 most = min(most, run.layout.grain)
             if wanted and span.kind.young != run.layout.spans[wanted[0][0]].kind.young:
-                break  # they are believed for different reasons
+                break  # they are accepted for different reasons
             wanted.append((number, low, low + most))
             room -= most
             if low + most < high or room < _LEAST_PIECE:
@@ -409,7 +413,7 @@ class Walker:
         return found.reached
 
     def _keep(self, run: _Pass, key: Key | None) -> None:
-        """Keep what was found of old spans for the next time, if nothing was moved meanwhile."""
+        """Store the results of old spans for the next time, if nothing was moved meanwhile."""
         if key is None or len(run.references):
             self._kept = {}
             return
@@ -435,12 +439,12 @@ class _Step:
     """The walk through one piece.
 
     Args:
-        walker: Whose room is used.
+        walker: Owner of the room.
         run: The pass.
-        found: Of the span; added to.
+        found: Results of the span; added to.
         piece: The piece.
         words: Its copy.
-        marks: What of it is alive; None: that is not known.
+        marks: Marks of its live objects; None: not known.
     """
 
     def __init__(
@@ -538,7 +542,7 @@ class _Step:
         self._walker._entries = np.zeros((2 * len(self._walker._entries), 4), dtype=np.int64)
 
     def _lost(self, at: int) -> int:
-        """Say that it is unknown what begins at an address; returns where an object is known to begin next."""
+        """Note that the range from an address on is unknown; returns the next known start of an object."""
         anchors = self._run.buffers.anchors
         row = int(np.searchsorted(anchors, at, side="right"))
         top = self._found.span.top
@@ -548,5 +552,5 @@ class _Step:
 
 
 def _whole(key: Key, layout: HeapLayout) -> tuple[object, ...]:
-    """Return what stays the same as long as what was found of old spans holds: a marking that has completed says something else of them."""
+    """Return a value that stays the same as long as results of old spans are valid: a completed marking changes it."""
     return (*key, layout.tiling, layout.epoch.marks)

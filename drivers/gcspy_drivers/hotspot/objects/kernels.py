@@ -1,10 +1,11 @@
 """The walk from object to object, one at a time, as only a compiler can make it fast.
 
-Plain Python over arrays, of the kind that numba compiles (`machine_code`); run as it is, it says the same, slowly. `arrays` has the same in
-numpy, and a test compares the two to the bit.
+Plain Python over arrays, of the kind that numba compiles (`machine_code`); uncompiled it gives the
+same results, slowly. `arrays` has the same in numpy, and a test compares the two to the bit.
 
-What is read may be torn or damaged in any way: each index is checked against the copy before it is used, each object must end within its
-span, and each step goes forward. All words are signed 64 bits.
+The data may be torn or damaged in any way: each index is checked against the copy before it is
+used, each object must end within its span, and each step goes forward. All words are signed 64
+bits.
 
 Knows arrays; knows no process, and imports nothing but numpy.
 """
@@ -74,8 +75,8 @@ def walk(
     Args:
         words: The copy.
         end: How many words of it there are.
-        state: By `heap_walk.STATE`: the word to begin at, how many entries there are, and the word that tells a class that is not known.
-            Changed.
+        state: By `heap_walk.STATE`: the word to begin at, the number of entries, and the word of an
+            unknown class. Changed.
         place: By `heap_walk.PLACE`: address of the first word, the one behind the last object, address of the span's first tile, binary
             logarithm of a tile, whether ages are counted, whether references are, whether the span is young; and of ``references``
             and ``generations`` the address of the first tile or grain, binary logarithm of a grain, and the address of tile 0. Then up to
@@ -92,7 +93,7 @@ def walk(
         touched: (n,) room.
         sums: (tiles of the span, 8) by `found.SUM`; added to.
         entries: (room, 4) filled: tile of the span, class, objects and bytes.
-        ages: (17, 2) objects and bytes by age, the last of those whose age is not told; added to.
+        ages: (17, 2) objects and bytes by age, the last for unknown ages; added to.
         references: (tiles of the heap, 5) by `found.REFERENCE`; added to.
         generations: (grains,) 1: young, 0: old, -1: neither.
 
@@ -120,7 +121,7 @@ def walk(
         if here < place[_MARKED_TOP] and here < place[_ALONE]:
             following = _next_mark(marks, here, place)
             if following > here:
-                # What is alone in its regions is dead with all of them.
+                # An object that is alone in its regions is dead with all of them.
                 size = (min(following, stop) if place[_ALONE] >= stop else stop) - here
                 _spread(sums, _DEAD, here - tiles, size, shift)
                 at += size >> 3
@@ -234,11 +235,11 @@ def _count(
     Args:
         words: The copy.
         begin: The first place, in bytes from the first word.
-        count: How many there are; those beyond the copy are not looked at.
-        place: As in `walk`.
-        form: As in `walk`.
-        references: As in `walk`.
-        generations: As in `walk`.
+        count: Their number; those beyond the copy are not examined.
+        place: See `walk`.
+        form: See `walk`.
+        references: See `walk`.
+        generations: See `walk`.
     """
     # form[12]: bytes per reference; narrow ones are decoded as base + (value << shift).
     narrow = form[12] == 4
@@ -262,7 +263,7 @@ def _count(
         else:
             references[mine, _OUT] += 1
             references[theirs, _INTO] += 1
-        # Old to young is what a card table has to remember.
+        # A card table has to remember old to young.
         other = generations[(target - low) >> grain_shift]
         if young == 0 and other == 1:
             references[mine, _DOWN] += 1
@@ -328,7 +329,7 @@ def _spread(sums: I64, column: int, offset: int, size: int, shift: int) -> None:
 
 
 def _next_mark(marks: I64, here: int, place: I64) -> int:
-    """Return the first address from one on that is marked, or that of which marks do not tell it any more."""
+    """Return the first marked address from one on, or the end of the marks."""
     bit = (here - place[_MARKS]) >> place[_MARK_SHIFT]
     last = min(len(marks) << 6, (place[_MARKED_TOP] - place[_MARKS]) >> place[_MARK_SHIFT])
     while bit < last:
@@ -359,7 +360,7 @@ def _number_of(word: int, keys: I64, numbers: I32) -> int:
 
 
 def _flush(tally: I64, touched: I64, count: int, entries: I64, filled: int, tile: int) -> int:
-    """Write down what a tile has of each class, and put the tally back to zeros."""
+    """Write a tile's counts of each class, and reset the tally to zeros."""
     for step in range(count):
         number = touched[step]
         entries[filled, 0] = tile

@@ -1,4 +1,4 @@
-"""What of a heap is to be walked: spans of addresses in which objects lie one behind the other, and the tiles that they fall into.
+"""The ranges of a heap to walk: spans of addresses in which objects lie one behind the other, and their tiles.
 
 Made of a reading of spaces or regions, without reading anything. Knows readings and numbers; knows no memory and no objects.
 """
@@ -22,7 +22,7 @@ I8 = npt.NDArray[np.int8]
 
 
 class SpanKind(IntEnum):
-    """What a span is for."""
+    """Kind of a span."""
 
     EDEN = 0
     SURVIVOR = 1
@@ -32,13 +32,13 @@ class SpanKind(IntEnum):
 
     @property
     def young(self) -> bool:
-        """Whether a young collection looks at all of it."""
+        """Whether a young collection examines all of it."""
         return self <= SpanKind.SURVIVOR
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectSpan:
-    """Objects one behind the other from ``bottom`` up to ``top``, addresses; up to ``marked_top`` marks tell which are alive."""
+    """Objects one behind the other from ``bottom`` up to ``top``, addresses; up to ``marked_top`` marks determine which are alive."""
 
     kind: SpanKind
     bottom: int
@@ -47,7 +47,7 @@ class ObjectSpan:
 
 
 class Epoch(NamedTuple):
-    """What is read before and after: where it differs, objects were moved in between.
+    """A value read before and after: if it differs, objects were moved in between.
 
     Attributes:
         collections: How many collections there were.
@@ -62,14 +62,14 @@ class Epoch(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HeapLayout:
-    """What is to be walked.
+    """The ranges to walk.
 
     Attributes:
         tiling: The tiles.
         low: First address of the heap.
-        high: The one behind its last byte.
+        high: End address.
         spans: In order of address; none overlaps another.
-        unknown: Ranges of addresses of which it could not be told what they are.
+        unknown: Ranges of addresses whose use is unknown.
         separators: Addresses at which something begins that a line shows.
         fillers: (n, 2) addresses within spans at which nothing but fillers lies, from and to, in order.
         grain: Bytes of which each whole part belongs to one generation, a power of two.
@@ -147,7 +147,7 @@ def of_regions(
     spans = []
     kinds, used = reading.kind.tolist(), reading.used.tolist()
     known = reading.known.tolist()
-    # Marks of young regions tell nothing, and what is shared with other JVMs is never dead.
+    # Marks of young regions have no meaning, and regions shared with other JVMs are never dead.
     tells = (reading.kind == RegionKind.OLD) | (reading.kind == RegionKind.HUMONGOUS)
     marked = (
         [0] * len(kinds)

@@ -1,6 +1,6 @@
 """The walk as machine code: what `gcspy_compiled.machine_code` needs to know about it.
 
-Knows names and types of the kernels, and nothing of what they are for.
+Knows names and types of the kernels; does not know their purpose.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KERNELS: Final = {
 
 
 class Kernels(NamedTuple):
-    """What is called of `kernels`, compiled; see there."""
+    """The compiled functions of `kernels`; see there."""
 
     walk: Callable[..., int]
 
@@ -47,5 +47,5 @@ want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _co
 
 
 def coming() -> bool:
-    """Whether the walk was wanted, and is still being compiled."""
+    """Whether the walk was requested, and is still being compiled."""
     return _compiled.coming

@@ -1,7 +1,8 @@
 """Marks of G1's last completed concurrent marking, as 11 and 17 keep them: a bit for each place at which a live object may begin.
 
-No version exports where they are. The private layout is believed only where the bitmap covers exactly the heap, with as many bits as that
-takes. In 21 and later there is one bitmap only, which means something between marking and scrubbing alone: it is not read.
+No version exports their place. The private layout is used only if the bitmap covers exactly the
+heap, with as many bits as that takes. In 21 and later there is one bitmap only, which is valid only
+between marking and scrubbing: it is not read.
 
 Knows bitmaps; knows no objects. Source: OpenJDK src/hotspot/share/gc/shared/markBitMap.hpp, gc/g1/g1ConcurrentMark.hpp
 (``_prev_mark_bitmap``), utilities/bitMap.hpp; JDK 11 gc/g1/g1ConcurrentMarkBitMap.hpp.
@@ -25,7 +26,7 @@ _BITS: Final = 64
 _MOST_SHIFT: Final = 6
 _STRUCT_WORDS: Final = 6
 _FIRST_WORDS: Final = (1, 0)
-"""Where the range is that is covered: behind the pointer to virtual functions, which 11 has none of."""
+"""Offset of the covered range: behind the pointer to virtual functions, which 11 does not have."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,8 +35,8 @@ class Marks:
 
     Attributes:
         words: (n,) words of 64 bits, the lowest bit first.
-        base: Address that the first bit stands for.
-        shift: Binary logarithm of the bytes that a bit stands for.
+        base: Address of the first bit.
+        shift: Binary logarithm of the bytes per bit.
     """
 
     words: npt.NDArray[np.int64]
@@ -49,7 +50,7 @@ class MarkBitmap:
     Args:
         memory: The target's memory.
         low: First address of the heap.
-        high: The one behind its last byte.
+        high: End address.
     """
 
     def __init__(self, memory: Memory, low: int, high: int) -> None:
@@ -83,7 +84,7 @@ class MarkBitmap:
         return good
 
     def read(self, structure: int, low: int, high: int) -> Marks | None:
-        """Read the marks of a range; None when they are not what they should be, or not readable.
+        """Read the marks of a range; None if they are invalid, or not readable.
 
         Args:
             structure: Address of the bitmap.

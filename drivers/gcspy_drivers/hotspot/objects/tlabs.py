@@ -1,7 +1,8 @@
-"""Threads' allocation buffers: what lies between a buffer's top and its end is no object yet, and cannot be walked.
+"""Threads' allocation buffers: the range between a buffer's top and its end has no objects yet, and cannot be walked.
 
-Read before the heap is copied: what a thread fills meanwhile is left out, which is true of the moment before. Where a buffer begins or ends an
-object begins, so that a walk that lost its way finds it again there.
+They are read before the heap is copied: objects that a thread adds meanwhile are left out, which is
+correct for the moment before. An object begins where a buffer begins or ends, so that a walk that
+lost its way finds it again there.
 
 Knows threads and their buffers; knows no objects. Source: OpenJDK src/hotspot/share/gc/shared/threadLocalAllocBuffer.hpp
 (``end_reserve``), runtime/threadSMR.hpp, JDK 8 and 11 runtime/thread.hpp.
@@ -47,8 +48,8 @@ class ThreadBuffers:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
-        form: How objects look.
+        tables: Its exports.
+        form: Layout of objects.
     """
 
     def __init__(self, memory: Memory, tables: VmTables, form: ObjectForm) -> None:

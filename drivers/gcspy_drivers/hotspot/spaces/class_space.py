@@ -1,4 +1,4 @@
-"""The space "Classes": a tile is a class, with all its objects in the heap; and the table of what a tile, or all of it, is made of.
+"""The space "Classes": a tile is a class, with all its objects in the heap; and the table of the content of a tile, or of all of it.
 
 A class gets its tile when it is among the largest for the first time and keeps it, so that its growth over the session is a history
 graph. Classes of one name that different loaders made share a tile. Everything else is in "(other classes)".
@@ -51,7 +51,7 @@ class ClassSpace:
     """The classes of one JVM as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
     """
 
     def __init__(self, server: Server) -> None:
@@ -80,7 +80,7 @@ class ClassSpace:
         return tiles
 
     def fill(self, found: HeapObjects) -> None:
-        """Give the space what was found; classes that are new among the largest get tiles."""
+        """Fill the space; classes that are newly among the largest get tiles."""
         kinds = len(found.names)
         counts, size = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
         np.add.at(counts, found.number, found.count)
@@ -122,14 +122,14 @@ class ClassSpace:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ClassTable:
-    """What tiles are made of, by class; asked in another thread, so nothing in it changes.
+    """The content of tiles, by class; used in another thread, so nothing in it changes.
 
     Attributes:
         tile: (n,) of each tile and class that goes with it, in order.
         number: (n,) the class.
         count: (n,) its objects.
         size: (n,) their bytes.
-        names: Of the classes.
+        names: Names of the classes.
         torn: (tiles,) of which some could not be walked.
         torn_bytes: How many bytes of all.
     """
@@ -144,7 +144,7 @@ class ClassTable:
 
     @classmethod
     def of(cls, found: HeapObjects) -> ClassTable:
-        """Keep what is needed of what was found."""
+        """Keep the required part of the objects."""
         return cls(
             found.tile,
             found.number,
@@ -156,7 +156,7 @@ class ClassTable:
         )
 
     def whole(self, tile: int | None, most: int) -> DetailTable | None:
-        """Return the classes of all of the heap; what one class is made of is not told."""
+        """Return the classes of all of the heap; the content of one class is not available."""
         return self.table(None, most) if tile is None else None
 
     def table(self, tile: int | None, most: int) -> DetailTable | None:

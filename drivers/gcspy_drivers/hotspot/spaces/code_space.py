@@ -1,6 +1,6 @@
 """The space "Code cache": blocks of compiled methods and stubs, by address.
 
-Maps code heaps to streams. Knows what a reading says and what a space is; knows no memory.
+Maps code heaps to streams. Knows readings and spaces; does not know memory.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class CodeSpace:
     """The code cache as a space.
 
     Args:
-        server: Where the space is added.
-        heaps: A first reading, which says how large it is.
+        server: The server to add the space to.
+        heaps: A first reading, for its size.
         tiles: About how many tiles it may have at most.
     """
 
@@ -59,7 +59,7 @@ class CodeSpace:
         )
 
     def fill(self, heaps: list[CodeHeapReading]) -> None:
-        """Give the space what a reading says."""
+        """Fill the space from a reading."""
         space, tiling = self.space, self._tiling
         space.reset()
         committed = np.zeros(tiling.count, dtype=np.int64)

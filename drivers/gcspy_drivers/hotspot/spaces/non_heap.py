@@ -1,7 +1,8 @@
-"""What a JVM has beside its heap: metaspace and class space by the VM's own counters, and the code cache, a space of its own.
+"""A JVM's memory outside its heap: metaspace and class space by the VM's own counters, and the code cache, a space of its own.
 
-The VM brings the counters up to date at collections only; a JVM without them (``-XX:-UsePerfData``) does not say it. What metaspace has is
-not exported by any version, so it has no tiles. Knows names of counters; knows no structures.
+The VM updates the counters at collections only; a JVM without them (``-XX:-UsePerfData``) has no
+data. No version exports the content of metaspace, so it has no tiles. Knows names of counters; does
+not know structures.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _REST: Final = 4
 
 
 class NonHeap:
-    """What one JVM has beside its heap.
+    """One JVM's memory outside its heap.
 
     Args:
         jvm: The JVM.
-        server: Where the space is added.
+        server: The server to add the space to.
         tiles: About how many tiles it may have at most.
     """
 
@@ -46,14 +47,14 @@ class NonHeap:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the pools are called."""
+        """Names of the pools."""
         return (*_POOLS, CODE_POOL)
 
     def gather(self, *, fills: bool) -> None:
         """Read the code cache again, if it is time.
 
         Args:
-            fills: Whether anybody wants its space.
+            fills: Whether its space is requested.
 
         Raises:
             TargetGone: The target has ended.
@@ -71,14 +72,14 @@ class NonHeap:
         self._due_nanos = after + _REST * (after - now)
 
     def pools(self) -> tuple[list[Pool], str]:
-        """Return the pools, and what is to be said of them."""
+        """Return the pools, and notes on them."""
         pools = []
         counters = self._jvm.counters
         for name, prefix in _POOLS.items():
             used, committed, most = counters.numbers(
                 f"{prefix}used", f"{prefix}capacity", f"{prefix}maxCapacity"
             )
-            # A bound that is larger than any memory is none.
+            # A bound that is larger than any memory means none.
             pools.append(
                 Pool(name, used, committed, None if most is None or most >= 1 << 47 else most)
             )

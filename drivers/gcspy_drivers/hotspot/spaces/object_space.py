@@ -1,6 +1,6 @@
 """The space "Objects": the heap by address with the objects in it; "Survivors by age"; and "References", of level 4.
 
-Maps `HeapObjects` to streams. Knows what was found and what a space is; knows no memory.
+Maps `HeapObjects` to streams. Knows objects and spaces; does not know memory.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class ObjectSpace:
     """The objects of one heap as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         tiling: Its tiles.
-        classes: Where classes have their names.
-        marks: Whether a completed marking says what is alive; else why none does.
+        classes: The space with the names of classes.
+        marks: Whether a completed marking gives live objects; else why none does.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ObjectSpace:
             self.space.resize(tiling.names)
 
     def fill(self, found: HeapObjects) -> None:
-        """Give the space what was found; classes have those numbers that `ClassSpace` gave by now."""
+        """Fill the space; classes have the numbers that `ClassSpace` gave by now."""
         self.space.reset()
         self.objects.data[:] = found.sums[:, SUM.OBJECTS]
         self.arrays.data[:] = found.sums[:, SUM.ARRAYS]
@@ -142,7 +142,7 @@ class ReferenceSpace:
     """The references of one heap as a space.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
         tiling: Its tiles.
     """
 
@@ -180,7 +180,7 @@ class ReferenceSpace:
             self.space.resize(tiling.names)
 
     def fill(self, found: HeapObjects) -> None:
-        """Give the space what was found."""
+        """Fill the space."""
         counted = found.references
         if counted is None:
             return
@@ -199,7 +199,7 @@ class AgeSpace:
     """Survivors by age as a space: how many young collections each has outlived.
 
     Args:
-        server: Where the space is added.
+        server: The server to add the space to.
     """
 
     def __init__(self, server: Server) -> None:
@@ -217,7 +217,7 @@ class AgeSpace:
             add_amount(self.space, name, description, order=order, suffix=suffix)
 
     def fill(self, found: HeapObjects) -> None:
-        """Give the space what was found."""
+        """Fill the space."""
         self.space.reset()
         size, objects = self.space.streams
         size.data[:], objects.data[:] = found.ages[:, 1], found.ages[:, 0]
@@ -253,7 +253,7 @@ def _mark(space: ServerSpace, layout: HeapLayout) -> None:
 
 
 def _hide(space: ServerSpace, found: HeapObjects) -> None:
-    """Say of tiles that could not be walked that they are unknown; and have nothing in them that looks as if they had been."""
+    """Mark tiles that could not be walked as unknown, and clear their values."""
     if not found.unknown.any():
         return
     for stream in space.streams:

@@ -1,7 +1,8 @@
 """Levels 3 and 4 of one JVM together: the walker, and the spaces that it fills.
 
-Two ways lead to the same spaces. A heap that goes on is copied and walked a chunk at a time (`ObjectView.gather`). Of one that is held only the
-copy is made while it is (`ObjectView.copy`), and walked when it has gone on (`ObjectView.gather` with that copy).
+Two ways lead to the same spaces. The heap of a running JVM is copied and walked a chunk at a time
+(`ObjectView.gather`). If it is held only the copy is made during the hold (`ObjectView.copy`), and
+walked after it (`ObjectView.gather` with that copy).
 
 Knows which goes with which; knows neither structures nor tiles.
 """
@@ -29,7 +30,7 @@ from gcspy_server.api import GatherRequest, Server, ServerSpace
 __all__ = ["ObjectView"]
 
 _YOUNG_AND_FULL: Final = 2
-"""So many collectors have Serial and Parallel, in this order."""
+"""Numbers of collectors of Serial and Parallel, in this order."""
 
 _WALKED: Final = ("Serial", "Parallel", "G1", "Epsilon")
 """Collectors whose heaps stay in order between collections."""
@@ -57,11 +58,11 @@ class ObjectView:
         self._references: ReferenceSpace | None = None
         self._moved_at_copy: tuple[int, ...] | None = None
         self.why_not = ""
-        """Why there are no objects to be had; empty: there are, or nobody asked yet."""
+        """Why objects are not available; empty: they are, or were not requested yet."""
 
     @property
     def spaces(self) -> list[ServerSpace]:
-        """Those that there are."""
+        """The existing spaces."""
         every = (self._classes, self._objects, self._ages, self._references)
         return [one.space for one in every if one is not None]
 
@@ -71,7 +72,7 @@ class ObjectView:
         return machine_code.coming()
 
     def open(self, server: Server, level: int) -> None:
-        """Add what is missing for a level, between events.
+        """Add missing spaces for a level, between events.
 
         Raises:
             TargetGone: The target has ended.
@@ -108,24 +109,24 @@ class ObjectView:
             self._references = ReferenceSpace(server, layout.tiling)
 
     def tell_coming(self) -> None:
-        """Say in the spaces, while the loops are being compiled, why objects are not walked."""
+        """Report in the spaces, while the loops are being compiled, why objects are not walked."""
         tell_coming(self.spaces, coming=self.coming)
 
     def wanted(self, request: GatherRequest, level: int) -> bool:
-        """Whether anybody wants what there is at a level."""
+        """Whether the data of a level is requested."""
         return level >= OBJECTS and any(request.wants(space) for space in self.spaces)
 
     def warm(self) -> None:
-        """Have room for a copy; to be called before anybody is held."""
+        """Allocate room for a copy; call it before a hold."""
         layout = self._view.layout()
         if layout is not None and self._walker is not None:
             self._walker.warm(layout)
 
     def copy(self, request: GatherRequest, level: int) -> HeapCopy | None:
-        """Copy the heap as it was last read (`HeapView.gather`): all that is to be done of this while a JVM is held.
+        """Copy the heap of the last reading (`HeapView.gather`): the only step during a hold.
 
         Args:
-            request: Who wants what.
+            request: The request.
             level: Up to which level.
 
         Raises:
@@ -148,12 +149,12 @@ class ObjectView:
         *,
         settled: bool = False,
     ) -> None:
-        """Walk the heap and fill the spaces; when it cannot be walked now they keep what they have, which is stale.
+        """Walk the heap and fill the spaces; if it cannot be walked now they keep their data, which is stale.
 
         Args:
-            request: Who wants what.
+            request: The request.
             level: Up to which level.
-            copy: What was copied of a heap that was held; None: it is copied now, while it goes on.
+            copy: The copy from a hold; None: it is copied now, while the JVM runs.
             settled: Whether the copy is of a moment at which no collection was about to begin, so that it may be kept.
 
         Raises:
@@ -188,7 +189,7 @@ class ObjectView:
         tell_coming(self.spaces[:1], coming=self.coming)
 
     def _refers(self, request: GatherRequest, level: int) -> bool:
-        """Return whether references are to be looked for."""
+        """Return whether to search for references."""
         return (
             self._references is not None
             and level >= REFERENCES
@@ -196,9 +197,10 @@ class ObjectView:
         )
 
     def _moved(self) -> tuple[int, ...] | None:
-        """Return what stays the same as long as no old object was moved; None when that cannot be said.
+        """Return a value that stays the same as long as no old object was moved; None if unknown.
 
-        Collections of Serial's and Parallel's young generation only add to the old one, behind its top; those of G1 may take any region.
+        Collections of Serial's and Parallel's young generation only add to the old one, behind its
+        top; those of G1 may affect any region.
         """
         counts = self._collections.now()
         if counts is None or counts.ticks is None:

@@ -1,7 +1,7 @@
 """The space "Memory pools": a tile is a part of the VM's memory by its purpose, as ``jstat`` and JMX have it.
 
-Small, so that a history graph of it says how the generations and what is beside the heap grow and shrink. Knows names and
-numbers; knows neither collectors nor addresses.
+It is small, so that its history graph shows how the generations and the memory outside the heap
+grow and shrink. Knows names and numbers; does not know collectors or addresses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Pool:
     """A part of the VM's memory; None: it is not known.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         used: Bytes in use.
         committed: Bytes that the VM may use at once.
         most: Bytes that it may ever be.
@@ -40,8 +40,8 @@ class PoolSpace:
     """The pools of one JVM as a space.
 
     Args:
-        server: Where the space is added.
-        names: What the pools are called, in the order in which they are given later.
+        server: The server to add the space to.
+        names: Names of the pools, in the order of later values.
     """
 
     def __init__(self, server: Server, names: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ class PoolSpace:
         add_bytes(self.space, "Filled", about, order=3, of=committed)
 
     def fill(self, pools: Sequence[Pool], note: str = "") -> None:
-        """Give the space what is known of each pool."""
+        """Fill the space."""
         self.space.reset()
         columns = (
             [pool.used for pool in pools],

@@ -1,1 +1,1 @@
-"""What a HotSpot says of itself: types, flags, counters, classes, code."""
+"""HotSpot's own data: types, flags, counters, classes, code."""

@@ -1,7 +1,8 @@
 """Reading the code cache: heaps of compiled methods and stubs, in blocks.
 
-Each code heap has a map with a byte for each segment: where a block begins it is zero. The blocks' own headers say how long they are and
-whether they are used. Map and headers are read with the map read again afterwards; where that changed, all is read again.
+Each code heap has a map with a byte for each segment: where a block begins it is zero. The blocks'
+own headers have their length and whether they are used. Map and headers are read, then the map
+again; if it changed, all is read again.
 
 Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/memory/heap.hpp and heap.cpp (``CodeHeap``,
 ``HeapBlock``); JDK 8 to 25 differ in the width of a block's length.
@@ -32,12 +33,12 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CodeHeapReading:
-    """One look at a code heap.
+    """One reading of a code heap.
 
     Attributes:
         low: Its first address.
-        committed: Address behind what has memory.
-        high: Address behind what is reserved.
+        committed: End of the committed part.
+        high: End of the reserved part.
         begins: (blocks,) address of each block; None: it changed each time while it was read.
         size: (blocks,) bytes of each.
         used: (blocks,) whether it is in use; the others were given back and wait for others.
@@ -56,11 +57,11 @@ class CodeCache:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
+        tables: Its exports.
         heaps: Address of each CodeHeap.
 
     Raises:
-        TargetError: A field is not exported without which nothing can be said.
+        TargetError: A required field is not exported.
     """
 
     def __init__(self, memory: Memory, tables: VmTables, heaps: list[int]) -> None:
@@ -87,7 +88,7 @@ class CodeCache:
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
-            TargetError: Their bounds are not what they should be.
+            TargetError: Their bounds are invalid.
         """
         return sorted((self._read_heap(heap) for heap in self._heaps), key=lambda heap: heap.low)
 
@@ -131,7 +132,8 @@ class CodeCache:
         )
         used = data[:, self._used_at]
         ends = begins + length
-        # Of blocks that were joined, the map may still have where the later ones began: they are inside of the first.
+        # For merged blocks, the map may still have the starts of the later ones: they are inside of
+        # the first.
         outer = np.ones(len(begins), dtype=np.bool_)
         outer[1:] = begins[1:] >= np.maximum.accumulate(ends)[:-1]
         if (used > 1).any() or (length <= 0).any() or (ends > segments).any():

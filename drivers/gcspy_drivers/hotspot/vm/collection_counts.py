@@ -1,6 +1,7 @@
-"""Collections since the last look, by the VM's own counters: how many of each collector, how long they took, and why.
+"""Collections since the last reading, by the VM's own counters: how many of each collector, their duration, and the cause.
 
-A JVM without performance counters (``-XX:-UsePerfData``) only says how many there were in all. Knows counters; knows no heap.
+A JVM without performance counters (``-XX:-UsePerfData``) only has their total number. Knows
+counters; does not know the heap.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _IDLE: Final = "No GC"
 
 @dataclass(frozen=True, slots=True)
 class CollectorCounts:
-    """What the VM counts of its collectors.
+    """The VM's counters of its collectors.
 
     Attributes:
-        invocations: Of each collector, how often it ran; of one that is not known, in all.
-        ticks: Of each, how long it took, in ticks of the VM's clock; None: the VM does not say it.
+        invocations: How often each collector ran; if it is not known, the total.
+        ticks: Duration of each, in ticks of the VM's clock; None: not available.
     """
 
     invocations: tuple[int, ...]
@@ -37,7 +38,7 @@ class CollectionCounter:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
+        tables: Its exports.
         counters: Its performance counters.
         heap: Address of its CollectedHeap.
     """
@@ -61,21 +62,21 @@ class CollectionCounter:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the collectors are called; empty when the VM does not say it."""
+        """Names of the collectors; empty if not available."""
         return self._names
 
     @property
     def counts(self) -> CollectorCounts | None:
-        """What was counted at the latest look."""
+        """The counters at the latest reading."""
         return self._before
 
     def since(self) -> str:
-        """Say which collections ended since the last time, and why the latest; empty when none did."""
+        """Describe which collections ended since the last time, and the cause of the latest; empty if none did."""
         said = self.ended()
         return f"{said}; the latest: {self.latest_cause}" if said and self.latest_cause else said
 
     def ended(self) -> str:
-        """Say which collections ended since the last time; empty when none did."""
+        """Describe which collections ended since the last time; empty if none did."""
         before, now = self._before, self._read()
         if now is None:
             return ""
@@ -92,12 +93,12 @@ class CollectionCounter:
 
     @property
     def latest_cause(self) -> str:
-        """Why the latest collection that is over ran; empty when the VM does not say it."""
+        """Cause of the latest finished collection; empty if not available."""
         return self._cause("sun.gc.lastCause")
 
     @property
     def cause(self) -> str:
-        """Why the collection runs that the VM is in; empty when it is in none, or does not say it yet, or not any more."""
+        """Cause of the running collection; empty if there is none, or the VM does not report it yet, or no longer."""
         return self._cause("sun.gc.cause")
 
     def _cause(self, name: str) -> str:
@@ -105,7 +106,7 @@ class CollectionCounter:
         return "" if found == _IDLE else found
 
     def now(self) -> CollectorCounts | None:
-        """Count now; what `since` says stays the same."""
+        """Read the counters now; the result of `since` stays the same."""
         return self._read()
 
     def _took(self, now: CollectorCounts, before: CollectorCounts, place: int) -> str:

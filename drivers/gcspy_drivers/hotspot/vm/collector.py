@@ -24,7 +24,7 @@ _BY_FLAG: Final = {
 
 
 def collector_of(flags: Flags, tables: VmTables) -> str:
-    """Return the collector's name; empty when it is none that is known here.
+    """Return the collector's name; empty if it is not known here.
 
     Returns:
         ``Serial``, ``Parallel``, ``CMS``, ``G1``, ``Epsilon``, ``Shenandoah``, ``Generational Shenandoah``, ``ZGC`` or ``Generational
@@ -45,5 +45,6 @@ def collector_of(flags: Flags, tables: VmTables) -> str:
 def _is_generational(flags: Flags, tables: VmTables) -> bool:
     if "ZGenerational" in flags:
         return flags.on("ZGenerational")
-    # From 24 on there is no other: then there is no flag, and what the other had been called until 20 is called so again.
+    # From 24 on there is no other: then there is no flag, and the name that the other had until 20
+    # is used again.
     return "ZAddressBadMask" not in tables.constants and ("ZPageType::small" in tables.constants)

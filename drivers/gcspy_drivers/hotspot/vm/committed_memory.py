@@ -1,7 +1,8 @@
-"""Which parts of a heap have memory: by the process's mappings, as collectors with regions do not export it.
+"""The committed parts of a heap: by the process's mappings, as collectors with regions do not export it.
 
-What the VM gives back it maps without any access. The list of mappings is read again only after some time, as the kernel holds the target's
-mappings still meanwhile; what is in use is committed whatever was read before. Knows mappings; knows no regions.
+The VM maps uncommitted memory without any access. The list of mappings is read again only after
+some time, as the kernel blocks changes of the target's mappings meanwhile; used memory is committed
+whatever was read before. Knows mappings; does not know regions.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ __all__ = ["Committed"]
 
 _LEAST_REST_NANOS: Final = 500_000_000
 _REST: Final = 20
-"""The mappings are read again after so many times what reading them took."""
+"""The mappings are read again after this many times the duration of reading them."""
 
 
 class Committed:
-    """Tells what is committed.
+    """Determines committed memory.
 
     Args:
         maps: The process's mappings.
@@ -33,7 +34,7 @@ class Committed:
         self._due_nanos = 0
 
     def covers(self, addrs: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Tell for each address whether there is memory, as of at most half a second ago; of shape (n,), new.
+        """For each address, return whether there is memory, at most half a second ago; of shape (n,), new.
 
         Raises:
             TargetGone: The process has ended.

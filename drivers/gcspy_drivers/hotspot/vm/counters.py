@@ -30,18 +30,18 @@ _TEXT, _NUMBER = ord("B"), ord("J")
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value is, and how many bytes of text it has; 0: it is a number."""
+    """Place of a value, and bytes of its text; 0: it is a number."""
 
     address: int
     text_bytes: int
 
 
 class PerfCounters:
-    """The counters of one JVM that were there when it was looked.
+    """The counters that one JVM had at the time of the search.
 
     Args:
         memory: The target's memory.
-        places: Where each value is, by name.
+        places: Place of each value, by name.
     """
 
     def __init__(self, memory: Memory, places: dict[str, _Place]) -> None:
@@ -62,7 +62,7 @@ class PerfCounters:
         )
 
     def text(self, name: str) -> str:
-        """Return a text; empty when there is no such counter."""
+        """Return a text; empty if there is no such counter."""
         place = self._places.get(name)
         if place is None or not place.text_bytes:
             return ""
@@ -70,7 +70,7 @@ class PerfCounters:
         return found.partition(b"\0")[0].decode("utf-8", "replace")
 
     def number(self, name: str) -> int | None:
-        """Return a number; None when there is no such counter."""
+        """Return a number; None if there is no such counter."""
         return self.numbers(name)[0]
 
     def numbers(self, *names: str) -> tuple[int | None, ...]:
@@ -93,7 +93,7 @@ class PerfCounters:
 
 
 def find_counters(memory: Memory, tables: VmTables) -> PerfCounters:
-    """Find the counters of a JVM; there are none when it keeps none, or they are not what they should be.
+    """Find the counters of a JVM; there are none if it keeps none, or they are invalid.
 
     Raises:
         TargetGone: The target has ended.
@@ -132,7 +132,7 @@ def _parse(found: bytes, first: int) -> dict[str, _Place]:
             or not name_offset < data_offset < length
             or length > used - at
         ):
-            break  # one that is being made, or lies; those behind it are not known
+            break  # one that is incomplete, or invalid; those behind it are not known
         name = (
             found[at + name_offset : at + data_offset]
             .partition(b"\0")[0]

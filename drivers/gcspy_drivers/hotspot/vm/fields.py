@@ -1,4 +1,4 @@
-"""Where a class has a field of a given name, for the one case in which the VM does not export it: the size of a virtual thread's stack chunk.
+"""The offset of a class's field by name, for the one case in which the VM does not export it: the size of a virtual thread's stack chunk.
 
 The stream of fields of 21 and later is a row of numbers in the VM's variable-length code (``UNSIGNED5``). Knows that stream; knows no
 heap. Source: OpenJDK src/hotspot/share/oops/fieldInfo.hpp, utilities/unsigned5.hpp.
@@ -20,11 +20,11 @@ _DIGIT_BITS: Final = 6
 _MOST_DIGITS: Final = 5
 _MOST_STREAM_BYTES: Final = 1 << 16
 _INITIAL_VALUE, _GENERIC, _CONTENDED = 1, 4, 16
-"""Flags of a field that say that another number follows."""
+"""Flags of a field that mean that another number follows."""
 
 
 def field_offset(memory: Memory, tables: VmTables, klass: int, name: str) -> int | None:
-    """Return where an instance has a Java field, bytes; None when it cannot be told."""
+    """Return the offset of a Java field in an instance, bytes; None if unknown."""
     stream_at = tables.offset("InstanceKlass", "_fieldinfo_stream")
     constants_at = tables.offset("InstanceKlass", "_constants")
     pool_bytes = tables.size_of("ConstantPool")

@@ -1,7 +1,7 @@
-"""The flags of a JVM, as they are in force: which collector, how large a heap, how objects look.
+"""The effective flags of a JVM: collector, heap size, layout of objects.
 
-Read from the VM's own table of flags, not from the command line: most are chosen by the VM itself. Knows names and widths of the flags
-that it is asked for, and not what they mean.
+Read from the VM's own table of flags, not from the command line: most are chosen by the VM itself.
+Knows names and widths of the requested flags; does not know their meaning.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Flags:
 
     Args:
         memory: The target's memory.
-        places: Where the value of each is, by name.
+        places: Place of each value, by name.
     """
 
     def __init__(self, memory: Memory, places: dict[str, int]) -> None:
@@ -67,7 +67,7 @@ def read_flags(memory: Memory, tables: VmTables) -> Flags:
     """Find the flags of a JVM.
 
     Raises:
-        TargetError: Their table is not what it should be.
+        TargetError: Their table is invalid.
         TargetGone: The target has ended.
     """
     kind = "JVMFlag" if "JVMFlag" in tables.types else "Flag"  # until JDK 8

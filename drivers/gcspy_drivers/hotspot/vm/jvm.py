@@ -1,4 +1,4 @@
-"""One JVM: its tables, flags and counters, and what it says of itself: version, collector, command, size of its heap.
+"""One JVM: its tables, flags and counters, and its own description: version, collector, command, size of its heap.
 
 Made once for a process, and verified. Knows where things are; reads no heap. Why the version is the VM's own word: folders and files are
 often named otherwise.
@@ -34,7 +34,7 @@ COLLECTORS: Final = (
     "ZGC",
     "Generational ZGC",
 )
-"""Those whose heaps are read."""
+"""Collectors whose heaps are supported."""
 
 _LIBRARY: Final = re.compile(r"/libjvm\.so$")
 _OLDEST: Final = 8
@@ -49,7 +49,7 @@ class Jvm:
         maps: Its mappings.
 
     Raises:
-        TargetError: It is none, is starting, or is damaged.
+        TargetError: It is not a JVM, is starting, or is damaged.
         NotPermitted: The system does not let us read it.
         TargetGone: It has ended.
     """
@@ -90,22 +90,23 @@ class Jvm:
 
     @cached_property
     def version(self) -> str:
-        """The version as the VM says it: ``17.0.15+6-Debian-1deb12u1``, ``1.8.0_504``."""
+        """The version as reported by the VM: ``17.0.15+6-Debian-1deb12u1``, ``1.8.0_504``."""
         return self.counters.text("java.property.java.version") or self._static_text(
             "Abstract_VM_Version", "_s_vm_release"
         )
 
     @cached_property
     def release(self) -> int:
-        """The number of the release: 8, 17; 0 when it cannot be told."""
+        """The number of the release: 8, 17; 0 if unknown."""
         match = re.match(r"(?:1\.)?(\d+)", self.version)
         number = int(match[1]) if match else 0
-        # Without counters an 8 only says the version of the VM, 25.504: its tables are older than those of a real 25.
+        # Without counters an 8 only reports the version of the VM, 25.504: its tables are older
+        # than those of a real 25.
         return _OLDEST if number == 25 and "JVMFlag" not in self.tables.types else number
 
     @cached_property
     def command(self) -> str:
-        """Main class or jar and its arguments; empty while the VM does not say it."""
+        """Main class or jar and its arguments; empty while not available."""
         return self.counters.text("sun.rt.javaCommand") or self._static_text(
             "Arguments", "_java_command"
         )
@@ -130,7 +131,7 @@ class Jvm:
         return found
 
     def heap_text(self) -> str:
-        """Say how large its heap is and may be: ``64 of 256 MB``; empty when it cannot be told."""
+        """Describe the size of its heap and the maximum: ``64 of 256 MB``; empty if unknown."""
         most = self.flags.number("MaxHeapSize")
         now = [self.counters.number(name) for name in self._capacities()]
         known = [number for number in now if number is not None]
@@ -148,7 +149,7 @@ class Jvm:
         """Refuse what cannot be read.
 
         Raises:
-            Unsupported: Naming what it is, and what is known.
+            Unsupported: It names what it is, and what is known.
         """
         if self.image.file.machine != MACHINE_X86_64:
             raise Unsupported(

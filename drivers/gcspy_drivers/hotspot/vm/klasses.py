@@ -1,8 +1,9 @@
 """Classes of a JVM: name, size of an instance, where its references are; read when a walker meets the first object of one.
 
-Numbers are given in order of meeting and are never used again. What a class says is believed only where it proves itself: its own display of
-superclasses has it at its own depth (`Klass::_super_check_offset`), or has at least a root. A class may be unloaded and another one
-take its place in memory; so before each walk all are read again, and one that changed gets a number anew.
+Numbers are given in order of meeting and are never reused. A class is accepted only if it passes a
+check: its own display of superclasses has it at its own depth (`Klass::_super_check_offset`), or
+has at least a root. A class may be unloaded and another one take its place in memory; so before
+each walk all are read again, and a changed one gets a new number.
 
 Knows structures of classes; knows no heap. Source: OpenJDK src/hotspot/share/oops/klass.hpp (layout helper), instanceKlass.hpp (oop maps
 behind vtable and itable), instanceMirrorKlass.hpp, instanceStackChunkKlass.hpp, symbol.hpp.
@@ -39,20 +40,20 @@ _FILLERS: Final = ("jdk.internal.vm.FillerObject", "[Ljdk.internal.vm.FillerElem
 
 
 class ClassShape(IntEnum):
-    """How the size of a class's objects is told."""
+    """How the size of a class's objects is determined."""
 
     REFUSED = 0
-    """It is no class, or one without objects."""
+    """It is not a class, or one without objects."""
     INSTANCE = 1
     ARRAY = 2
     MIRROR = 3
-    """``java.lang.Class``, which holds the static fields of what it stands for."""
+    """``java.lang.Class``, which holds the static fields of its class."""
     CHUNK = 4
     """The stack of a virtual thread."""
 
 
 class Trait(IntFlag):
-    """What else there is to know of a class."""
+    """Further properties of a class."""
 
     FILLER = 1
     """Its objects fill gaps."""
@@ -65,7 +66,7 @@ class CLASS(IntEnum):
 
     SHAPE = 0
     BYTES = 1
-    """Of an instance; of an array up to its first element."""
+    """Size of an instance; of an array up to its first element."""
     LOG_ELEMENT = 2
     TRAITS = 3
     FIRST_MAP = 4
@@ -74,7 +75,7 @@ class CLASS(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Offsets:
-    """Where a class has what is read of it, bytes; sizes of structures."""
+    """Offsets of the fields of a class that are read, bytes; sizes of structures."""
 
     layout: int
     name: int
@@ -90,7 +91,7 @@ class _Offsets:
 
 
 def slot_of(word: I64 | int, slots: int) -> I64 | int:
-    """Return where to begin to look for a class, by the word that tells it in a header."""
+    """Return the first slot for a class, by its word in a header."""
     return ((word >> 3) ^ (word >> 13) ^ word) & (slots - 1)
 
 
@@ -99,19 +100,19 @@ class Klasses:
 
     Args:
         memory: The target's memory.
-        tables: What it exports.
-        form: How its objects look.
+        tables: Its exports.
+        form: Layout of its objects.
 
     Attributes:
-        names: Of each, as the VM writes it: ``java.lang.String``, ``[I``.
+        names: Name of each, in the VM's form: ``java.lang.String``, ``[I``.
         classes: (n or more, 6) what walkers need, by `CLASS`; grows.
         maps: (m or more, 2) runs of references in an instance: offset in bytes, and how many. Grows.
-        keys: (slots,) words that tell a class; 0: a free place. `slot_of` says where to look.
+        keys: (slots,) words that identify a class; 0: a free slot. `slot_of` gives the first slot.
         numbers: (slots,) number of each.
-        numbers_of_form: What walkers need of the form, by `FORM`.
+        numbers_of_form: The walkers' parameters of the form, by `FORM`.
 
     Raises:
-        TargetError: The JVM does not export what is needed.
+        TargetError: The JVM does not export the required fields.
     """
 
     def __init__(self, memory: Memory, tables: VmTables, form: ObjectForm) -> None:
@@ -152,7 +153,7 @@ class Klasses:
         """Read a class that was met for the first time.
 
         Args:
-            word: What the object's header says.
+            word: The class word in the object's header.
 
         Returns:
             Its number; the class may be refused, and then no object has it.
@@ -178,10 +179,10 @@ class Klasses:
         return number
 
     def check(self) -> bool:
-        """Read all again, and forget those that are not what they were, or never were a class.
+        """Read all again, and drop those that changed, or never were a class.
 
         Returns:
-            Whether all that were believed are as they were; then what was found by them before still holds.
+            Whether all accepted ones are unchanged; then earlier results are still valid.
         """
         if not self._known:
             return True
@@ -312,7 +313,7 @@ class Klasses:
         return found is not None and int.from_bytes(found, "little") == root
 
     def _name(self, symbol: int) -> str | None:
-        """Return a class's name as the VM tells it: a hidden class has its address behind a slash."""
+        """Return a class's name in the VM's form: a hidden class has its address behind a slash."""
         head = self._memory.try_read(symbol, self._at.body) if symbol else None
         if head is None:
             return None
@@ -336,7 +337,7 @@ class Klasses:
             return None
 
     def _identity(self, heads: U8) -> U8:
-        """Return what tells a class from another one that takes its place: name, layout, and where it stands among its superclasses."""
+        """Return data that distinguishes a class from another one at its place: name, layout, and its superclasses."""
         at = self._at
         fields = (
             (at.name, _WORD),

@@ -1,8 +1,10 @@
-"""What a HotSpot says of itself: the types, fields and constants that libjvm exports for debuggers.
+"""HotSpot's exported tables: the types, fields and constants of libjvm for debuggers.
 
-``gHotSpotVMStructs``, ``gHotSpotVMTypes``, ``gHotSpotVMIntConstants`` and ``gHotSpotVMLongConstants`` are tables in libjvm's data, with their
-own strides and offsets beside them, so that one reader reads every version. All that this driver knows of places in the VM comes
-from here; a field that a version does not export is None here, and what needs it says that it is not available.
+``gHotSpotVMStructs``, ``gHotSpotVMTypes``, ``gHotSpotVMIntConstants`` and
+``gHotSpotVMLongConstants`` are tables in libjvm's data, with their own strides and offsets beside
+them, so that one reader reads every version. All offsets in this driver come from here; a field
+that a version does not export is None here, and code that needs it reports that it is not
+available.
 
 Knows the form of the tables and none of their names. Source: OpenJDK src/hotspot/share/runtime/vmStructs.hpp, whose
 ``VMStructEntry``, ``VMTypeEntry`` and ``VM…ConstantEntry`` are read by the serviceability agent in the same way.
@@ -26,7 +28,8 @@ __all__ = ["VmField", "VmTables", "VMType", "read_tables", "read_texts"]
 
 U64 = npt.NDArray[np.uint64]
 
-# Bounds of what is found in the target: JDK 8 to 25 have up to 900 fields, 900 types, 400 constants, with strides of up to 48 bytes.
+# Limits for data of the target: JDK 8 to 25 have up to 900 fields, 900 types, 400 constants, with
+# strides of up to 48 bytes.
 _MOST_ENTRIES: Final = 16384
 _MOST_STRIDE: Final = 256
 _CHUNK_ENTRIES: Final = 512
@@ -43,8 +46,8 @@ class VmField:
         name: Its name.
         type_text: Its own type, as the VM writes it.
         static: Whether there is one for all.
-        offset: Where it is in an object, bytes; 0 for a static one.
-        address: Where a static one is; 0 for others.
+        offset: Its offset in an object, bytes; 0 for a static one.
+        address: Address of a static one; 0 for others.
     """
 
     type_name: str
@@ -87,7 +90,7 @@ class VmTables:
 
         Args:
             type_name: The type of the object.
-            names: What the field is called, in one version or another; the first that is there.
+            names: Names of the field in different versions; the first existing one is used.
         """
         for name in names:
             holder = type_name
@@ -147,7 +150,7 @@ def read_tables(memory: Memory, image: Image) -> VmTables:
         image: Its libjvm.
 
     Raises:
-        TargetError: It does not export them, or they are not what they should be.
+        TargetError: It does not export them, or they are invalid.
         TargetGone: The target has ended.
     """
     reader = _Reader(memory, image)
@@ -167,7 +170,7 @@ def read_texts(memory: Memory, addrs: U64) -> dict[int, str]:
     unique = np.unique(addrs)
     found = {}
     size_bytes = _TEXT_BYTES
-    # Behind a text the mapping may end: those that are so near to its end are asked for with fewer bytes.
+    # The mapping may end behind a text: those close to its end are read with fewer bytes.
     while len(unique) and size_bytes >= 8:
         data, ok = memory.read_many(unique, size_bytes)
         for addr, piece in zip(unique[ok].tolist(), data[ok], strict=True):

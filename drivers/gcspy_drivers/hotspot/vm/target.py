@@ -25,12 +25,12 @@ class JvmTarget:
 
 
 def open_jvm(pid: int) -> JvmTarget:
-    """Find the VM's structures in a process, and verify them; what is returned is the caller's to close.
+    """Find the VM's structures in a process, and verify them; the caller closes the result.
 
     Raises:
         TargetGone: There is no such process.
         NotPermitted: The system does not let us read it.
-        Unsupported: It is no JVM that can be read.
+        Unsupported: It is not a JVM that can be read.
         TargetError: It is, and is not as its version should be; or it is starting.
     """
     process = Process(pid)
