@@ -140,7 +140,7 @@ def run_window(
         The process's exit code.
 
     Raises:
-        CommandError: The address or the theme is none.
+        CommandError: The address or the theme is invalid.
     """
     where = None if address is None else parse_address(address)
     wanted = _theme(theme)
@@ -234,7 +234,7 @@ def take_screenshot(
         token: The session's token, where one is needed.
         timeout_secs: How long to wait for the events.
         settle_events: How many events to wait for.
-        settle_secs: How long to go on watching after those.
+        settle_secs: How long to keep watching after those.
         event: Go to the event of this number first, if it is a recording that is played there.
         view: How the active space is drawn, as `choose_view` names it; None: as it would be.
         arrange: What a user would do before; called when the events have come.
@@ -243,7 +243,8 @@ def take_screenshot(
     Raises:
         LinkError: No connection came about, or not enough events came in time.
         RecordingError: A recording is played that has no events.
-        CommandError: The address or theme is none, the file cannot be written, or there is no such event.
+        CommandError: The address or theme is invalid, the file cannot be written, or there is no
+            such event.
     """
     where = parse_address(address)
     wanted = _theme(theme)
@@ -281,7 +282,7 @@ def take_screenshot(
 
 
 def _run_loop(loop: QEventLoop, secs: float, interruption: Interruption) -> None:
-    """Run a loop until somebody leaves it, at most so long.
+    """Run a loop until it is left, up to a time limit.
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM came.
@@ -305,7 +306,7 @@ def _let_run(secs: float, interruption: Interruption) -> None:
 def _wait_for_events(
     window: MainWindow, events: int, timeout_secs: float, interruption: Interruption
 ) -> None:
-    """Wait until so many events were shown, or something makes that impossible."""
+    """Wait until this many events were shown, or something makes that impossible."""
     loop = QEventLoop()
     window.event_shown.connect(
         lambda _event: loop.quit() if window.session.events_seen >= events else None

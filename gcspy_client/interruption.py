@@ -31,7 +31,7 @@ class Interruption:
         self.number = 0
 
     def follow(self) -> None:
-        """End what is done now, if that was asked for; called where nothing of Qt is at work.
+        """Raise the interruption here, if one was requested; called where nothing of Qt is active.
 
         Raises:
             KeyboardInterrupt: It was.

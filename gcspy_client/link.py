@@ -51,13 +51,13 @@ _GREETING_MILLIS = 10_000
 """From the first try to the welcome; a local server needs some 5 ms, one across the world some 500."""
 
 _PING_MILLIS = 1_500
-"""A held target lets go of a controller that is silent for 5 s (server's `silence_secs`)."""
+"""A held target is released if its controller is silent for 5 s (server's `silence_secs`)."""
 
 _QUICK_PING_MILLIS = 500
 """A controller with a successor has to be heard each 1.5 s (server's `succession_secs`), however much it has to read before it sees the server's pings."""
 
 _SILENT_MILLIS = 15_000
-"""A peer that has left all pings of so long unanswered is dead."""
+"""A peer that has left all pings of this span unanswered is dead."""
 
 _REFUSAL_REMEDIES = {
     ErrorCode.TOKEN: "give the token of the session with --token-file or GCSPY_TOKEN, or in Connect…",
@@ -68,7 +68,7 @@ _REFUSAL_REMEDIES = {
 
 
 class Tap(Protocol):
-    """Gets all that a link receives, before anybody else does."""
+    """Gets all data that a link receives, before any other code."""
 
     def connected(self) -> None:
         """A connection begins: what is received from now on is its."""
@@ -87,15 +87,13 @@ class WindowLink(QObject):
     Attributes:
         status: Where it stands.
         meter: What the connection carried since it was made.
-        tap: Gets all that is received; None: nobody does. Set it before `open`.
-        person: Name of who sits here, told with the greeting; empty: not told.
-        follows: Whether the greeting says that this client follows who leads the class.
+        tap: Gets all received data; None: there is none. Set it before `open`.
+        person: Name of the user, sent with the greeting; empty: not given.
+        follows: Whether the greeting says that this client follows the leader of the class.
 
-    Signals:
-        status_changed: A `LinkStatus`.
-        welcomed: A new connection was welcomed: whoever follows the messages starts anew.
-        received: A list of messages, in order.
-        refused: A non-fatal `Error`: a command was not obeyed.
+    Signals: status_changed: A `LinkStatus`. welcomed: A new connection was welcomed: code that
+        applies the messages starts again. received: A list of messages, in order. refused: A
+        non-fatal `Error`: a command was refused.
     """
 
     status_changed = Signal(object)
@@ -155,7 +153,7 @@ class WindowLink(QObject):
         self._connect()
 
     def beat(self, *, quickly: bool) -> None:
-        """Give signs of life more often, as long as somebody waits to take over from us."""
+        """Send pings more often, as long as a successor is named."""
         millis = _QUICK_PING_MILLIS if quickly else _PING_MILLIS
         if millis != self._ping_millis:
             self._unanswered, self._ping_millis = 0, millis
@@ -404,7 +402,7 @@ class WindowLink(QObject):
             remedy = message.remedy or _REFUSAL_REMEDIES.get(message.code, "")
             who = "the server refused the connection"
             if self._credentials.insists and not self._proven:
-                # Who has not proved itself is quoted, and gives no advice.
+                # A server that has not proved itself is quoted, without its advice.
                 who, remedy = (
                     "the server has not proved that it knows the token: it reports",
                     "",
@@ -429,7 +427,7 @@ class WindowLink(QObject):
             self._lose(f"the server sent invalid data: {error}", "")
 
     def _tell_unproven(self) -> None:
-        """Leave the server a line for its log: who guards a session sees that somebody has another token."""
+        """Send the server a line for its log, so that its administrator learns of a wrong token."""
         why = Error(
             code=ErrorCode.TOKEN,
             message="wrong token: the server's proof does not match this client's token",

@@ -1,8 +1,8 @@
-"""Pictures of recorded events, from one window that nobody sees.
+"""Pictures of recorded events, from one window off screen.
 
-Whoever follows a recording shows each event to the camera and takes pictures of those it
-wants; between two of them nothing is laid out or painted. The graph of a picture therefore
-reports every event, also those without a picture.
+The caller shows each event of a recording to the camera and takes pictures of the requested ones;
+between two of them nothing is laid out or painted. So the graph in a picture includes every event,
+also those without a picture.
 
 Knows the window; does not know files or recordings.
 """
@@ -53,7 +53,7 @@ class _Scene(Protocol):
         """Say everything now that would be said a moment later."""
 
     def fill(self) -> None:
-        """Lay tiles out anew, now that everything has its place."""
+        """Lay tiles out again, now that everything has its place."""
 
 
 class _WindowScene(MainWindow):
@@ -83,7 +83,7 @@ class _WindowScene(MainWindow):
 
 
 class _SpaceScene(QWidget):
-    """One space: who is watched and the event, its tiles, its legend."""
+    """One space: the target and the event, its tiles, its legend."""
 
     def __init__(self, theme: Theme, space: str, stream: str | None) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class _SpaceScene(QWidget):
         self._column.insertWidget(1, self._panel, 1)
 
     def settle(self) -> None:
-        """Say everything anew."""
+        """Update all texts."""
         self._bar.refresh()
         self._legend.setVisible(self._panel is not None)
         if self._panel is None:
@@ -179,7 +179,7 @@ class _SpaceScene(QWidget):
 
 
 def filling_cell(count: int, width: int, height: int, now: int | None) -> int:
-    """Side of the square cells with which so many tiles fill a picture; as before while that suits well.
+    """Side of the square cells with which this many tiles fill a picture; unchanged while that suits well.
 
     Args:
         count: Tiles.
@@ -240,7 +240,7 @@ class Camera:
             change: The event, and what it changed.
 
         Raises:
-            CommandError: The space that is wanted does not have the stream that is wanted.
+            CommandError: The requested space does not have the requested stream.
         """
         self._scene.follow(interpreter, change)
 
@@ -280,7 +280,8 @@ class Camera:
         """Close the window."""
         self.widget.close()
         self.widget.deleteLater()
-        # Without a running loop nobody else carries it out, and each picture would leave its widgets behind.
+        # Without a running loop no other code deletes them, and each picture would leave its
+        # widgets behind.
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         self._application.processEvents()
 

@@ -1,4 +1,4 @@
-"""The one door to what is remembered between two windows: choices, layout, what was opened lately.
+"""The settings that are kept between two windows: choices, layout, recently opened items.
 
 Each value is stored as JSON under a name, so that numbers stay numbers on every system, and is checked when it is read: a
 value that is damaged, of an older program or of another type is as if it had never been stored. Reading never fails.
@@ -90,7 +90,7 @@ class UserSettings:
         return found if isinstance(found, str) else default
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Texts, in their order; what among them is none is left out."""
+        """Texts, in their order; other values among them are left out."""
         found = self.value(name)
         return (
             tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()

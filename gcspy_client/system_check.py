@@ -1,4 +1,4 @@
-"""Tells which system libraries and fonts Qt would miss here, before Qt fails in its own words.
+"""Checks which system libraries and fonts Qt would miss here, before Qt fails with its own message.
 
 It knows what the Qt wheel links to and which Debian package brings it; it does not know Qt, and imports
 nothing but the standard library, so that it runs before (and without) PySide6: ``make``, ``.ci/run`` and

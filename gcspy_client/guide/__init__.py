@@ -3,7 +3,7 @@
 A page is Markdown in `pages/`, in the order of the file names. Two kinds of line are filled in: ``{keys: View}`` becomes the table of the
 keys of a menu, and ``![words](picture:NAME)`` a picture of `screenshots/`, which the window leaves out.
 
-Knows texts; does not know widgets. The keys come from whoever has the table of actions.
+Knows texts; does not know widgets. The owner of the table of actions provides the keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lessons: a text in steps, with the simulation that it is about, where it pauses, and questions; how to write one: `docs/lessons.md`.
+"""Lessons: a text in steps, with its simulation, the events at which it pauses, and questions; `docs/lessons.md` explains how to write one.
 
 `text` reads a file and says in which line it is wrong, `shipped` are those that come with GCspy. Knows files and conditions; does not know windows,
 drivers or collectors.

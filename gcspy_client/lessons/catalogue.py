@@ -38,7 +38,7 @@ def find_lesson(name: str) -> Lesson:
     """Find a lesson: one that comes with GCspy, or the file of that path.
 
     Raises:
-        CommandError: There is none, or it is no lesson.
+        CommandError: There is none, or it is not a lesson.
     """
     if name in lesson_names():
         return next(lesson for lesson in shipped_lessons() if lesson.name == name)

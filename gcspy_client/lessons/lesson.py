@@ -28,7 +28,7 @@ class LessonQuestion:
         ask: The question.
         choices: What can be answered, two or more.
         answer: Place of the right one.
-        because: Why; told with the answer.
+        because: Explanation; shown with the answer.
     """
 
     ask: str
@@ -39,7 +39,7 @@ class LessonQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
-    """What to look at.
+    """The requested view.
 
     Attributes:
         space: Name of the space that is made the active one; empty: none is.
@@ -68,7 +68,7 @@ class Filter:
         event: Name of the kind.
         enabled: Whether it is sent at all.
         delay_millis: How long to wait after it.
-        period: One in so many is sent.
+        period: Every n-th event is sent.
     """
 
     event: str
@@ -92,7 +92,7 @@ class LessonStep:
         text: Markdown.
         until: A condition: the program runs to the event at which it becomes true, and pauses there. Empty: it stays where it is.
         settings: Values to choose, by the name of the setting; a number, or the name of a choice.
-        view: What to look at; None: as before.
+        view: The view; None: unchanged.
         filters: Event filters that hold from now on; None: as before.
         question: Asked when the step's event was reached; None: there is none.
         line: Where it begins in its file.
@@ -113,7 +113,7 @@ class Lesson:
     """A lesson.
 
     Attributes:
-        name: How it is asked for: the name of its file, without its ending.
+        name: Its name: that of its file, without the suffix.
         title: Its heading.
         goal: What a student knows afterwards, in one sentence.
         simulation: What is simulated: fields of the simulator's options, by name.

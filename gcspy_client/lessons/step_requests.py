@@ -1,4 +1,4 @@
-"""What a step of a lesson asks for, as messages to whoever runs the program: shared by the window and by who records a lesson.
+"""The requests of a lesson's step, as messages to the session: shared by the window and the recorder of lessons.
 
 Knows steps, kinds of event and settings; knows no link, and not when a step is taken.
 """

@@ -1,6 +1,7 @@
 """Reading a lesson: a head in TOML between two lines of ``+++``, then Markdown; each heading of the second level begins a step.
 
-In a step, a fenced block with the word ``step`` says in TOML what is done, one with the word ``question`` what is asked; everything else is its text.
+In a step, a fenced block with the word ``step`` defines actions in TOML, one with the word
+``question`` the question; everything else is its text.
 
     +++
     title = "What is a tile?"
@@ -98,7 +99,7 @@ def read_lesson(path: Path) -> Lesson:
     """Read the lesson in a file.
 
     Raises:
-        CommandError: There is no such file, or it is no lesson; with the line.
+        CommandError: There is no such file, or it is not a lesson; with the line.
     """
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -118,11 +119,11 @@ def parse_lesson(source: str, *, name: str, path: str) -> Lesson:
 
     Args:
         source: The text.
-        name: How the lesson is asked for.
+        name: Name of the lesson.
         path: What errors call the file.
 
     Raises:
-        CommandError: It is no lesson; with the line.
+        CommandError: It is not a lesson; with the line.
     """
     lines = source.splitlines()
     if not lines or lines[0].strip() != "+++":

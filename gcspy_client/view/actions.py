@@ -68,7 +68,7 @@ class Gesture:
     """Keys or a movement that one widget understands by itself.
 
     Attributes:
-        menu: Under which title the sheet tells it.
+        menu: Title of its section in the list of shortcuts.
         keys: What to press.
         about: What it does.
     """
@@ -84,7 +84,7 @@ class Actions:
     Args:
         parent: Owns Qt's actions, and is where their keys are heard.
         table: The actions, in the order of the menus.
-        gestures: What the sheet tells besides.
+        gestures: Further entries of the list of shortcuts.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Actions:
         self.run(name)
 
     def _opening(self, title: str) -> None:
-        """A menu shows what can be done now; its keys go on being heard whatever it shows."""
+        """A menu shows the actions that are possible now; its keys work whatever it shows."""
         for action in self:
             if action.menu == title:
                 self._made[action.name].setEnabled(action.enabled())

@@ -1,6 +1,7 @@
 """What every part of a window works with: the session, its link, and services for the view.
 
-A part gets a desk and never the window. So it cannot reach other parts unless whoever makes it hands them over.
+A part gets a desk and never the window. So it cannot reach other parts unless its creator passes
+them.
 
 Knows the services; does not know which parts there are.
 """
@@ -36,7 +37,7 @@ class Desk:
 
     Attributes:
         frame: Owner of parts and parent of dialogs.
-        session: What is shown, and what is live.
+        session: The displayed and the live state.
         link: The connection to the server.
         shift: What was kept of a live session.
         settings: What is remembered from one window to the next.

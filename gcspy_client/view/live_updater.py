@@ -1,7 +1,7 @@
 """Following a session: messages into tiles at once, into words a moment later.
 
-Tiles are painted as events come, once however many came together; texts and
-tables follow ten times a second, as nobody reads faster.
+Tiles are painted as events arrive, once for all that arrive together; texts and tables are updated
+ten times a second, as nobody reads faster.
 
 Knows which parts of the window show what came; does not know where they stand, nor what users ask for.
 """
@@ -31,15 +31,13 @@ _GRAPH_MILLIS = 250
 class LiveUpdater(QObject):
     """Keeps tiles and words in step with a session.
 
-    Signals:
-        applied: An event came, and the session has followed it; its `EventChange`.
-        event_shown: An event was shown; its `Event`.
-        came: An event came while the past is shown.
-        spoken: Words were said anew: whoever says more words follows.
+    Signals: applied: An event arrived, and the session has applied it; its `EventChange`.
+        event_shown: An event was shown; its `Event`. came: An event arrived while an earlier one is
+        displayed. spoken: Texts were updated: other texts follow.
 
     Args:
         session: What came.
-        link: From where, and who is asked for names.
+        link: Source of messages, and destination of requests for names.
         spaces: The tiles.
         details: The words about them.
     """
@@ -118,12 +116,12 @@ class LiveUpdater(QObject):
         self.speak_soon()
 
     def restart(self) -> None:
-        """A new bootstrap comes: with its first event everything is made anew."""
+        """A new bootstrap arrives: everything is made again with its first event."""
         self._session.restart()
         self._rebuild = True
 
     def speak_soon(self) -> None:
-        """Say everything anew in a moment."""
+        """Update all texts soon."""
         if self._stopped:
             return
         if self._details.graph.plot is None and not self._graph_timer.isActive():
@@ -145,7 +143,7 @@ class LiveUpdater(QObject):
         return None if panel is None else panel.canvas.picture
 
     def refresh(self) -> None:
-        """Say anew everything that is said in words."""
+        """Update all texts."""
         # The tiles are those of the connection before, until the first event of this one.
         if not (self._rebuild and self._session.is_live and self._spaces.panels):
             self._fetch_names()

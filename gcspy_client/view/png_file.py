@@ -1,6 +1,6 @@
 """Pictures of Qt as PNG files, under whatever name Python takes: Qt would write a name that is no UTF-8 as another one.
 
-Knows pictures and paths; does not know what is in a picture.
+Knows pictures and paths; does not know the content of a picture.
 """
 
 from __future__ import annotations

@@ -131,8 +131,9 @@ def numbers_font(base: QFont) -> QFont:
 def dress(window: QWidget, theme: Theme, *, points: float = 0.0) -> None:
     """Dress a window and all that is in it, and what belongs to no window: tooltips, say.
 
-    The style sheet is the window's and not the application's, so that it can be given to a window that is whole: Qt looks
-    up the rules anew for each widget that gets another parent, and that was four fifths of the time it took to build one.
+    The style sheet is the window's and not the application's, so that it can be set on a complete
+    window: Qt looks up the rules again for each widget that gets another parent, and that was four
+    fifths of the time it took to build one.
 
     Args:
         window: The window.

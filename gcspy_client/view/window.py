@@ -280,7 +280,7 @@ class MainWindow(QMainWindow):
         self.announcer.changed.connect(self._refresh)
         self.link.welcomed.connect(self.updater.restart)
         self.link.received.connect(self.take)
-        self.link.received.connect(self.classroom.take)  # after it: who leads is known then
+        self.link.received.connect(self.classroom.take)  # after it: the leader is known then
         self.link.received.connect(self.triggers.manager.take)
         self.updater.event_shown.connect(self.event_shown)
         self.updater.spoken.connect(self._refresh)
@@ -295,7 +295,7 @@ class MainWindow(QMainWindow):
         return self.actions_table.key_rows()
 
     def palette_entries(self) -> list[PaletteEntry]:
-        """What the command palette offers: all actions, and what is to be seen now."""
+        """The entries of the command palette: all actions, and visible items."""
         entries = self.actions_table.entries()
         for part in self.parts:
             entries += part.entries()
@@ -346,7 +346,7 @@ class MainWindow(QMainWindow):
         self.updater.settle()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Leave the session; the target goes on. Also in the middle of an event."""
+        """Leave the session; the target keeps running. Also in the middle of an event."""
         self.presentation.leave()
         self.layout_part.store()
         self._closed = True

@@ -1,1 +1,1 @@
-"""A class on one session, in the window: who is present, following who leads, the join line, presenting."""
+"""A class on one session, in the window: participants, following the leader, the join line, presentation."""

@@ -1,4 +1,4 @@
-"""The panel "Class": who is present, how far each has read, and what may be done about it.
+"""The panel "Class": the participants, how far each has read, and the possible actions.
 
 Knows rows and buttons; does not know sessions.
 """
@@ -34,16 +34,12 @@ _ROWS_SHOWN = 4
 
 
 class ClassPanel(QFrame):
-    """Who is present.
+    """The participants.
 
-    Signals:
-        opened: It is seen now.
-        chosen: Another row is chosen.
-        handed: Hand control over to the client of this number.
-        named: Name the client of this number as successor; -1: nobody.
-        follow_toggled: Follow, or roam.
-        name_asked: The user would be called otherwise.
-        line_asked: Show the line to join with.
+    Signals: opened: It became visible. chosen: Another row is chosen. handed: Hand control over to
+        the client of this number. named: Name the client of this number as successor; -1: none.
+        follow_toggled: Follow, or roam. name_asked: The user wants to change the name. line_asked:
+        Show the line to join with.
 
     Args:
         theme: For which ground.
@@ -131,7 +127,7 @@ class ClassPanel(QFrame):
         return button
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Nobody has said anything to it while it was closed."""
+        """Its content was not updated while it was closed."""
         super().showEvent(event)
         self.opened.emit()
 
@@ -148,7 +144,7 @@ class ClassPanel(QFrame):
         following: bool,
         may_hand: bool,
     ) -> None:
-        """Say who is present.
+        """Show the participants.
 
         Args:
             participants: Who.

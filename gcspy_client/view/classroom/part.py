@@ -2,7 +2,7 @@
 
 While it follows, what the user does in the window stays until the leader looks somewhere else; who would rather stay roams.
 
-Knows which part of the window does what; who is present is the server's to say.
+Connects the parts of the window; the server knows the participants.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["ClassPart"]
 _MENU = "&Session/&Class"
 _NAME = "class.name"
 _LOOK_MILLIS = 50
-"""The shortest time between two places that are told: a selection that is dragged is one movement."""
+"""The shortest time between two places that are sent: dragging a selection is one movement."""
 
 _NOBODY_ELSE = "there are no other participants"
 _NOT_OURS = "only the client in control may do that"
@@ -50,11 +50,12 @@ class ClassPart(Part):
     """The class of a window; made when all panels are there, of which it notices which is in front.
 
     Attributes:
-        panel: Who is present.
-        following: Whether this window follows who leads.
+        panel: The participants.
+        following: Whether this window follows the leader.
         addresses: Where others join.
         front: Name of the panel that came to the front last, while it can be seen; else empty.
-        heir: Name of who shall be the successor as soon as one of that name is there; empty: nobody in particular.
+        heir: Name of the person who shall be the successor as soon as present; empty: none in
+            particular.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -94,7 +95,7 @@ class ClassPart(Part):
                 desk.docks[name].seen.connect(partial(self._panel_seen, name))
 
     def stop(self) -> None:
-        """Tell nothing any more; no timer is left."""
+        """Stop sending; no timer is left."""
         self._stopped = True
         self._soon.stop()
         if self._sheet is not None:
@@ -107,7 +108,7 @@ class ClassPart(Part):
     # ------------------------------------------------------------------------ who we are
 
     def class_options(self, class_options: ClassOptions) -> None:
-        """Begin as whoever opened the window wants; before it connects."""
+        """Set the initial options; before it connects."""
         if class_options.person:
             self.call(class_options.person, remember=False)
         self.heir, self.addresses = person_name(class_options.successor), class_options.addresses
@@ -157,11 +158,11 @@ class ClassPart(Part):
         link.follows = self.following
         link.send(Attend(person=link.person, following=self.following))
 
-    # ------------------------------------------------------------------------ who is there
+    # ------------------------------------------------------------------------ participants
 
     @property
     def participants(self) -> list[Participant]:
-        """Who is present."""
+        """The participants."""
         connected = self._desk.link.status.phase.connected
         return roster(self._desk.session.live) if connected else []
 
@@ -186,18 +187,18 @@ class ClassPart(Part):
         return [participant for participant in self.participants if not participant.ours]
 
     def hand_over(self, number: int) -> None:
-        """Let another control and lead; who leads no more follows."""
+        """Hand over control and the lead; a client that leads no longer follows."""
         self._desk.link.send(HandOver(client=number))
         if self.leads:
             self.follow(True)
 
     def choose_successor(self, number: int | None) -> None:
-        """Let another inherit control, whoever was requested when the window was opened."""
+        """Name another successor, whatever was requested when the window was opened."""
         self.heir = ""
         self.name_successor(number)
 
     def name_successor(self, number: int | None) -> None:
-        """Let another inherit control when this connection is lost; None: nobody."""
+        """Name the client that inherits control when this connection is lost; None: none."""
         self._desk.link.send(NameSuccessor(client=number))
 
     def hand_back(self) -> None:
@@ -207,7 +208,7 @@ class ClassPart(Part):
 
     @property
     def may_hand_back(self) -> bool:
-        """Whether control came from somebody who is still there."""
+        """Whether control came from a client that is still present."""
         return self.may_hand and any(
             participant.number == self._handed_by for participant in self.others
         )
@@ -240,7 +241,7 @@ class ClassPart(Part):
             self.choose_successor(number)
 
     def show_roster(self) -> None:
-        """Say anew who is present, if anybody sees it."""
+        """Update the list of participants, if it is visible."""
         if self.panel.isVisible():
             self.panel.tell(
                 self.participants,
@@ -309,13 +310,13 @@ class ClassPart(Part):
         self.look_soon()
 
     def look_soon(self) -> None:
-        """Tell where this window looks, in a moment, if it leads."""
+        """Send the place of this window, soon, if it leads."""
         self.refresh_role()
         if not self._soon.isActive() and self._matters():
             self._soon.start(_LOOK_MILLIS if self._told is not None else 0)
 
     def refresh_role(self) -> None:
-        """A window that has lost the lead has to tell its place anew when it leads again."""
+        """A window that has lost the lead has to send its place again when it leads again."""
         if self._told_as != self.leads:
             self._told_as = self.leads
             self._told = None

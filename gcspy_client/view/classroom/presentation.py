@@ -1,6 +1,6 @@
 """Presenting: a window for a projector, full screen, with large type, large tiles and the legend; leaving puts everything back.
 
-Knows what of a window a room full of people needs; does not know what is shown.
+Knows which parts of a window a large audience needs; does not know their content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gcspy_client.view.part import Part
 __all__ = ["PresentationMode"]
 
 _LINES = 44
-"""So many lines of type would fill the height of the screen: a line of a fortieth is read from the last bench."""
+"""This many lines of type would fill the height of the screen: a line of a fortieth can be read from the last row."""
 
 _POINTS_A_PIXEL = 0.75
 

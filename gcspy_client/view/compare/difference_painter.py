@@ -1,6 +1,6 @@
 """Painting the spaces of a session as differences to other states of them, kept up to date in a thread.
 
-What the other states are is asked of whoever wants the difference: an event that was set aside, or another session.
+The user of the difference provides the other states: a stored event, or another session.
 
 Knows sessions, their panels and the comparison; does not know what is compared with what, nor why.
 """
@@ -42,7 +42,7 @@ class LeftSide(Protocol):
     def state_of(
         self, space: SpaceState, source: TileSource
     ) -> tuple[SpaceState, TileSource] | str:
-        """The other state of a space, which nobody changes any more, and the same numbers there; else why there is none."""
+        """The other state of a space, which no longer changes, and the same numbers there; else why there is none."""
 
     def pairing(self) -> TilePairing:
         """How tiles are paired, and which spaces are not."""
@@ -59,7 +59,7 @@ class DifferencePainter(QObject):
         failed: It could not be worked out; why, in words.
 
     Args:
-        session: The right side: what is shown.
+        session: The right side: the displayed state.
         spaces: Its panels.
     """
 
@@ -127,7 +127,7 @@ class DifferencePainter(QObject):
         return view
 
     def ask(self) -> None:
-        """Compare soon: what is shown, or how, is another."""
+        """Compare soon: the displayed state, or its view, changed."""
         if not self.on:
             return
         self._dirty = True

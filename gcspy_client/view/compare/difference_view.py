@@ -1,8 +1,9 @@
 """A space painted as a difference, in place of its tiles: blue where there is less than there was, orange where there is more.
 
-The cells stand where the tiles stood. Who points at one is told what it was, what it is, and how much more that is.
+The cells are at the places of the tiles. Hover shows the old value, the new value, and the
+difference.
 
-Knows a compared space; does not know what is compared, or who does it.
+Knows a compared space; does not know the sessions, or how it is computed.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class DifferenceView(SpaceView):
 
     Args:
         space: As it is.
-        source: In what it is looked at.
+        source: The displayed numbers.
         theme: For which ground.
         look: Through which view.
         stale: Called when what it shows is not of now any more.
@@ -101,8 +102,8 @@ class DifferenceView(SpaceView):
         """Show a comparison.
 
         Args:
-            compared: It; None: there is none.
-            why_not: Why there is none, in words.
+            compared: The difference; None: there is none.
+            why_not: Why there is none, as text.
         """
         self.compared = compared
         if compared is None:
@@ -159,7 +160,7 @@ class DifferenceView(SpaceView):
         self._stale()
 
     def show_source(self, source: TileSource) -> None:
-        """Other numbers are looked at; they are compared soon."""
+        """Other numbers are displayed; they are compared soon."""
         self.source = source
         self._stale()
 
@@ -192,7 +193,7 @@ class DifferenceView(SpaceView):
             self._canvas.select(place)
 
     def zoom(self, step: int) -> None:
-        """Look closer (1), from farther (-1), or at all (0)."""
+        """Zoom in (1), out (-1), or show all (0)."""
         if self._canvas is not None:
             self._canvas.zoom(step)
 
@@ -248,7 +249,7 @@ class DifferenceView(SpaceView):
             self.picked.emit(tile)
 
     def _tile(self, place: int) -> int | None:
-        """The tile of the space at a place; None where there is none: it went."""
+        """The tile of the space at a place; None if there is none: it disappeared."""
         if self.compared is None or not 0 <= place < len(self.compared.source.compared):
             return None
         tile = int(self.compared.source.compared.right[place])

@@ -1,7 +1,8 @@
 """Another session beside the one of the window: a recording that is read here, or a live one that is joined.
 
-It has no playback of its own: it is told which event to show, and shows it as soon as it is got at, which happens in a thread; of what
-is requested meanwhile the latest follows. So does a live one: received events are stored, and shown when it is requested.
+It has no playback of its own: it is set to an event, and shows it as soon as a thread has fetched
+it; of the requests made meanwhile the latest is next. The same holds for a live one: received
+events are stored, and shown on request.
 
 Knows sessions, recordings and links; does not know widgets, nor which event belongs to which.
 """
@@ -42,7 +43,7 @@ _REST_SHARE, _MOST_REST_SECS = 0.5, 0.25
 
 
 class Other(QObject):
-    """A session that shows what it is told to.
+    """A session that shows the event that it is set to.
 
     Attributes:
         session: It.
@@ -81,13 +82,13 @@ class Other(QObject):
 
     @property
     def title(self) -> str:
-        """Who is watched in it."""
+        """Its target."""
         welcome = self.session.interpreter.welcome
         return self.name if welcome is None else f"{welcome.server}  ({self.name})"
 
     @property
     def shows_what_was_requested(self) -> bool:
-        """Whether it shows the event that it was told last."""
+        """Whether it shows the latest requested event."""
         return (
             self.session.interpreter.last_event is not None
             and self.session.number == self.requested
@@ -214,7 +215,7 @@ class OtherRecording(Other):
 
 
 class OtherLive(Other):
-    """A session that somebody serves: it is watched, never controlled.
+    """A served session: it is never controlled from here.
 
     Args:
         address: Where.

@@ -40,7 +40,7 @@ _Index = QModelIndex | QPersistentModelIndex
 _MOST_ROWS = 200
 _LEAST_ROWS = 5
 _MEASURED_ROWS = 12
-"""That decide how wide columns are: to look at all of them at each event takes longer than painting the tiles."""
+"""Number of rows that determine the column widths: examining all of them at each event takes longer than painting the tiles."""
 _NARROWEST, _LEAST_NAME, _WIDEST = 32, 90, 132
 _BOTH = 1500
 """From this width on both tables are seen."""
@@ -48,14 +48,14 @@ _BOTH = 1500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompareFacts:
-    """What is said above the tables.
+    """The text above the tables.
 
     Attributes:
-        left: What A is, in words; empty: there is none.
+        left: Description of A; empty: there is none.
         right: What B is.
         apart: How far they are apart.
         may_go: Whether one can go to A.
-        can_set: Whether what is shown can be set as A.
+        can_set: Whether the displayed event can be set as A.
         note: What could not be compared, and why.
     """
 
@@ -234,13 +234,9 @@ _SPACE_COLUMNS = [
 class ComparePanel(QWidget):
     """What is compared, and what changed most.
 
-    Signals:
-        set_asked: Set what is shown as A.
-        go_asked: Show A.
-        swap_asked: Let A and B change places.
-        leave_asked: Compare no longer.
-        tile_asked: Id of a space and key of a tile that was clicked.
-        space_asked: Id of a space that was clicked.
+    Signals: set_asked: Set the displayed event as A. go_asked: Show A. swap_asked: Let A and B
+        change places. leave_asked: Leave the comparison. tile_asked: Id of a space and key of a
+        tile that was clicked. space_asked: Id of a space that was clicked.
 
     Args:
         theme: For which ground.
@@ -291,7 +287,7 @@ class ComparePanel(QWidget):
         return table
 
     def _fit(self) -> None:
-        """Each column as wide as it needs, and one of each table with what is left."""
+        """Each column as wide as it needs, and one of each table takes the rest."""
         for table, stretch in ((self.tile_table, 1), (self.space_table, 0)):
             header, columns = table.horizontalHeader(), table.model().columnCount()
             widths = [

@@ -1,4 +1,4 @@
-"""Comparing in the window: an event that was set aside as A with what is shown then, or this session with another beside it.
+"""Comparing in the window: a stored event A with the displayed one, or this session with another beside it.
 
 Knows which part of the window does what; does not know how differences are worked out or painted.
 """
@@ -46,7 +46,7 @@ class ReferenceEvent:
     """An event that was set aside, with all that was known then.
 
     Attributes:
-        state: A copy, which nobody changes.
+        state: A copy, which never changes.
         number: Of the event.
         identity: Of the session that it is of.
     """
@@ -63,7 +63,7 @@ class ReferenceEvent:
     def state_of(
         self, space: SpaceState, source: TileSource
     ) -> tuple[SpaceState, TileSource] | str:
-        """The space as it was then, and the same stream."""
+        """The space at A, and the same stream."""
         then = self.state.spaces.get(space.space.id)
         if then is None or then.space.name != space.space.name:
             return f"There was no space {space.space.name!r} at A: set another event as A."
@@ -76,7 +76,7 @@ class ReferenceEvent:
         return then, copy(source)
 
     def pairing(self) -> TilePairing:
-        """Tiles are those of the same key; a space that is gone is told."""
+        """Tiles are those of the same key; a space that was removed is reported."""
         return TilePairing()
 
 
@@ -137,7 +137,7 @@ class ComparePart(Part):
         return there and self.beside is None
 
     def set_a(self) -> None:
-        """Set the event that is shown as A: what is shown from now on is compared with it."""
+        """Set the displayed event as A: later ones are compared with it."""
         welcome = self._session.live.welcome
         if not self.can_set or welcome is None:
             return
@@ -165,7 +165,7 @@ class ComparePart(Part):
         )
 
     def swap(self) -> None:
-        """Show A, and compare it with what is shown now."""
+        """Show A, and compare it with the previously displayed event."""
         moment = self.moment
         if moment is None or not self.may_go:
             return
@@ -256,7 +256,7 @@ class ComparePart(Part):
         self.put_beside(OtherLive(address), difference=False)
         by = self._desk.sides.bar.by
         by.setCurrentIndex(list(EventMatching).index(EventMatching.PROGRAM))
-        self._desk.docks["compare"].close()  # of a difference, of which there is none here
+        self._desk.docks["compare"].close()  # of a difference, which does not exist here
 
     def ask_recording(self) -> None:
         """Ask which recording to show beside this session."""
@@ -303,7 +303,7 @@ class ComparePart(Part):
         return (TimelineFlag(number=self.moment.number, title="reference event A", letter="A"),)
 
     def refresh(self) -> None:
-        """Say everything anew; what is of another session is left."""
+        """Update all texts; the other session is unchanged."""
         welcome = self._session.live.welcome
         if (
             self.moment is not None

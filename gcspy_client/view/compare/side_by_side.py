@@ -1,7 +1,7 @@
 """Comparing session with session in the window: another one beside it, on one timeline, and the difference of the two.
 
-The window's session is A and rules: for each of its events that is shown the other one, B, shows the event that belongs to it. Spaces are
-paired by name, tiles by address or by place; what could not be paired is told.
+The window's session is A and leads: for each of its displayed events the other one, B, shows the
+matching event. Spaces are paired by name, tiles by address or by place; unpaired ones are listed.
 
 Knows which part does what; does not know how either session is got at.
 """
@@ -43,7 +43,7 @@ class SideBySide(QObject):
         pane: Its side.
         differencing: Paints the differences, at its side.
         pairs: Which space belongs to which, by their ids; left is the window's.
-        requested: Number of the event that belongs to the one that is shown; None: there is none.
+        requested: Number of the event that matches the displayed one; None: there is none.
 
     Signals:
         changed: What is compared, or what could not be, is another.
@@ -84,7 +84,7 @@ class SideBySide(QObject):
         self.painter.compared.connect(self._compared)
         self._say()
 
-    # ---------------------------------------------------------------------- what is there
+    # ---------------------------------------------------------------------- content
 
     @property
     def comparison(self) -> Comparison | None:
@@ -121,7 +121,7 @@ class SideBySide(QObject):
     # --------------------------------------------------------------------------- following
 
     def refresh(self) -> None:
-        """Follow the window: another event may be shown, spaces may have come, another stream may be looked at."""
+        """Follow the window: another event may be displayed, spaces may have been added, another stream may be chosen."""
         if not self._ready:
             return
         session = self._desk.session
@@ -169,14 +169,14 @@ class SideBySide(QObject):
         spaces = self.pane.spaces
         spaces.sync()
         for panel in spaces.panels.values():
-            panel.toolbar.hide()  # how spaces are looked at is chosen at A's side
+            panel.toolbar.hide()  # the view of spaces is chosen at A's side
         spaces.refresh()
         spaces.mark_active()
         self.painter.ask()
         self._say()
 
     def _follow_streams(self) -> None:
-        """Look at the same streams, through the same views, as at A's side."""
+        """Show the same streams, in the same views, as A's side."""
         mine, theirs = self._desk.session, self.other.session
         for pair in self.pairs:
             if pair.left is None or pair.right is None or pair.right not in self.pane.spaces.panels:

@@ -1,6 +1,6 @@
 """The axis of events below history graphs, the same for all of them: numbers, and the time since the first event.
 
-Knows the canvas whose events it is about; does not know tiles.
+Knows the canvas whose events it shows; does not know tiles.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ like to see (`requested`), and shows what it has, moved and scaled, until that c
     double click, 0     everything
     + − arrows          as with the wheel, around the middle; with Ctrl + and − for tiles
 
-Knows pictures and where the mouse is; does not know where rows come from, who draws, nor who goes to events.
+Knows pictures and the mouse; does not know the source of rows, the drawing, or navigation.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LEFT, _TOP, RIGHT, _BOTTOM = 78, 4, 4, 4
 
 _DRAG_PIXELS = 5
 _REST_PER_DRAWING = 8
-"""So much longer than a drawing is the rest after it, while a graph grows: what takes long is drawn rarely."""
+"""The pause after a drawing, as a multiple of its duration, while a graph grows: slow drawings are rare."""
 
 _LEAST_REST_SECS, _MOST_REST_SECS = 0.1, 2.0
 _ZOOM, _STEP = 0.8, 0.1
@@ -84,13 +84,11 @@ class Brush:
 class HistoryCanvas(QWidget):
     """Shows a history graph.
 
-    Signals:
-        requested: What it would like to see, a `GraphOptions`.
-        pointed: What is under the mouse, an `HitResult`; None: nothing.
-        picked: An event was clicked, by its place, and a tile, by its key.
-        brushed: First and last key of the tiles that the user drew over.
-        drawn_anew: There is another picture, or another stretch of it is seen.
-        looked: The user looks at other tiles, or more closely.
+    Signals: requested: A picture is requested, a `GraphOptions`. pointed: What is under the mouse,
+        an `HitResult`; None: nothing. picked: An event was clicked, by its place, and a tile, by
+        its key. brushed: First and last key of the tiles that the user dragged over. drawn_anew:
+        There is another picture, or another interval of it is visible. looked: The user scrolled or
+        zoomed the tiles.
 
     Args:
         time: The stretch of time that is seen.
@@ -176,13 +174,13 @@ class HistoryCanvas(QWidget):
         )
 
     def request(self) -> None:
-        """Ask for the picture that is wanted now."""
+        """Request the current picture."""
         self._timer.stop()
         self.requested.emit(self.look())
         self.update()
 
     def request_soon(self) -> None:
-        """Ask for it after a rest, however often this is asked for before that: the graph has grown."""
+        """Request it after a pause, whatever the number of calls before that: the graph has grown."""
         if not self._timer.isActive():
             rest = max(_LEAST_REST_SECS, min(_MOST_REST_SECS, self._rest_until - time.monotonic()))
             self._timer.start(round(rest * 1000))
@@ -215,7 +213,7 @@ class HistoryCanvas(QWidget):
     # ------------------------------------------------------------------------- places
 
     def view(self) -> HistoryView | None:
-        """What is seen now, which may not be drawn yet; None when nothing was drawn, or for another axis."""
+        """The visible part, which may not be drawn yet; None if nothing was drawn, or for another axis."""
         drawn = self.drawn
         if drawn is None or drawn.view.by_time != self._time.by_time:
             return None
@@ -291,13 +289,13 @@ class HistoryCanvas(QWidget):
         self.show_tiles(at - (at - first) * factor, at + (last - at) * factor)
 
     def move_tiles(self, share: float) -> None:
-        """Show tiles further down, by a share of what is seen."""
+        """Scroll the tiles down, by a share of the visible part."""
         first, last, _ = self._tiles_now()
         step = share * (last - first)
         self.show_tiles(first + step, last + step)
 
     def set_tile_pixels(self, pixels: float | None) -> None:
-        """Make tiles so many logical pixels high; None: all fit."""
+        """Set the height of tiles in logical pixels; None: all fit."""
         if pixels is None:
             self.tiles = None
         self.tile_pixels = pixels
@@ -339,7 +337,7 @@ class HistoryCanvas(QWidget):
             self._paint_marks(painter, drawn, view)
 
     def _place_of_image(self, drawn: HistoryPicture, view: HistoryView) -> QRectF:
-        """Where the picture that there is belongs in what is seen now."""
+        """Place of the current picture in the visible part."""
         area, had = self.area(), drawn.view
         size = self._image.deviceIndependentSize()
         same = (

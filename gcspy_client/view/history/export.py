@@ -28,14 +28,14 @@ _PIXELS_A_TICK = 104
 
 
 class HistoryExport(QObject):
-    """Writes what is seen.
+    """Writes the visible part.
 
     Signals:
         ended: A file was written, or why it could not be, in words.
 
     Args:
         tracks: The graphs, from top to bottom.
-        title: Who is watched.
+        title: The target.
         event_name: Of a kind of event.
         parent: Over which dialogs stand.
     """

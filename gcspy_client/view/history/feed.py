@@ -1,4 +1,4 @@
-"""What history graphs are made from and drawn by: the two threads behind them, and what they tell the window.
+"""The threads behind history graphs, one that reads and one that draws, and their signals to the window.
 
 Nothing is read and nothing is drawn in the thread of the window.
 
@@ -107,7 +107,7 @@ class HistoryFeed(QObject):
         return 1.0 if self._filling is None else self._filling.progress
 
     def end_reader(self, reader: ValueReader) -> None:
-        """Have a reader of values end; whoever closes this waits for it."""
+        """Let a reader of values end; the code that closes this waits for it."""
         reader.stop()
         self._readers.append(reader)
 

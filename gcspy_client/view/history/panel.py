@@ -1,8 +1,9 @@
 """History graphs in the window, one above the other on one axis of events, over all events that can be gone to.
 
-The first is of the active space in its chosen stream; others stay what they were asked to be. They are filled from what the time shift
-keeps, or from the files of the recording that is played; where those are not known, from what comes while they are open.
-They go on as more is recorded, whatever the window shows meanwhile. The stretch of time that is seen is the timeline's.
+The first shows the active space in its chosen stream; others keep their space and stream. They are
+filled from the time shift, or from the files of the played recording; if those are not known, from
+new events while they are open. They grow with the recording, whatever the window shows meanwhile.
+The timeline determines the visible interval.
 
 Knows the session, what is recorded of it, and the parts below; does not know how rows are kept or pixels made.
 """
@@ -50,7 +51,7 @@ _UNKNOWN_FILES = (
 )
 
 _BUDGET_BYTES = 192 << 20
-"""Memory for the rows of all graphs together; a part that is looked at closely may take as much again."""
+"""Memory for the rows of all graphs together; a magnified part may take as much again."""
 
 _MOST_BUDGET = 128 << 20
 """For one."""
@@ -64,18 +65,15 @@ _MOST_ENDED = 2
 
 
 class HistoryPanel(QWidget):
-    """History graphs, their axis, and what is said about them.
+    """History graphs, their axis, and the text about them.
 
-    Signals:
-        event_asked: The number of an event that was clicked.
-        tile_asked: Id of a space, and the key of a tile that was clicked.
-        tracks_changed: There are more or fewer graphs, or in another order, or of something else.
-        renaming: The user wants to call chosen tiles something else; their graph and their `Brush`.
-        stopped: It was closed; nothing is to be done any more.
-        tiles_changed: The user looks at other tiles of a graph, or more closely.
+    Signals: event_asked: The number of an event that was clicked. tile_asked: Id of a space, and
+        the key of a tile that was clicked. tracks_changed: Graphs were added, removed, moved, or
+        changed. renaming: The user wants to rename chosen tiles; their graph and their `Brush`.
+        stopped: It was closed. tiles_changed: The user scrolled or zoomed the tiles of a graph.
 
     Args:
-        session: Which space and stream are looked at.
+        session: The active space and stream.
         shift: What is kept of a live session.
         files: The files of the recording that is played; none where they are not known.
         theme: For which ground.
@@ -132,7 +130,7 @@ class HistoryPanel(QWidget):
         column.addWidget(self.axis)
 
     def share_time(self, strip: TimelineStrip) -> None:
-        """Show the stretch of time that the timeline shows, and have it show what is chosen here."""
+        """Show the interval of the timeline, and pass changes here on to it."""
         strip.looked.connect(lambda: self.time.follow(strip.span, by_time=strip.by_time))
         self.time.chosen.connect(strip.show_span)
         self.time.follow(strip.span, by_time=strip.by_time)
@@ -201,7 +199,7 @@ class HistoryPanel(QWidget):
         self._settle_tracks()
 
     def move_track(self, track: HistoryTrack, by: int) -> None:
-        """Put a graph so many places further down."""
+        """Move a graph down by a number of places."""
         place = self.tracks.index(track) + by
         if 0 <= place < len(self.tracks):
             self.tracks.remove(track)
@@ -236,7 +234,7 @@ class HistoryPanel(QWidget):
         self.tracks_changed.emit()
 
     def set_tile_pixels(self, pixels: float | None) -> None:
-        """Make tiles so many pixels high; None: all fit."""
+        """Set the height of tiles in pixels; None: all fit."""
         for track in self.tracks:
             track.canvas.set_tile_pixels(pixels)
         self.tracks_changed.emit()
@@ -245,7 +243,7 @@ class HistoryPanel(QWidget):
         """Draw lines.
 
         Args:
-            every: Between so many tiles, 0 for none, or `AUTOMATIC`; None: as before.
+            every: Number of tiles between lines, 0 for none, or `AUTOMATIC`; None: unchanged.
             at_kind: Before each event of this kind, None for none; `AUTOMATIC`: as before.
         """
         for track in self.tracks:
@@ -362,7 +360,7 @@ class HistoryPanel(QWidget):
         return partial(Recording.open, *files) if files else None
 
     def _open(self, recorded: Callable[[], Recording]) -> Recording | None:
-        """In the thread that fills: open it, or tell that there is nothing yet."""
+        """In the filling thread: open it, or report that there is nothing yet."""
         try:
             return recorded()
         except RecordingError:
@@ -486,7 +484,7 @@ class HistoryPanel(QWidget):
         drawn = track.canvas.drawn
         if drawn is None:
             return ""
-        # What comes live is read a moment later: that is not worth a word.
+        # Live data is read a moment later: that needs no message.
         more = (
             ""
             if self.read > (_READ_BEFORE if self._was_read else 1 - 1e-9)
@@ -523,7 +521,7 @@ class HistoryPanel(QWidget):
         self.refresh()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Forget everything when it is closed; a window that is only minimised goes on."""
+        """Drop everything when it is closed; a minimised window continues."""
         super().hideEvent(event)
         if not event.spontaneous():
             self._leave()

@@ -57,7 +57,7 @@ class HistoryPart(Part):
         self.panel.share_time(strip)
 
     def refresh(self) -> None:
-        """Show the graphs of what is shown now."""
+        """Show the graphs of the displayed space."""
         self.panel.refresh()
 
     def set_theme(self, theme: Theme) -> None:

@@ -49,7 +49,7 @@ def pooled_line(shares: Floats, values: Floats, pixels: int) -> tuple[Floats, Fl
     """Points of a line, of which at most four share a pixel: the first, the least, the greatest and the last.
 
     Args:
-        shares: Shape (points,), increasing: where each is, 0 to 1 for what is seen.
+        shares: Shape (points,), increasing: place of each, 0 to 1 for the visible part.
         values: Shape (points,); NaN is a gap.
         pixels: There are.
 
@@ -110,7 +110,7 @@ class HistorySeries(QWidget):
         self.update()
 
     def _pooled(self, drawn: HistoryPicture, view: HistoryView) -> list[tuple[Floats, Floats]]:
-        """The lines in what is seen; worked out again when there is more, or something else is seen."""
+        """The lines in the visible part; computed again when data or the visible part changed."""
         pixels = max(1, self._canvas.area().width())
         state = (
             drawn,

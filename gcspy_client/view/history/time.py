@@ -16,7 +16,7 @@ _ALL = 0.999
 
 
 class HistoryTime(QObject):
-    """What is seen of the axis of events.
+    """The visible part of the axis of events.
 
     Signals:
         changed: Another stretch is seen, or the axis is another.
@@ -39,7 +39,7 @@ class HistoryTime(QObject):
         self._telling = False
 
     def follow(self, span: tuple[float, float] | None, *, by_time: bool) -> None:
-        """Show what is seen elsewhere."""
+        """Show the interval that is visible elsewhere."""
         if not self._telling and (span, by_time) != (self.span, self.by_time):
             self.span, self.by_time = span, by_time
             self.changed.emit()
@@ -62,13 +62,13 @@ class HistoryTime(QObject):
             self._telling = False
 
     def zoom(self, factor: float, share: float = 0.5) -> None:
-        """Look closer (below 1) or from farther, with what is at a share of the width staying there."""
+        """Zoom in (below 1) or out around a share of the width."""
         low, high = self.span or self.whole
         at = low + share * (high - low)
         self.show((at - (at - low) * factor, at + (high - at) * factor))
 
     def move(self, share: float) -> None:
-        """Show what is further on, by a share of what is seen."""
+        """Scroll forwards, by a share of the visible part."""
         if self.span is not None:
             low, high = self.span
             step = share * (high - low)

@@ -54,13 +54,10 @@ def _brush_colour(place: int, theme: Theme) -> QColor:
 class HistoryTrack(QWidget):
     """A graph.
 
-    Signals:
-        pointed: Something else is under the mouse, or more is known of it.
-        picked: An event was clicked, by its place, and a tile, by its key.
-        moved: The user wants it so many places further down.
-        closed: The user wants it no more.
-        brushes_changed: Other tiles are chosen.
-        renaming: The user wants to call a `Brush` something else.
+    Signals: pointed: The cell under the mouse changed, or its value was read. picked: An event was
+        clicked, by its place, and a tile, by its key. moved: The user moves it down by this many
+        places. closed: The user closed it. brushes_changed: Other tiles are chosen. renaming: The
+        user wants to rename a `Brush`.
 
     Args:
         spec: What it is of.
@@ -180,7 +177,7 @@ class HistoryTrack(QWidget):
         self.canvas.set_theme(theme)
 
     def set_place(self, place: int, count: int) -> None:
-        """Stand there among so many."""
+        """Set its place among the graphs."""
         self.up.setVisible(count > 1)
         self.down.setVisible(count > 1)
         self.close_button.setVisible(count > 1)
@@ -268,7 +265,7 @@ class HistoryTrack(QWidget):
             self._feed.do(partial(_set_budget, self.graph, budget_bytes))
 
     def follow(self, space: SpaceState | None, change: EventChange) -> bool:
-        """Take an event that came, where none is recorded; whether it told anything."""
+        """Add a new event, if none is recorded; return whether it added anything."""
         if self._maker is None or space is None or self.graph is None or self._feed is None:
             return False
         row = self._maker.follow(space, change)
@@ -306,7 +303,7 @@ class HistoryTrack(QWidget):
         ends = int(events.numbers[first]), int(events.numbers[last])
         if not all(ends):
             return
-        if last == len(events) - 1:  # goes on as more comes
+        if last == len(events) - 1:  # continues with new events
             ends, wanted = (ends[0], _OPEN_END), wanted._replace(last=(1 << 64) - 1)
         if self._detail is not None:
             feed.remove(self._detail)
@@ -321,7 +318,7 @@ class HistoryTrack(QWidget):
         feed.do(partial(_begin_detail, graph, wanted, partial(feed.add, self._detail)))
 
     def _follow_tiles(self) -> None:
-        """Let the scroll bar tell which tiles are seen."""
+        """Let the scroll bar show which tiles are visible."""
         view, drawn = self.canvas.view(), self.canvas.drawn
         part = (
             view is not None
@@ -435,7 +432,7 @@ class HistoryTrack(QWidget):
         self.pointed.emit()
 
     def ask_value(self, at: TileAt) -> TileValue | None:
-        """What a tile held: None until it was read, and then `pointed` tells."""
+        """The value of a tile: None until it was read, and then `pointed` is emitted."""
         if self._reader is None:
             return None
         value = self._reader.value
@@ -457,7 +454,7 @@ class HistoryTrack(QWidget):
         return None if self._reader is None else self._reader.value
 
 
-# What is done to graphs outside the window's thread.
+# Operations on graphs outside the window's thread.
 
 
 def _take(graph: HistoryGraph, row: HistoryRow, number: int) -> None:

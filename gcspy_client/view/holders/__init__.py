@@ -1,1 +1,1 @@
-"""Who holds objects: the panel with its tree, and what it has to do with the rest of the window."""
+"""Who holds objects: the panel with its tree, and its connection to the rest of the window."""

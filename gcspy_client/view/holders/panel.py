@@ -1,6 +1,6 @@
-"""The panel "Who holds it": a tree of holders under a line that says of what, how old it is, and what can be done with it.
+"""The panel "Who holds it": a tree of holders under a line with the subject, the age, and the possible actions.
 
-Knows its widgets; asks nobody.
+Knows its widgets; sends no questions.
 """
 
 from __future__ import annotations
@@ -25,17 +25,14 @@ __all__ = ["HolderPanel"]
 class HolderPanel(QWidget):
     """The panel.
 
-    Signals:
-        opened: It is seen now.
-        closed: It is seen no more.
-        asked: The answer is to be asked for again.
-        chosen: The tile of a row is to be shown; its `HolderNode`.
+    Signals: opened: It became visible. closed: It was hidden. asked: The question is to be sent
+        again. chosen: The tile of a row is to be shown; its `HolderNode`.
 
     Args:
         theme: For which ground.
 
     Attributes:
-        tree: What was told.
+        tree: The answer.
     """
 
     opened = Signal()
@@ -90,12 +87,12 @@ class HolderPanel(QWidget):
         self.tree.activated.connect(self._choose)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Nobody has said anything to it while it was closed."""
+        """Its content was not updated while it was closed."""
         super().showEvent(event)
         self.opened.emit()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Its age need not be told any more."""
+        """Its age need not be updated any more."""
         super().hideEvent(event)
         self.closed.emit()
 
@@ -112,7 +109,7 @@ class HolderPanel(QWidget):
         """Say of what it is.
 
         Args:
-            title: What was asked.
+            title: The question.
             when: How old the answer is, or how far the next one.
             note: What else is to be known.
             failed: Whether that is why there is no newer answer.
@@ -141,7 +138,7 @@ class HolderPanel(QWidget):
         self.to_tile.setEnabled(False)
 
     def tell(self, table: DetailTable) -> None:
-        """Show what was told; the same again stays as it is, with what was opened and selected."""
+        """Show an answer; the same one again leaves expanded and selected rows unchanged."""
         if table is not self._shown:
             self._shown = table
             self.tree.show_tree(table.columns, holder_tree(table))

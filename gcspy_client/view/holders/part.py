@@ -1,9 +1,9 @@
-"""Who holds objects, in a window: what is selected is asked about, and from a holder there is a way to its tile and back.
+"""Who holds objects, in a window: asks about the selection, and goes from a holder to its tile and back.
 
 The server answers from a copy of the process's memory that it makes for the question; so it is asked on request, and
 never at events.
 
-Knows which part of the window does what; what is asked and how a tree is made is the model's.
+Connects the parts of the window; the model knows the questions and builds the tree.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["HolderPart"]
 
 _AGE_MILLIS = 1000
 _HEIGHT = 260
-"""Of the panel in pixels, when it is asked for: seven rows."""
+"""Initial height of the panel in pixels: seven rows."""
 
 _NOTHING = HeapSubject(DOMINATORS, "What keeps most of the heap alive")
 
@@ -48,10 +48,11 @@ class HolderPart(Part):
 
     Args:
         desk: What it works with.
-        chosen_type: The type whose row is selected in a table with the keyboard in it; empty: there is none.
+        chosen_type: The type of the selected row in the table with the keyboard focus; empty: there
+            is none.
 
     Attributes:
-        asking: What is asked and was told.
+        asking: The question and the answer.
         panel: The panel.
     """
 
@@ -122,7 +123,7 @@ class HolderPart(Part):
             self._desk.docks.give_height("holders", _HEIGHT)
 
     def ask_again(self) -> None:
-        """Ask anew about the same; at first about what is selected."""
+        """Ask again about the same; at first about the selection."""
         subject = self.asking.subject
         if subject is None:
             self.ask()
@@ -168,7 +169,7 @@ class HolderPart(Part):
     # ------------------------------------------------------------------------------ telling
 
     def refresh(self) -> None:
-        """Say everything anew, as far as it is seen."""
+        """Update all visible texts."""
         if self._stopped or not self.panel.isVisible():
             return
         asking, told = self.asking, self.asking.told

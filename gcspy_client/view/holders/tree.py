@@ -1,6 +1,6 @@
 """A tree of holders: bars behind amounts, rows that open and close, copied as the table that it was made of.
 
-Knows rows and their cells; asks nobody, and does not know tiles.
+Knows rows and their cells; sends no questions, and does not know tiles.
 """
 
 from __future__ import annotations

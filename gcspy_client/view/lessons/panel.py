@@ -1,4 +1,4 @@
-"""The panel of a lesson: the text of a step, its question, and how one goes on.
+"""The panel of a lesson: the text of a step, its question, and the buttons to continue.
 
 Knows lessons and where one is in one; does not know the session.
 """
@@ -36,8 +36,7 @@ _LARGER = 1.15
 class LessonPanel(QWidget):
     """One step of a lesson.
 
-    Signals:
-        guide_asked: A page of the guide was asked for; its name.
+    Signals: guide_asked: A page of the guide was requested; its name.
 
     Args:
         progress: Where one is.
@@ -113,7 +112,7 @@ class LessonPanel(QWidget):
         return QSize(360, 460)
 
     def refresh(self) -> None:
-        """Say everything anew."""
+        """Update all texts."""
         progress = self._progress
         lesson, step = progress.lesson, progress.step
         for part in (self.bar, self.back, self.next, self.place):

@@ -1,8 +1,8 @@
-"""What a lesson is in a window: its panel, what it looks at, the curtains over what must not be seen yet, and actions.
+"""A lesson in a window: its panel, its views, the curtains over later events, and actions.
 
 A session says in its facts which lesson it is of: so a recording of a lesson that is played finds its text by itself.
 
-Knows which part of the window does what; does not know how a lesson goes on.
+Connects the parts of the window; does not know the course of a lesson.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class LessonPart(Part):
     # ------------------------------------------------------------------------ what comes
 
     def refresh(self) -> None:
-        """Follow the session, and say everything anew."""
+        """Follow the session, and update all texts."""
         self._find()
         self.progress.follow()
         self.panel.refresh()
@@ -150,7 +150,7 @@ class LessonPart(Part):
             desk.navigator.go_to(number)
 
     def look(self, view: View) -> None:
-        """Look at what a step is about."""
+        """Show the view of a step."""
         desk = self._desk
         for name in view.close:
             if name in desk.docks and desk.docks.is_open(name):

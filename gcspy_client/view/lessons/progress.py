@@ -1,7 +1,8 @@
-"""Leading through a lesson: which step one is at, what is done to get to its event, and what is hidden until a question is answered.
+"""Runs a lesson: the current step, the actions to get to its event, and what is hidden until a question is answered.
 
-A step's event is waited for by a trigger, which the server looks at in a live session and the player in a recording: so the same lesson is led in
-both. In a recording nothing is set that changes the run: it was set when it was recorded.
+A trigger waits for a step's event. The server evaluates it in a live session, the player in a
+recording: so the same lesson runs in both. In a recording no setting that changes the run is sent:
+it was set when the recording was made.
 
 Knows link, session, triggers and time; does not know widgets.
 """
@@ -37,14 +38,12 @@ class LessonProgress(QObject):
         answers: For each question that was answered, the place of the choice.
         problem: What of the step could not be done; empty: nothing.
 
-    Signals:
-        changed: Any of these is another.
-        view_requested: Something else is to be looked at; its `View`.
+    Signals: changed: Any of these changed. view_requested: Another view is to be shown; its `View`.
         event_requested: An event of the past is to be shown; its number. 0: the latest.
 
     Args:
-        session: What is shown, and what is live.
-        link: To whoever runs or plays.
+        session: The displayed and the live state.
+        link: To the server or player.
     """
 
     changed = Signal()
@@ -197,7 +196,7 @@ class LessonProgress(QObject):
                 self.changed.emit()
 
     def restarted(self) -> None:
-        """Another session has begun: the lesson begins anew with it."""
+        """Another session has begun: the lesson starts again with it."""
         if self.lesson is not None:
             self.open(self.lesson)
 
@@ -237,7 +236,7 @@ class LessonProgress(QObject):
         self._show_view(place)
 
     def _show_view(self, place: int) -> None:
-        """What a step looks at: what it says, or the latest before it that says something."""
+        """The view of a step: its own, or the latest one before it."""
         assert self.lesson is not None
         for step in reversed(self.lesson.steps[: place + 1]):
             if step.view is not None:

@@ -1,1 +1,1 @@
-"""The panels about what is shown: stream and legend, tile, summary, events and filters, facts."""
+"""The panels about the displayed state: stream and legend, tile, summary, events and filters, facts."""

@@ -40,7 +40,7 @@ _NONE_HERE = Lines(
 
 
 class AgePanel(ChartView):
-    """The chart, and what is asked for.
+    """The chart, and its options.
 
     Signals:
         opened: It is seen now.
@@ -78,7 +78,7 @@ class AgePanel(ChartView):
         self.show_words("No data yet.")
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Nobody has said anything to it while it was closed."""
+        """Its content was not updated while it was closed."""
         super().showEvent(event)
         self.opened.emit()
 
@@ -89,11 +89,11 @@ class AgePanel(ChartView):
 
 
 class Ages(Part):
-    """The panel in a window: asks when it is seen, once for each question, since the answer is about the whole trace.
+    """The panel in a window: asks when it is visible, once for each question, since the answer is about the whole trace.
 
     Attributes:
         panel: The panel.
-        asking: What is asked and was told.
+        asking: The question and the answer.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -136,7 +136,7 @@ class Ages(Part):
         return next((one for one in spaces if kind in one.space.details), None)
 
     def refresh(self) -> None:
-        """Say everything anew, if it is seen."""
+        """Update all texts, if it is visible."""
         if not self.panel.isVisible():
             return
         kind, text, in_bytes = self.panel.wanted

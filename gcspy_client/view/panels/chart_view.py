@@ -1,4 +1,4 @@
-"""A chart with its title, its legend and what is under the mouse in words; or words for why there is none.
+"""A chart with its title, its legend and the text for the point under the mouse; or a text on why there is none.
 
 The plot is made when the first chart is shown: the library behind it takes a third of a second to load.
 
@@ -92,7 +92,7 @@ class ChartView(QWidget):
 
     @property
     def chart(self) -> Chart | None:
-        """What is shown."""
+        """The displayed chart."""
         return self._chart
 
     def set_colours(self, colours: Tokens) -> None:
@@ -112,7 +112,7 @@ class ChartView(QWidget):
         self._pages.setCurrentIndex(0)
 
     def show_chart(self, chart: Chart, title: str = "") -> None:
-        """Show a chart; drawn anew only where it is another one."""
+        """Show a chart; redrawn only if it changed."""
         self.title.setText(title or chart.title)
         if chart is self._chart:
             return

@@ -1,6 +1,6 @@
-"""The panel that says what is in the selected tile, or in the whole space.
+"""The panel with the content of the selected tile, or of the whole space.
 
-Knows a table that was told, and words for why there is none; asks nobody.
+Knows an answer's table, and the text on why there is none; sends no questions.
 """
 
 from __future__ import annotations
@@ -66,11 +66,10 @@ def _cell(value: Cell, kind: ColumnKind, top: int) -> BarCell:
 
 
 class ContentsPanel(TablePanel):
-    """What is in a tile.
+    """The content of a tile.
 
-    Signals:
-        whole_asked: Report the whole space (True), or of the selected tile.
-        kind_asked: Tell something else of it.
+    Signals: whole_asked: Report the whole space (True), or the selected tile. kind_asked: Report
+        another kind of content.
 
     Args:
         theme: For which ground.
@@ -113,7 +112,7 @@ class ContentsPanel(TablePanel):
         self.show_words(why)
 
     def tell(self, table: DetailTable, title: str, when: str) -> None:
-        """Show what was told."""
+        """Show an answer."""
         self._head(title, when, table.note)
         self.who.setVisible(bool(table.columns) and table.columns[0].name == "Type")
         self.show_rows(columns_of(table), rows_of(table))

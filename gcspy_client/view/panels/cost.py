@@ -1,6 +1,6 @@
-"""What watching costs, and what is done about it: the panel with levels and budget, the words in the footer, the actions.
+"""The cost of monitoring, and its limits: the panel with levels and budget, the text in the footer, the actions.
 
-Knows which settings there are and who may set them; does not know how a server keeps a budget.
+Knows the settings and who may change them; does not know how a server keeps a budget.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class CostPanel(QFrame):
         self.meter.set_colours(tokens(theme))
 
     def show_session(self, session: ClientInterpreter, why_not: str) -> None:
-        """Say everything anew.
+        """Update all texts.
 
         Args:
             session: What the server said.
@@ -355,7 +355,7 @@ class CostPart(Part):
         self.refresh()
 
     def refresh(self) -> None:
-        """Say everything anew, where it can be seen."""
+        """Update all visible texts."""
         live = self._desk.session.live
         self.words.setText(cost.footer_text(live))
         self.words.setVisible(live.budget is not None)

@@ -85,7 +85,7 @@ class Details(QObject):
         self._age.setProperty("tone", "warning")
         self._info = (
             ElidedLabel()
-        )  # one line, so that the panel is as high for every space; the rest is its tip
+        )  # one line, so that the panel is as high for every space; the rest is in its tooltip
         self._info.setProperty("dim", "true")
         self._chooser = Chooser()
         set_tip(self._chooser, "The stream that colours the active space ([ and ])")
@@ -164,12 +164,12 @@ class Details(QObject):
         *,
         connected: bool = True,
     ) -> None:
-        """Say anew what all parts say.
+        """Update the texts of all parts.
 
         Args:
-            picture: Of the active space; None when there is none.
+            picture: Picture of the active space; None if there is none.
             under_mouse: The tile of the active space under the mouse.
-            view: What is shown in place of the picture, if anything is.
+            view: The view that replaces the picture, if any.
             connected: Whether commands can be sent.
         """
         self._show_events(connected=connected)
@@ -205,11 +205,11 @@ class Details(QObject):
         if not self._session.is_live or self._session.is_playback:
             series = series_until(
                 series, now_nanos
-            )  # what came after what is shown is not yet known there
+            )  # later events are not known at the displayed one
         self.graph.show_series(stream, series, now_nanos, owner)
 
     def _summed(self, space: SpaceState, stream: Stream) -> Stream:
-        """The stream whose summary is graphed: of one that the user made there is none, so the one chosen before."""
+        """The stream whose summary is graphed: a derived one has none, so the previously chosen one."""
         chosen = self._session.chosen_stream(space.space.id)
         return (
             stream if stream.id in space.streams or chosen is None else space.streams[chosen].schema
@@ -338,7 +338,7 @@ class Details(QObject):
             return
         chosen = self._chooser.itemData(index)
         if chosen is None:
-            self._listed = ()  # the chooser says again what is chosen
+            self._listed = ()  # the chooser shows the choice again
             self.formula_asked.emit()
         else:
             self.stream_chosen.emit(*chosen)

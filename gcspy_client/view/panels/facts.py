@@ -1,6 +1,6 @@
-"""Panels of facts: general information, timers, the connection. Said anew twice a second while they can be seen, never otherwise.
+"""Panels of facts: general information, timers, the connection. They are updated twice a second while they are visible, never otherwise.
 
-Knows facts and where they are asked for; does not know what they mean.
+Knows facts and their sources; does not know their meaning.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _MILLIS = 500
 
 
 class FactPanel(QFrame):
-    """Names and what is known, in two columns; can be copied.
+    """Names and values, in two columns; can be copied.
 
     Args:
-        nothing: What is said while there is nothing.
+        nothing: The text while there are no facts.
     """
 
     def __init__(self, nothing: str, parent: QWidget | None = None) -> None:
@@ -75,7 +75,7 @@ class FactPanel(QFrame):
                 self._say(number, facts[number], name, value)
 
     def texts(self) -> dict[str, str]:
-        """What is said, by name; of several of one name the first."""
+        """The values, by name; of several of one name the first."""
         said: dict[str, str] = {}
         for fact in self._facts:
             if fact.text is not None:
@@ -83,7 +83,7 @@ class FactPanel(QFrame):
         return said
 
     def copy(self) -> None:
-        """Copy what is said as text."""
+        """Copy the facts as text."""
         copy_text(facts_text(self._facts))
 
     def _add_row(self) -> None:
@@ -167,11 +167,11 @@ class FactPanels(Part):
 
     @property
     def running(self) -> bool:
-        """Whether anything is said anew now and then."""
+        """Whether panels are updated periodically."""
         return self._timer.isActive()
 
     def tell(self) -> None:
-        """Say anew what can be seen."""
+        """Update visible panels."""
         for one in self._panels:
             if one.dock.in_sight:
                 one.panel.show_facts(one.ask())

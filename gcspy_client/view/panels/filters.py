@@ -1,7 +1,7 @@
 """The kinds of event: how often each happened, and its event filter, to be changed here.
 
-Filters that are in force stand below the table and are removed one by one, or all of one sort. What
-the server says is shown, and not what was asked of it: a change is seen when it is in force.
+Active filters are listed below the table and are removed one by one, or all of one kind. The
+server's filters are shown, not the requested ones: a change is visible when it is active.
 
 Knows filters and counters; does not know who applies them.
 """
@@ -102,7 +102,7 @@ class _Model(PlainTableModel):
         self._requests: dict[int, tuple[EventFilter | None, EventFilter]] = {}
 
     def _base(self, shown: EventFilter) -> EventFilter:
-        """What a request changes: the request before, while the server has not answered it; else what is in force."""
+        """The base of a request: the previous request, while the server has not answered it; else the active filters."""
         now = self._now(shown.event)
         before = self._requests.get(shown.event)
         if before is not None and before[0] == now:
@@ -114,7 +114,7 @@ class _Model(PlainTableModel):
         self._requests.clear()
 
     def show_rows(self, rows: Sequence[EventRow], reason: str) -> None:
-        """Show these; a cell that stays as it is is not touched, so that whoever writes into it goes on."""
+        """Show these; an unchanged cell is not touched, so that a user who is editing it can continue."""
         before, self.rows = self.rows, list(rows)
         if len(before) != len(rows) or reason != self.reason:
             self.reason = reason
@@ -209,7 +209,7 @@ class _Model(PlainTableModel):
         return text
 
     def setData(self, index: _Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """Request for another filter; what is shown changes when the server says so."""
+        """Request another filter; the display changes when the server sends it."""
         one = self._base(self.rows[index.row()].filter)
         column = index.column()
         if role == Qt.ItemDataRole.CheckStateRole:
@@ -297,7 +297,7 @@ class _Numbers(QStyledItemDelegate):
         return box
 
     def setEditorData(self, editor: QWidget, index: _Index) -> None:
-        """Begin with what is in force."""
+        """Begin with the active filters."""
         if isinstance(editor, QSpinBox):
             editor.setValue(int(index.data(Qt.ItemDataRole.EditRole)))
             editor.selectAll()
@@ -310,7 +310,7 @@ class _Numbers(QStyledItemDelegate):
 
 
 class FilterPanel(QFrame):
-    """Table, and what is in force.
+    """Table, and active filters.
 
     Signals:
         requested: Filters that the user wants for: a tuple of `EventFilter`.
@@ -378,7 +378,7 @@ class FilterPanel(QFrame):
             self.table.setColumnWidth(place, measure(words) + 16)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Measure anew in another font."""
+        """Measure again in another font."""
         super().changeEvent(event)
         if event.type() is QEvent.Type.FontChange:
             self._widen()
@@ -388,7 +388,7 @@ class FilterPanel(QFrame):
         self.model.set_theme(theme)
 
     def show_events(self, rows: Sequence[EventRow], reason: str) -> None:
-        """Say everything anew.
+        """Update all texts.
 
         Args:
             rows: The kinds of event, in the order of their ids.

@@ -155,7 +155,7 @@ class ObjectTracker(Part):
     # ------------------------------------------------------------------------------- telling
 
     def refresh(self) -> None:
-        """Say everything anew, as far as it is seen."""
+        """Update all visible texts."""
         if self._stopped or not self.panel.isVisible():
             return
         if self._space_of(_OBJECTS) is None:

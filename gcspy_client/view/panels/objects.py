@@ -1,6 +1,6 @@
 """The panel about single objects: a line that says what is sought, what was found, one object's life, and its neighbours.
 
-Knows its widgets and tables by the names of their columns; asks nobody.
+Knows its widgets and tables by the names of their columns; sends no questions.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ObjectsPanel(TablePanel):
         self.say("No search yet.")
 
     def turn(self, view: int) -> None:
-        """Mark what is shown."""
+        """Mark the displayed event."""
         self.views.button(view).setChecked(True)
 
     def say(self, why: str, title: str = "Objects", when: str = "") -> None:
@@ -140,7 +140,7 @@ class ObjectsPanel(TablePanel):
             self.table.clearSelection()
 
     def chosen_row(self) -> dict[str, str]:
-        """The cells of the row with the keyboard, by the names of their columns; empty: there is none."""
+        """The cells of the focused row, by the names of their columns; empty: there is none."""
         return self._cells(self.table.currentIndex())
 
     def _cells(self, index: QModelIndex) -> dict[str, str]:

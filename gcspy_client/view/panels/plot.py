@@ -1,8 +1,8 @@
 """The graph itself, in pyqtgraph: the only module that imports it.
 
-Whoever imports this module waits 0.3 s for pyqtgraph, so that is done after the first
-tiles were painted (`Sparkline.load`). Raster only: OpenGL is not needed for some hundred points,
-and a remote desktop may not have it.
+Importing this module takes 0.3 s for pyqtgraph, so that is done after the first tiles were painted
+(`Sparkline.load`). Raster only: OpenGL is not needed for some hundred points, and a remote desktop
+may not have it.
 
 Knows pyqtgraph, axes and the mouse; does not know sessions or events.
 """
@@ -353,7 +353,7 @@ class ChartPlot(pg.PlotWidget):
         self._upright.setVisible(False)
 
     def mouseMoveEvent(self, ev: QMouseEvent) -> None:
-        """Tell what is under the mouse."""
+        """Show the text for the point under the mouse."""
         super().mouseMoveEvent(ev)
         box = self.getPlotItem().getViewBox()
         place = self.mapToScene(ev.position().toPoint())
@@ -382,7 +382,7 @@ class ChartPlot(pg.PlotWidget):
 
 
 def pens_of(colours: Tokens) -> tuple[QPen, ...]:
-    """How each of the curves of a chart is drawn: colours that can be told from each other, and dashes for those who cannot."""
+    """How each of the curves of a chart is drawn: distinct colours, and dashes for users who cannot distinguish them."""
     styles = (
         Qt.PenStyle.SolidLine,
         Qt.PenStyle.DashLine,

@@ -1,6 +1,6 @@
 """Loading the plotting library without what it does to the process besides.
 
-Knows how errors are told in a process; does not know what is plotted.
+Knows how a process reports errors; does not know what is plotted.
 """
 
 from __future__ import annotations

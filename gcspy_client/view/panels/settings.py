@@ -73,7 +73,8 @@ class _Row(QObject):
         self.field.setSingleStep(max(1, (high - low) // _STEPS))
         self.field.setKeyboardTracking(False)
         self.field.setGroupSeparatorShown(True)
-        # Dragging says nothing before the button is let go: each value would be one that the program runs with.
+        # Dragging sends nothing before the button is released: the program would run with each
+        # value.
         self.slider.setTracking(False)
         self.slider.valueChanged.connect(self._slid)
         self.slider.sliderMoved.connect(self._moved)
@@ -92,7 +93,7 @@ class _Row(QObject):
 
     @property
     def waits(self) -> bool:
-        """Whether what was chosen does not hold yet."""
+        """Whether the chosen value does not apply yet."""
         return (
             self.setting.kind is not SettingKind.ACTION
             and self._holds is not None
@@ -103,7 +104,7 @@ class _Row(QObject):
         self.requested.emit(self._id, value)
 
     def show_setting(self, setting: Setting, why_not: str) -> None:
-        """Show its value, unless the user is about to choose another; and what still holds where that is something else."""
+        """Show its value, unless the user is about to choose another; and the value that still applies if that differs."""
         self.setting = setting
         if setting.applies or self._holds is None:
             self._holds = setting.value
@@ -240,7 +241,7 @@ class SettingPart(Part):
             self._desk.link.send(SetSetting(id=setting, value=value))
 
     def refresh(self, *_seen: object) -> None:
-        """Say everything anew, where it can be seen."""
+        """Update all visible texts."""
         if self._dock.in_sight:
             live = self._desk.session.live
             others = {

@@ -84,7 +84,7 @@ class Sparkline(QWidget):
         self._column.addWidget(self._waiting, 1)
 
     def begin_load(self) -> None:
-        """Make the plot in a while, if there is none yet: when what draws it was loaded."""
+        """Make the plot later, if there is none yet: after its library was loaded."""
         if self.plot is None and self._loading is None:
             self._loading = threading.Thread(
                 target=self._load_library, name="gcspy plot library", daemon=True

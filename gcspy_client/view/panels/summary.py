@@ -59,10 +59,10 @@ class SummaryPanel(QFrame):
         self.rows.set_colours(tokens(theme))
 
     def show_space(self, space: SpaceState | None, event: Event | None) -> None:
-        """Tell the summaries of a space.
+        """Show the summaries of a space.
 
         Args:
-            space: The space; None where there is none.
+            space: The space; None if there is none.
             event: The event that is shown: what was gathered before is stale.
         """
         if not self.isVisible():
@@ -76,7 +76,7 @@ class SummaryPanel(QFrame):
 
 
 def _rows_of(state: StreamState, count: int, event: Event | None) -> list[tuple[Cell, ...]]:
-    """What is said of one stream; of names one row for each that there is."""
+    """The text about one stream; for names one row for each that occurs."""
     schema, summary = state.schema, state.summary
     name = Cell(schema.name, schema.description, bold=True)
     if summary is None or not count:

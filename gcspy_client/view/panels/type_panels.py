@@ -1,6 +1,6 @@
-"""What shows types in a window: the panels "What is in this tile" and "What grew", joined to the rest of it.
+"""Types in a window: the panels "What is in this tile" and "What grew", connected to the rest of it.
 
-Knows which part of the window does what; what is asked and what grew is the model's.
+Connects the parts of the window; the model knows the questions and the growth.
 """
 
 from __future__ import annotations
@@ -49,13 +49,12 @@ _LEVEL = (
 class TypePanels(Part):
     """The two panels of a window.
 
-    Signals:
-        who_asked: Who holds the objects of a type is to be asked; its name.
+    Signals: who_asked: Ask who holds the objects of a type; its name.
 
     Attributes:
-        asking: What is asked and was told.
+        asking: The question and the answer.
         log: What each type had at events that came.
-        contents: What is in a tile.
+        contents: The content of a tile.
         growth: What grew.
     """
 
@@ -109,7 +108,7 @@ class TypePanels(Part):
         self.refresh()
 
     def chosen_type(self) -> str:
-        """The type whose row is selected in the panel with the keyboard in it; empty: there is none."""
+        """The type of the selected row in the panel with the keyboard focus; empty: there is none."""
         panels = (self.growth, self.contents)
         return next((one.chosen_type() for one in panels if one.table.hasFocus()), "")
 
@@ -124,7 +123,7 @@ class TypePanels(Part):
         self.growth.set_theme(theme)
 
     def refresh(self) -> None:
-        """Say everything anew, as far as it is seen."""
+        """Update all visible texts."""
         if self._stopped:
             return
         if self.contents.isVisible():

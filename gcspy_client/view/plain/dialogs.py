@@ -36,7 +36,7 @@ def ask_text(parent: QWidget, title: str, question: str, text: str = "") -> str 
     Args:
         parent: The dialog stands over this.
         title: Of the dialog.
-        question: What is asked.
+        question: The question.
         text: What stands in the line at first.
 
     Returns:
@@ -56,7 +56,7 @@ def ask_number(
     Args:
         parent: The dialog stands over this.
         title: Of the dialog.
-        question: What is asked.
+        question: The question.
         number: What stands there at first.
         low: The least that is taken.
         high: The greatest.
@@ -79,14 +79,14 @@ def ask_one_of(
     Args:
         parent: The dialog stands over this.
         title: Of the dialog.
-        question: What is asked.
+        question: The question.
         choices: What can be chosen.
         chosen: The number of the one that is chosen at first.
 
     Returns:
         The number of the chosen one; None: none was.
     """
-    # The dialog tells the text that was chosen, not its number: two may read the same.
+    # The dialog returns the chosen text, not its number: two may be equal.
     words = [f"{number}   {shown(choice)}" for number, choice in enumerate(choices, 1)]
     unique = list(map(shown, choices))
     if len(set(unique)) == len(unique):

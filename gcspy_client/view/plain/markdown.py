@@ -1,7 +1,7 @@
 """Markdown for reading: headings, lists, tables and emphasis, without pictures, HTML or open doors.
 
-A lesson may be anybody's file. Of its text no HTML is taken, no picture is loaded from anywhere,
-and a link does nothing by itself: whoever shows the text is told that it was clicked.
+A lesson may come from anybody. No HTML in its text is used, no picture is loaded from anywhere, and
+a link has no effect by itself: the code that shows the text is notified of a click.
 
 Knows Qt's documents; does not know lessons or guides.
 """
@@ -43,8 +43,8 @@ def markdown_document(text: str, parent: QObject | None = None) -> QTextDocument
     """Markdown as a document that opens nothing: without HTML, pictures, and links to files or the net.
 
     Args:
-        text: Markdown. In place of a picture comes what is said of it, behind a link its address.
-            Links to pages of the guide (``page:NAME``) stay links.
+        text: Markdown. A picture is replaced by its alternative text, a link is followed by its
+            address. Links to pages of the guide (``page:NAME``) stay links.
         parent: Owns the document.
     """
     made = _Document(parent)

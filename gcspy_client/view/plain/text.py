@@ -1,6 +1,6 @@
 """Texts as Qt must be given them, so that it draws the characters and nothing else.
 
-Knows what Qt makes of a text by itself; does not know what any text is about.
+Knows how Qt interprets a text; does not know the meaning of any text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Tipped(Protocol):
 
 
 def shown(text: str) -> str:
-    """A text for one line: nothing hidden in it, and no longer than is ever looked at."""
+    """A text for one line: without hidden characters, and limited in length."""
     return _cut(visible(shortened(text, MOST_SHOWN)), MOST_SHOWN)
 
 
@@ -70,9 +70,9 @@ def button_words(text: str) -> str:
 def tip_words(text: str) -> str:
     """A text for a tooltip, which Qt would take for HTML if it looked like some.
 
-    There is no other way to tell Qt that a tooltip is plain text than to have it not look like
-    HTML: a word joiner, which has neither width nor glyph, stands behind each ``<``. Long lines
-    are broken, as a tooltip without HTML is as wide as its longest line; what goes on is indented.
+    The only way to make Qt treat a tooltip as plain text is to have it not look like HTML: a word
+    joiner, which has neither width nor glyph, is inserted behind each ``<``. Long lines are broken,
+    as a tooltip without HTML is as wide as its longest line; continuation lines are indented.
     """
     lines = []
     for line in shown_lines(text).split("\n"):
@@ -125,7 +125,7 @@ def copy_text(text: str) -> None:
 def elided(
     metrics: QFontMetrics | QFontMetricsF, text: str, mode: Qt.TextElideMode, width: float
 ) -> str:
-    """As much of a text as fits into a width; what it does not look at costs nothing."""
+    """As much of a text as fits into a width; the rest is not examined and costs nothing."""
     words = shown(text)
     if isinstance(metrics, QFontMetricsF):
         return metrics.elidedText(words, mode, width)

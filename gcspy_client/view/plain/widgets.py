@@ -198,7 +198,7 @@ class PlainRadioButton(QRadioButton):
 
 
 class PlainComboBox(QComboBox):
-    """A drop-down list. What is chosen is identified by its data or its number, not by its words.
+    """A drop-down list. The choice is identified by its data or its number, not by its text.
 
     Args:
         parent: Its parent.
@@ -217,7 +217,7 @@ class PlainComboBox(QComboBox):
         super().addItem(shown(text), data)
 
     def addItem(self, *_arguments: Any, **_named: Any) -> None:
-        """Not for us: a text and its data are told apart by `add`.
+        """Not supported: `add` separates a text from its data.
 
         Raises:
             TypeError: Always.
@@ -239,7 +239,7 @@ class PlainComboBox(QComboBox):
 
 
 class PlainLineEdit(QLineEdit):
-    """A line to write into. Qt draws what is in it as plain text, and control characters as signs.
+    """An input line. Qt draws its content as plain text, and control characters as symbols.
 
     Args:
         text: What stands in it at first.
@@ -283,7 +283,7 @@ class PlainMenu(QMenu):
 
         Args:
             text: What it says.
-            run: What is done when it is chosen.
+            run: Called when it is chosen.
         """
         made = super().addAction(button_words(shortened(text, _MOST_IN_A_MENU)))
         made.setToolTip(tip_words(text))  # by default the text, as it may be HTML

@@ -1,4 +1,4 @@
-"""What is said above the tiles for some seconds: a refusal, or the outcome of something the user did.
+"""Messages above the tiles for some seconds: a refusal, or the outcome of a user's action.
 
 Knows texts and how long they stay; does not know where they are shown.
 """

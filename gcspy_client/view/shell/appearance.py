@@ -49,7 +49,7 @@ class Appearance(QObject):
         self.changed.emit()
 
     def renew(self) -> None:
-        """Draw everything anew: palettes or the size of type changed."""
+        """Draw everything again: palettes or the font size changed."""
         self.set_theme(self.theme)
 
     def choose(self, theme: Theme | None) -> None:

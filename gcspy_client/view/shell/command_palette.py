@@ -2,7 +2,7 @@
 
 It lies over the window, not beside it, and is worked with the keyboard alone. What cannot be done now is there as well, and says why.
 
-Knows entries; where they come from is asked anew each time it is opened.
+Knows entries; their sources are called each time it is opened.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["CommandPalette", "PaletteEntry"]
 
 _WIDTH, _ROWS, _TOP = 620, 10, 64
 _KEPT = 5
-"""So many that were used last come first while nothing is typed."""
+"""This many recently used entries come first while nothing is typed."""
 
 _Index = QModelIndex | QPersistentModelIndex
 

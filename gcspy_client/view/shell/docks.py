@@ -1,7 +1,7 @@
 """The panels around the tiles: each can be moved, closed, put behind another, or floated, and stands there again next time.
 
-Whoever has a panel adds it by name; the menu of panels, the restoring and the default layout come from here. A panel that is
-added later than the layout was restored finds its place all the same.
+The owner of a panel adds it by name; the menu of panels, the restored and the default layout come
+from here. A panel that is added after the layout was restored is placed correctly, too.
 
 Knows names, titles and places; does not know what panels show.
 """
@@ -50,7 +50,7 @@ _ROOMY_HEIGHT = 900
 """From this height of the window on, all panels at the side stand one above the other."""
 
 _STACKED = 3
-"""So many do in a lower window; the others lie behind the last."""
+"""Number of them in a lower window; the others are behind the last."""
 
 _SEPARATOR = 7
 """Between two panels, as the style sheet has it."""
@@ -217,9 +217,7 @@ class Docks(QObject):
         self._added: dict[str, _Added] = {}
         self._restored: bytes | None = None
         self._default = False
-        self._before: list[
-            tuple[object, ...]
-        ] = []  # where each panel was when nobody had changed that yet
+        self._before: list[tuple[object, ...]] = []  # where each panel was before any change
 
     def __getitem__(self, name: str) -> Dock:
         return self._added[name].dock
@@ -346,7 +344,7 @@ class Docks(QObject):
     def store(self, settings: UserSettings) -> None:
         """Remember where everything is, if that was changed.
 
-        A layout that nobody changed is not kept, so that the default goes on suiting the size of the window.
+        An unchanged layout is not stored, so that the default adapts to the size of the window.
         """
         if self._default and self._places() == self._before and not self.area.dragged:
             settings.forget("layout.panels")
@@ -432,7 +430,7 @@ class Docks(QObject):
         wanted = [dock.wanted_height() for dock in side]
         if (
             not self._roomy()
-        ):  # the last ones share a place, and have what is left: Qt would share it out among all
+        ):  # the last ones share a place, and get the rest: Qt would divide it among all
             above = sum(wanted[: _STACKED - 1])
             rest = self.area.height() - above - _SEPARATOR * (_STACKED - 1)
             wanted = [

@@ -1,4 +1,4 @@
-"""The line above the tiles: who is watched, in which mode, and the event that is shown.
+"""The line above the tiles: the target, the mode, and the displayed event.
 
 While the past is shown a coloured field in it says so, and goes live when it is pressed. It is a part of this line so
 that nothing moves when it comes or goes: tiles keep their size.
@@ -79,12 +79,12 @@ class EventBar(QWidget):
         self.setMinimumHeight(self.past.sizeHint().height())
 
     def refresh(self, past: str = "") -> None:
-        """Say everything anew.
+        """Update all texts.
 
         Args:
-            past: What is said of the past while it is shown; empty while it is not.
+            past: The text about the past while it is displayed; otherwise empty.
         """
-        live = self._session.live  # what is shown may be long ago
+        live = self._session.live  # the displayed event may be long ago
         welcome = live.welcome
         self.past.setVisible(bool(past))
         self.past.setText(f"{past}   Go live (End)")
@@ -114,7 +114,7 @@ class EventBar(QWidget):
         self._say_event()
 
     def _say_recorded(self, welcome: Welcome) -> None:
-        """How it was watched when it was recorded, and what was left out then."""
+        """The mode at the time of the recording, and the events left out."""
         if not self._session.is_playback:
             return
         then = recorded_words(welcome, self._session.live.playback, mode_of(self._session.live))
@@ -181,7 +181,7 @@ class EventBar(QWidget):
 def recorded_words(
     welcome: Welcome, playback: Playback | None, shown_mode: Mode | None = None
 ) -> list[str]:
-    """What is said of the session when it was recorded: for the chip, how it was watched, then what filters hid.
+    """The texts about the recorded session: for the chip, the mode, then the filters.
 
     Args:
         welcome: What the player said.

@@ -77,8 +77,8 @@ class Footer(QWidget):
         self._row.insertWidget(self._row.indexOf(self._link), words)
 
     def refresh(self, status: LinkStatus) -> None:
-        """Say everything anew, and enable what can be done now."""
-        interpreter = self._session.live  # what is shown may be long ago
+        """Update all texts, and enable possible actions."""
+        interpreter = self._session.live  # the displayed event may be long ago
         state = interpreter.state
         what = pause_words(interpreter.pause_acts_on) if interpreter.welcome is not None else ""
         live = status.phase is LinkPhase.LIVE

@@ -34,7 +34,7 @@ class GuideWindow(QDialog):
 
     Args:
         pages: In their order.
-        keys: All keys of the window, to be told in the pages.
+        keys: All keys of the window, for the pages.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What is said when there is nothing to see, or when what is seen is no longer live."""
+"""Notices for a window without data, or whose data is no longer live."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def page_words(status: LinkStatus, session: ClientSession) -> tuple[str, str, bo
 
 
 def banner_words(status: LinkStatus, session: ClientSession) -> tuple[str, str]:
-    """What is said above tiles that are no longer live: a text, and ``warning``, ``error`` or nothing."""
+    """The notice above tiles that are no longer live: a text, and ``warning``, ``error`` or nothing."""
     if session.live.state is ControlState.ENDED and status.phase in (
         LinkPhase.LIVE,
         LinkPhase.ENDED,

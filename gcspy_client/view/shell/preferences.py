@@ -7,7 +7,7 @@
     shift.disk      GiB of temporary files for looking back
     layout.restore  whether panels and window stand where they stood
 
-Knows names, limits and who obeys; how it is asked for is the dialog's.
+Knows names, limits and receivers; the dialog knows the input.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Preferences(Part):
         return there + [names for names in sorted(self.palettes.by_stream) if names not in there]
 
     def open(self) -> PreferencesDialog:
-        """Show the dialog; the window goes on meanwhile, and shows each change."""
+        """Show the dialog; the window continues meanwhile, and shows each change."""
         if self._dialog is not None:
             self._dialog.close()
             self._dialog.deleteLater()

@@ -272,7 +272,7 @@ class PreferencesDialog(QDialog):
         self.defaults.clicked.connect(self._reset)
 
     def _show(self, _changed: int = 0) -> None:
-        """Words and previews that follow from what is chosen."""
+        """Texts and previews that depend on the choice."""
         wanted = self._preferred
         self.percent.setText(f"{wanted.scale} %")
         self.scale_words.setText(

@@ -1,4 +1,4 @@
-"""The session as users see and control it: who is watched, which event, what is wrong, pausing, connecting.
+"""The session as users see and control it: the target, the event, errors, pausing, connecting.
 
 Knows the link and the widgets that speak of the session; does not know tiles.
 """
@@ -33,12 +33,12 @@ class SessionPart(Part):
     Args:
         desk: What it works with.
         opener: Opens other sessions.
-        announcer: What is said for some seconds.
+        announcer: Messages for some seconds.
 
     Attributes:
-        event_bar: The line above the tiles: who is watched, and the event.
+        event_bar: The line above the tiles: the target, and the event.
         banner: What is wrong.
-        page: In place of tiles while there are none.
+        page: Replaces tiles while there are none.
         footer: Pause, step, and the state of the connection.
     """
 
@@ -98,14 +98,14 @@ class SessionPart(Part):
     # --------------------------------------------------------------------- what users do
 
     def toggle_pause(self) -> None:
-        """Pause after the next event, or go on."""
+        """Pause after the next event, or continue."""
         if not self.footer.pause.isEnabled():
             return
         paused = self._desk.session.live.state in (ControlState.PAUSING, ControlState.PAUSED)
         self._desk.link.send(Resume() if paused else Pause())
 
     def step(self) -> None:
-        """Go on until after the next event; only while paused."""
+        """Continue until after the next event; only while paused."""
         if self.footer.step.isEnabled():
             self._desk.link.send(Step())
 

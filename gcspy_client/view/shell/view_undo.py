@@ -1,13 +1,13 @@
-"""Undoing changes of the view: another stream, other cells, another layout. Never what was done to the target.
+"""Undoing changes of the view: another stream, other cells, another layout. Never actions on the target.
 
-A part of the window that changes what is looked at says how to do it and how to take it back:
+A part of the window that changes the view passes functions to do and to undo it:
 
     desk.undo.do("paint Used", partial(paint, 3), partial(paint, 1), merge_key="stream of Heap")
 
 Changes in a row with the same `merge_key` are one: ten steps of zooming are taken back at once. What the mouse merely points at, and
 which tile is selected, is no change of the view.
 
-Knows doing and taking back; does not know what is done.
+Knows doing and undoing; does not know the changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 __all__ = ["ViewUndo"]
 
 _MOST = 200
-"""So many changes can be taken back."""
+"""Maximum changes that can be undone."""
 
 _Change = Callable[[], object]
 
@@ -77,9 +77,9 @@ class ViewUndo(QObject):
         self.done(text, do, undo, merge_key)
 
     def done(self, text: str, do: _Change, undo: _Change, merge_key: Hashable = None) -> None:
-        """Remember something that was done already, so that it can be taken back; arguments as of `do`.
+        """Add a change that was made already, so that it can be undone; for arguments see `do`.
 
-        What is done while something is done, taken back or done again is part of that and not remembered.
+        Changes made during another change, an undo or a redo are part of that and not added.
         """
         if self._busy:
             return

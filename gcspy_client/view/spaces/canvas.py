@@ -51,7 +51,7 @@ class TileCanvas(QWidget):
         entered: The mouse came in, or the keyboard's focus.
 
     Args:
-        picture: What to draw; it is laid out anew when the widget is resized.
+        picture: The picture; it is laid out again when the widget is resized.
     """
 
     hovered = Signal(int)

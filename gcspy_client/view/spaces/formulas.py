@@ -43,14 +43,14 @@ _LONGEST_NAME = 40
 
 
 Ends = tuple[float | None, float | None]
-"""Of a scale; None: what is there decides."""
+"""Of a scale; None: determined by the current values."""
 
 
 def checked(name: str, formula: str, space: SpaceState) -> DerivedSource:
     """What a formula makes, of a space without tiles: cheap, to be asked at each letter.
 
     Raises:
-        ExpressionError: The formula is none, or not of this space.
+        ExpressionError: The formula is invalid, or not about this space.
     """
     return DerivedSource(name, formula, SpaceState(space.space))
 
@@ -114,14 +114,15 @@ class Formulas(Part):
         ends: Ends = (None, None),
         number: int | None = None,
     ) -> DerivedSource:
-        """Make a stream, or another one in the place of an earlier one, and look at it.
+        """Make a derived stream, or replace an earlier one, and show it.
 
         Args:
             space: Of which space.
             name: As in the view chooser.
             formula: What it is worth.
-            percent: Tell it as percent.
-            ends: Of the scale; None: 0 and 1 of what is reported as percent, else what is there now.
+            percent: Show it as percent.
+            ends: Ends of the scale; None: 0 and 1 for percent, else determined by the current
+                values.
             number: Id of the earlier one.
 
         Raises:
@@ -196,7 +197,7 @@ class Formulas(Part):
 
 
 class FormulaDialog(QDialog):
-    """Writes, changes and removes the formulas of one space.
+    """Adds, changes and removes the formulas of one space.
 
     Args:
         formulas: Where they go.
@@ -208,7 +209,7 @@ class FormulaDialog(QDialog):
         name: The name of one.
         formula: What it is worth.
         percent: Whether it is reported as percent.
-        least: The lower end of the scale; empty: what is there decides.
+        least: The lower end of the scale; empty: determined by the current values.
         greatest: The upper end.
         said: What is wrong, or what it is.
         add: Makes it.

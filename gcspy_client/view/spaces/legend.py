@@ -267,7 +267,7 @@ class Legend(QWidget):
     def enlarge(self, factor: float) -> None:
         """Draw swatches and strip larger than usual; 1: as usual."""
         self._factor = factor
-        self._shown = ()  # large words stand one below the other: entries are placed anew
+        self._shown = ()  # large texts are one below the other: entries are placed again
         self._ramp.setFixedHeight(round(_SWATCH * factor))
         self._grid.setColumnStretch(3, 0 if factor > _ROOMY_FACTOR else 1)
 
@@ -286,7 +286,7 @@ class Legend(QWidget):
             entries += [
                 (ZERO if i == zero else LOW + i % LEVELS, name)
                 for i, name in enumerate(names[:_NAMES_SHOWN])
-                if name != unused_text  # that is told below, as it is painted
+                if name != unused_text  # that is shown below, as it is painted
             ]
             if len(names) > _NAMES_SHOWN:
                 entries.append(

@@ -2,7 +2,7 @@
 
 What is active is the tile under the mouse, else the selected one. A click in a strip selects, as it does in the tiles.
 
-Knows strips and who is asked for what they show; does not know where the panel stands.
+Knows strips and the source of their data; does not know the place of the panel.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Strip(QWidget):
             draw_text(painter, place, int(Qt.AlignmentFlag.AlignCenter), text)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Tell the tile under the mouse."""
+        """Report the tile under the mouse."""
         tile = self.tile_at(event.position())
         self.pointed.emit(-1 if tile is None else tile)
 
@@ -204,7 +204,7 @@ class Magnifier(QWidget):
             strip.update()
 
     def show_tiles(self, what: MagnifiedTiles | None) -> None:
-        """Show the tiles around one; None where there is none."""
+        """Show the tiles around one; None if there is none."""
         if not self.isVisible():
             return
         self._what = what

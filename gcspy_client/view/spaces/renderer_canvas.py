@@ -1,8 +1,8 @@
 """A space drawn by a renderer, on the screen: shows the picture that is ready, and finds tiles under the mouse.
 
-The renderer draws in a thread (`gcspy_client.model.renderers.renderer_worker`); here its latest picture is shown, stretched until one
-of the right size is there, with words, frames and scroll bars. What is asked of a renderer that is just drawing is
-asked again with its next picture.
+The renderer draws in a thread (`gcspy_client.model.renderers.renderer_worker`); this widget shows
+its latest picture, stretched until one of the right size is ready, with texts, frames and scroll
+bars. A question to a renderer that is just drawing is repeated with its next picture.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class RendererCanvas(SpaceView):
         self.update()
 
     def _hold_anchor(self) -> None:
-        """A renderer may place tiles otherwise in a larger picture: the one that was looked at stays where it was."""
+        """A renderer may place tiles differently in a larger picture: the tile in view stays in place."""
         anchor = self._anchor
         frames = [] if anchor is None else self.frames_of(anchor[0], wait_secs=_PATIENCE_SECS)
         if anchor is not None and frames:
@@ -227,7 +227,7 @@ class RendererCanvas(SpaceView):
         self.failed.emit(f"The renderer {self.name} failed: {type(error).__name__}: {error}")
 
     def _refit(self) -> None:
-        """Ask for a picture of the size that is wanted now."""
+        """Request a picture of the current size."""
         if self._stopped:
             return
         area, scale = self.area(), self.devicePixelRatioF()
@@ -265,7 +265,7 @@ class RendererCanvas(SpaceView):
                 self.use_viewport(replace(self.viewport, zoom=zoom, left=left, top=top))
 
     def zoom(self, step: int) -> None:
-        """Look closer at the selected tile, or at the middle; 0 shows everything."""
+        """Zoom in on the selected tile, or on the middle; 0 shows everything."""
         if step == 0:
             self.use_viewport(self.viewport.zoomed(1 / self.viewport.zoom, 0, 0))
             return
@@ -278,7 +278,7 @@ class RendererCanvas(SpaceView):
         self.zoom_at(_ZOOM**step, middle)
 
     def zoom_at(self, factor: float, position: QPointF) -> None:
-        """Look closer (above 1) or from farther, with what is at a place of the widget staying there."""
+        """Zoom in (above 1) or out around a point of the widget."""
         area, scale = self.area(), self.devicePixelRatioF()
         if self._anchor is None or self._anchor[1] != position:
             tile = self.tile_at(position)
@@ -330,7 +330,7 @@ class RendererCanvas(SpaceView):
         return self.viewport.pixel_at(x, y, self._shown.asked)
 
     def tile_at(self, position: QPointF, *, wait_secs: float = 0.0) -> int | None:
-        """The (first) tile at a place in the widget; None where there is none, -1 while the renderer is drawing."""
+        """The (first) tile at a place in the widget; None if there is none, -1 while the renderer is drawing."""
         pixel = self.pixel_at(position)
         if pixel is None:
             return None
@@ -342,7 +342,7 @@ class RendererCanvas(SpaceView):
         return int(found[0]) if len(found) and found[0] < self._space.count else None
 
     def frames_of(self, tile: int, *, wait_secs: float = 0.0) -> list[QRectF]:
-        """Where a tile is in the widget; as it was last known while the renderer is drawing."""
+        """Place of a tile in the widget; the last known one while the renderer is drawing."""
         if self._shown is None:
             return []
         if tile not in self._places:
@@ -380,7 +380,7 @@ class RendererCanvas(SpaceView):
         self.update()
 
     def _answer_late(self) -> None:
-        """Answer what was asked while the renderer was drawing."""
+        """Answer questions that were asked while the renderer was drawing."""
         hover, self._late_hover = self._late_hover, None
         pick, self._late_pick = self._late_pick, None
         key, self._late_key = self._late_key, None

@@ -1,4 +1,4 @@
-"""What the user looks at: the active space, the stream in which a space is painted, the selected tile.
+"""The user's selection: the active space, the stream with which a space is painted, the selected tile.
 
 Knows the session, its tiles and what can be taken back; does not know panels.
 """

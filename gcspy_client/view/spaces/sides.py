@@ -31,7 +31,7 @@ _MOST = 1e9
 
 
 class _Head(QWidget):
-    """Above a side: its letter, who is watched there, and the event that is shown."""
+    """Heading of a side: its letter, its target, and the displayed event."""
 
     def __init__(self, letter: str) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Head(QWidget):
 
 
 class AlignmentBar(QWidget):
-    """How the events of two sessions belong together, and what is shown of them.
+    """How the events of two sessions are matched, and how both are displayed.
 
     Signals:
         aligned: Another `Alignment` was chosen.
@@ -108,7 +108,7 @@ class AlignmentBar(QWidget):
 
     @property
     def alignment(self) -> Alignment:
-        """What is chosen."""
+        """The choice."""
         matching = EventMatching(self.by.currentData())
         plain = Alignment(matching)
         return Alignment(matching, round(self.offset.value() * (1e9 if plain.by_time else 1)))
@@ -133,7 +133,7 @@ class AlignmentBar(QWidget):
         self.aligned.emit(self.alignment)
 
     def choose_pairing(self, *, by_place: bool) -> None:
-        """Choose how tiles are paired, without telling anybody."""
+        """Choose how tiles are paired, without a signal."""
         self.pairs.blockSignals(True)
         self.pairs.setCurrentIndex(int(by_place))
         self.pairs.blockSignals(False)

@@ -1,7 +1,7 @@
 """One space: a header that says what it is, and its tiles.
 
-The frame of the active space is drawn in the accent colour, twice as thick; that of a space
-as it was in the past is broken.
+The frame of the active space is drawn in the accent colour, twice as thick; that of a space in the
+past is broken.
 """
 
 from __future__ import annotations
@@ -42,22 +42,19 @@ _MARGIN = 8
 class SpacePanel(QFrame):
     """The panel of one space.
 
-    Signals:
-        activated: The user turned to this space: its id.
-        hovered: Space id, and the tile under the mouse or -1.
-        picked: Space id, and the tile that was selected.
-        marked: Space id, the first and the last tile that the user marks, and whether they are marked from now on.
-        moved: Space id, and the place before another part was seen.
-        failed: Space id, and why its view cannot go on.
+    Signals: activated: The user activated this space: its id. hovered: Space id, and the tile under
+        the mouse or -1. picked: Space id, and the tile that was selected. marked: Space id, the
+        first and the last tile that the user marks, and whether they are marked from now on. moved:
+        Space id, and the previous visible part. failed: Space id, and why its view failed.
 
     Args:
         picture: What it shows.
 
     Attributes:
         canvas: Its tiles; hidden while another view is shown.
-        view: What is shown in place of the tiles; None: nothing.
+        view: Replaces the tiles; None: nothing does.
         toolbar: Chooses the view.
-        veil: Lies over what is shown, while that is old.
+        veil: Covers the display while it is old.
     """
 
     activated = Signal(int)
@@ -131,7 +128,7 @@ class SpacePanel(QFrame):
 
     @property
     def shown(self) -> TileCanvas | SpaceView:
-        """What is seen: the tiles, or the view in their place."""
+        """The display: the tiles, or the view in their place."""
         return self.canvas if self.view is None else self.view
 
     @property
@@ -141,7 +138,7 @@ class SpacePanel(QFrame):
         return self.canvas.picture.maximum if found is None else found
 
     def follow(self, change: EventChange) -> None:
-        """Take an event into what is seen."""
+        """Apply an event to the display."""
         if self.view is None:
             self.canvas.follow(change)
         else:
@@ -233,7 +230,7 @@ class SpacePanel(QFrame):
         self._sync_bar()
 
     def note(self, text: str) -> None:
-        """Tell what went wrong here; an empty text takes it back."""
+        """Show an error; an empty text removes it."""
         self._note.setText(text)
         self._note.setVisible(bool(text))
 
@@ -259,7 +256,7 @@ class SpacePanel(QFrame):
             self.style().polish(self)
 
     def refresh(self, event: Event | None) -> None:
-        """Say anew what the header says."""
+        """Update the header."""
         picture = self.canvas.picture
         schema, space = picture.source.schema, picture.space
         stream = space.streams.get(schema.id)

@@ -1,4 +1,4 @@
-"""The toolbar of one space: which view it has, and what that view can be told.
+"""The toolbar of one space: its view, and the options of that view.
 
 No higher than the name beside it, so that tiles have the room. Both menus are filled when they open.
 
@@ -85,9 +85,8 @@ class _MenuButton(PlainToolButton):
 class SpaceToolbar(QWidget):
     """The buttons of a space.
 
-    Signals:
-        views_asked: The menu of views opens, and is to be filled.
-        options_asked: The menu of what the view can be told opens, and is to be filled.
+    Signals: views_asked: The menu of views opens, and is to be filled. options_asked: The menu of
+        the view's options opens, and is to be filled.
     """
 
     views_asked = Signal(object)

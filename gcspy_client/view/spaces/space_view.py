@@ -1,4 +1,4 @@
-"""What every view of a space has in common, be it a picture or a table: which tile is pointed at, and how it is told.
+"""The common base of the views of a space, a picture or a table: the tile under the mouse, and its text.
 
 Knows signals and tiles; does not know how anything is shown.
 """
@@ -20,14 +20,11 @@ __all__ = ["SpaceView"]
 class SpaceView(QWidget):
     """A view of one space.
 
-    Signals:
-        hovered: The tile under the mouse; -1 for none.
-        picked: A tile was clicked or reached with the keyboard.
-        marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
-        entered: The mouse came in, or the keyboard's focus.
-        moved: Another part is seen, as requested with the mouse; the place before.
-        failed: Why it cannot go on, in words.
-        changed: What it says of itself changed: how many tiles share a place, say.
+    Signals: hovered: The tile under the mouse; -1 for none. picked: A tile was clicked or reached
+        with the keyboard. marked: Tiles that the user marks or unmarks: first, last, and whether
+        they are marked. entered: The mouse came in, or the keyboard's focus. moved: The visible
+        part was changed with the mouse; the previous one. failed: Why it failed, as text. changed:
+        Its description changed, such as how many tiles share a place.
 
     Attributes:
         selected: The selected tile.
@@ -86,7 +83,7 @@ class SpaceView(QWidget):
         """Look as close as it takes to give each tile a place of its own."""
 
     def zoom(self, step: int) -> None:
-        """Look closer (1), from farther (-1), or at all (0)."""
+        """Zoom in (1), out (-1), or show all (0)."""
 
     def place(self) -> object:
         """Which part is seen and how close, for `use_place`."""
@@ -96,10 +93,10 @@ class SpaceView(QWidget):
         """See the part that was seen; a place of another kind of view is not used."""
 
     def refresh(self) -> None:
-        """Say anew what is said in words: names may have come."""
+        """Update texts: names may have arrived."""
 
     def say(self) -> str:
-        """What is to be said beside the number of tiles: how many share a place, say."""
+        """The text beside the number of tiles, such as how many share a place."""
         return ""
 
     def wants_names(self) -> list[tuple[int, int]]:

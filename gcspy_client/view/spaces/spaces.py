@@ -35,16 +35,12 @@ greatest, 129 panels are higher than that, and none is seen. There are at most 1
 class Spaces(QScrollArea):
     """The panels.
 
-    Signals:
-        activated: Space id.
-        hovered: Space id, and the tile under the mouse or -1.
-        picked: Space id, and the tile that was selected.
-        marked: Space id, the first and the last tile that the user marks, and whether they are marked from now on.
-        moved: Space id, and the place before another part was seen.
-        failed: Space id, and why its view cannot go on.
-        views_asked: Space id, and a menu to be filled with its views.
-        options_asked: Space id, and a menu to be filled with what its view can be told.
-        said: A view has something else to say of itself.
+    Signals: activated: Space id. hovered: Space id, and the tile under the mouse or -1. picked:
+        Space id, and the tile that was selected. marked: Space id, the first and the last tile that
+        the user marks, and whether they are marked from now on. moved: Space id, and the previous
+        visible part. failed: Space id, and why its view failed. views_asked: Space id, and a menu
+        to be filled with its views. options_asked: Space id, and a menu to be filled with its
+        view's options. said: The description of a view changed.
 
     Args:
         session: Whose spaces.
@@ -93,7 +89,7 @@ class Spaces(QScrollArea):
     # --------------------------------------------------------------- following a session
 
     def rebuild(self) -> None:
-        """Make the panels anew from the session: after a new bootstrap."""
+        """Make the panels again from the session: after a new bootstrap."""
         for space_id in list(self.panels):
             self._remove(space_id)
         self._arranged_by_user = False
@@ -136,7 +132,7 @@ class Spaces(QScrollArea):
             self.arrange()
 
     def _follow_names(self) -> None:
-        """Paint anew what is painted by names that are others now, or that other names have become frequent among."""
+        """Repaint spaces painted by names that changed, or among which others have become frequent."""
         for space_id, panel in self.panels.items():
             before = panel.canvas.picture.source.schema
             source = None if before.names_from is None else self._session.chosen_source(space_id)
@@ -163,7 +159,7 @@ class Spaces(QScrollArea):
                 self.arrange()
 
     def refresh(self) -> None:
-        """Say anew what the headers say."""
+        """Update the headers."""
         event = self._session.interpreter.last_event
         for panel in self.panels.values():
             panel.refresh(event)
@@ -171,7 +167,8 @@ class Spaces(QScrollArea):
     def is_current(self, space_id: int) -> bool:
         """Whether a space has a panel, and that shows the state which the session shows.
 
-        After a connection was made anew the panels are those of the session before, until the first event comes.
+        After a reconnect the panels are those of the previous session, until the first event
+        arrives.
         """
         panel, space = self.panels.get(space_id), self._session.interpreter.spaces.get(space_id)
         return panel is not None and panel.canvas.picture.space is space
@@ -185,12 +182,12 @@ class Spaces(QScrollArea):
             self.panels[space_id].show_source(source)
 
     def show_look(self, space_id: int) -> None:
-        """Look at a space as the session says it is looked at."""
+        """Apply the session's view of a space."""
         if self._take_look(space_id):
             self.arrange()
 
     def _take_look(self, space_id: int) -> bool:
-        """Look at a space as the session says; whether its panel may need another height."""
+        """Apply the session's view of a space; return whether its panel may need another height."""
         panel, look = self.panels[space_id], self._session.looks.of(space_id)
         panel.toolbar.say(
             title_of(look.view), *order_words(panel.canvas.picture.space, look, self._session.looks)
@@ -303,7 +300,7 @@ class Spaces(QScrollArea):
         self._splitter.setSizes(heights)
 
     def _heights_far_away(self) -> list[int]:
-        """For who sits far away: the active space has half of the height at least, the others share what is left."""
+        """For a large audience: the active space gets at least half of the height, the others share the rest."""
         active, room = (
             self._session.active_space(),
             self.viewport().height() - _GAP * (len(self.panels) - 1),

@@ -1,6 +1,6 @@
-"""Copying what is known of a tile: Ctrl+C, and the menu of the right mouse button over tiles and over the panel that describes them.
+"""Copies the data of a tile: Ctrl+C, and the menu of the right mouse button over tiles and over the panel that describes them.
 
-Knows which tile is meant; what is said of it is the model's.
+Knows the tile; the model knows its text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TileCopy(QObject):
         return tile if tile is not None and 0 <= tile < space.count else None
 
     def copy(self) -> None:
-        """Copy what is known of the tile that is meant."""
+        """Copy the data of the tile."""
         space, tile = self._desk.session.active_space(), self.tile()
         if space is not None and tile is not None:
             copy_text(tile_text(self._desk.session, space.space.id, tile))

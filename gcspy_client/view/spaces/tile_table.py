@@ -1,7 +1,8 @@
 """A space as a table: a row for each tile, a column for each stream, sorted by any of them.
 
-Cells are worded when they are seen; sorting and copying are done in threads. While events come the values change in
-place; a table that is sorted is sorted anew a few times a second, and stays scrolled to where it was.
+Cells are formatted when they become visible; sorting and copying are done in threads. Values are
+updated in place as events arrive; a sorted table is sorted again a few times a second, and keeps
+its scroll position.
 
 Knows tables and tiles; does not know sessions.
 """
@@ -57,7 +58,7 @@ _MOST_COPIED = 100_000
 _SETTLE_SECS = 10.0
 _END_SECS = 0.02
 _SAMPLE = 40
-"""Rows that are looked at to find how wide a column is."""
+"""Rows that are examined for the width of a column."""
 
 _WIDEST = 320
 
@@ -65,8 +66,7 @@ _WIDEST = 320
 class TableModel(PlainTableModel):
     """The rows, as Qt asks for them.
 
-    Signals:
-        sorted_anew: Rows stand in another order.
+    Signals: sorted_anew: The order of the rows changed.
 
     Args:
         table: The rows.
@@ -204,7 +204,7 @@ class _TileRowCopy(RowCopy):
 
     Args:
         table: The table; its menu is that of all tiles.
-        rows: As of `RowCopy`; words are made when they are asked for.
+        rows: See `RowCopy`; texts are made on demand.
         writer: Makes them.
     """
 
@@ -456,7 +456,7 @@ class TableView(SpaceView):
         for part in sorted(parts, key=lambda part: part.top()):
             last = min(part.bottom(), part.top() + _MOST_COPIED - len(tiles) - 1)
             tiles += [self.model.table.tile(row) for row in range(part.top(), last + 1)]
-        # The words are made of a copy: events go on meanwhile.
+        # The texts are made from a copy: events arrive meanwhile.
         return TileTable(self._space.copy(), self._sources()).rows(tiles) if tiles else ()
 
     def _put(self) -> None:

@@ -16,7 +16,7 @@ _LINE_ALPHA = 46
 
 
 class Veil(QWidget):
-    """Dims what it lies over, which goes on getting mouse and keys.
+    """Dims the widget under it, which still gets mouse and keys.
 
     Args:
         parent: In which both stand.
@@ -30,7 +30,7 @@ class Veil(QWidget):
         self.hide()
 
     def lie_over(self, over: QWidget) -> None:
-        """Lie over a widget, wherever that stands, and no other."""
+        """Cover a widget, wherever it is, and no other."""
         if self._over is not over:
             self._over = over
             over.installEventFilter(self)

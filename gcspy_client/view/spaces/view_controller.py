@@ -1,4 +1,4 @@
-"""How spaces are looked at, as users ask for it: which view, which order of tiles, how close.
+"""The views of spaces as users choose them: the view, the order of tiles, the zoom.
 
 Every choice goes through one function, which puts a whole look in the place of another, so that it can be undone.
 
@@ -83,7 +83,7 @@ class ViewController(Part):
         self._magnify()
 
     def _sum_up(self) -> None:
-        """Tell the summaries of the active space."""
+        """Show the summaries of the active space."""
         self.summary.show_space(self._space(None), self._desk.session.interpreter.last_event)
 
     def _magnify(self) -> None:
@@ -105,7 +105,7 @@ class ViewController(Part):
     # ---------------------------------------------------------------------- one door each
 
     def set_look(self, space: int, look: SpaceViewState, text: str) -> None:
-        """Look at a space in another way.
+        """Change the view of a space.
 
         Args:
             space: Its id.
@@ -133,7 +133,7 @@ class ViewController(Part):
             self._desk.spaces.panels[space].note(f"{why}. Tiles are shown instead.")
 
     def zoom(self, space: int, step: int) -> None:
-        """Look closer at a space (1), from farther (-1), or at all of it (0)."""
+        """Zoom in on a space (1), out (-1), or show all of it (0)."""
         view = self._desk.spaces.panels[space].shown
         before = view.place()
         view.zoom(step)
@@ -213,7 +213,7 @@ class ViewController(Part):
     # -------------------------------------------------------------------------- choices
 
     def look(self) -> SpaceViewState:
-        """How the active space is looked at."""
+        """The view of the active space."""
         space = self._desk.session.active_space()
         return SpaceViewState() if space is None else self._desk.session.looks.of(space.space.id)
 
@@ -222,7 +222,7 @@ class ViewController(Part):
         return self.look().view == view
 
     def choose_view(self, view: str, space: int | None = None) -> None:
-        """Look at a space, by default the active one, through another view."""
+        """Show a space, by default the active one, in another view."""
         state = self._space(space)
         if state is not None:
             look = self._desk.session.looks.of(state.space.id)
@@ -307,7 +307,7 @@ class ViewController(Part):
             self.set_row_width(width, space)
 
     def set_row_width(self, width: int | None, space: int | None = None) -> None:
-        """Put so many tiles into a row of the 2-D view, and show it; None: as many as the space says."""
+        """Set the number of tiles per row of the 2-D view, and show it; None: the space's."""
         state = self._space(space)
         if state is not None:
             look = replace(
@@ -366,7 +366,7 @@ class ViewController(Part):
     # ---------------------------------------------------------------------------- menus
 
     def open_menu(self, *, options: bool) -> None:
-        """Open the menu of views of the active space, or of what its view can be told, for the keyboard."""
+        """Open the menu of views of the active space, or of its view's options, for the keyboard."""
         state = self._space(None)
         if state is not None and state.space.id in self._desk.spaces.panels:
             toolbar = self._desk.spaces.panels[state.space.id].toolbar

@@ -60,7 +60,7 @@ def title_of(name: str) -> str:
 
 
 def order_words(space: SpaceState, look: SpaceViewState, looks: SpaceViewStates) -> tuple[str, str]:
-    """What is said of an order that is not that of the addresses, short and in full; nothing where it is."""
+    """The text about an order other than by address, short and in full; otherwise nothing."""
     order = look.order
     source = None if order is None else looks.source(space, order.stream)
     if order is None or source is None or look.view not in _ORDERED:

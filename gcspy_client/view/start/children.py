@@ -31,7 +31,7 @@ class Ready:
     Attributes:
         address: Where this window joins.
         notes: What it has to say to the user, a line each.
-        files: The files that it plays, if they are others than it was told: what it made of a trace.
+        files: The files that it plays, if they differ from the given ones: made from a trace.
     """
 
     address: str
@@ -65,7 +65,7 @@ class ServingChild(QObject):
 
     @property
     def pid(self) -> int:
-        """The child's process; 0 where there is none."""
+        """The child's process; 0 if there is none."""
         return 0 if self._child is None else int(self._child.processId())
 
     @property

@@ -1,6 +1,6 @@
 """Recordings and object traces that are dropped on the window: what will happen is said while they hover, and then they are played.
 
-Knows files by their names; whether several are of one session is found out by who plays them.
+Knows files by their names; the player determines whether several belong to one session.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def dropped_files(data: QMimeData) -> list[Path]:
 
 
 def words_of(files: Sequence[Path]) -> tuple[str, str]:
-    """What is said while files hover: a title and a sentence; the title is empty where they cannot be played."""
+    """The text while files hover: a title and a sentence; the title is empty if they cannot be played."""
     strange = [
         file
         for file in files

@@ -1,6 +1,7 @@
 """What a driver lets the user choose before it attaches: a form made of what it declares.
 
-Knows the options of one process; does not know what any of them does. A value that an option may not have is refused by whoever attaches.
+Knows the options of one process; does not know their effect. The process that attaches refuses
+invalid values.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class OptionsDialog(QDialog):
         column.addWidget(buttons)
 
     def values(self) -> tuple[str, ...]:
-        """Return what was chosen other than the defaults: ``DRIVER.NAME=VALUE``."""
+        """Return the choices that differ from the defaults: ``DRIVER.NAME=VALUE``."""
         chosen = []
         for option, field in zip(self._options, self.fields, strict=True):
             text = str(field.currentData()) if isinstance(field, Chooser) else field.text().strip()

@@ -123,10 +123,9 @@ def _text(row: ProcessRow, column: ProcessColumn) -> str:
 class ProcessList(QFrame):
     """The table, a field that filters it, and what the chosen one is.
 
-    Signals:
-        attach_asked: The number of a process that can be watched.
-        options_asked: The row of one whose driver has options.
-        everything_asked: Whether those that nobody knows are to be listed as well.
+    Signals: attach_asked: The number of a process that can be monitored. options_asked: The row of
+        one whose driver has options. everything_asked: Whether unrecognised ones are to be listed
+        as well.
 
     Attributes:
         rows_as_text: Copies the chosen row, by keys and menu.
@@ -219,7 +218,7 @@ class ProcessList(QFrame):
     # -------------------------------------------------------------------------- rows
 
     def show_rows(self, rows: Sequence[ProcessRow]) -> None:
-        """Show another state of things; what is chosen stays chosen."""
+        """Show a new state; the selection stays."""
         self._all, self._problem, self._listed = rows, "", True
         self._arrange()
 
@@ -244,7 +243,7 @@ class ProcessList(QFrame):
         self._say()
 
     def _say(self, *_moved: object) -> None:
-        """What the chosen one is, or why there is none."""
+        """The description of the selected one, or why there is none."""
         row = self.chosen()
         text, tone = "", "dim"
         if self._problem:
@@ -279,7 +278,7 @@ class ProcessList(QFrame):
             self.options_asked.emit(row)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter attaches; from the field arrows go on in the table."""
+        """Enter attaches; from the field arrows move in the table."""
         if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self.ask_attach()

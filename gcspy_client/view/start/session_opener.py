@@ -1,9 +1,9 @@
 """Opening something in a window: a process, recordings, a server, the demonstration; and the start page from which that is asked.
 
-A window shows one session. Opening another one leaves it: the target goes on, the child that served it ends. What was opened is
-remembered when the server has greeted.
+A window shows one session. Opening another one leaves it: the target keeps running, the child that
+served it ends. An opened item is stored when the server has greeted.
 
-Knows who is asked for what; how a process is watched or a file played is the front door's.
+Knows the destination of each request; the launcher knows how to monitor a process or play a file.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ _MENU = "&Session"
 class SessionOpener(Part):
     """Opens sessions in a window.
 
-    Signals:
-        changed: Whether the start page is wanted may have changed.
+    Signals: changed: Whether the start page is needed may have changed.
 
     Args:
         desk: What it works with.
@@ -102,7 +101,7 @@ class SessionOpener(Part):
         )
 
     def open_page(self) -> None:
-        """Show what can be opened; the session that is there goes on."""
+        """Show the start page; the current session continues."""
         self._asked = True
         self.show_recent()
         self.changed.emit()
@@ -144,7 +143,7 @@ class SessionOpener(Part):
         dialog.open()
 
     def attach(self, pid: int, values: tuple[str, ...] = ()) -> None:
-        """Watch a process, with values of its driver's options; where somebody watches it already, join there."""
+        """Monitor a process, with values of its driver's options; if a server monitors it already, join there."""
         if self.front is None:
             return
         with_values = self.front.attach_with
@@ -209,7 +208,7 @@ class SessionOpener(Part):
             self.page.say(str(error))
             return
         if isinstance(address, TcpAddress):
-            self.ask_where(recent.address)  # a token is asked for, never kept
+            self.ask_where(recent.address)  # a token is requested, never stored
         else:
             self._open_at(recent.address, recent)
 
@@ -230,7 +229,7 @@ class SessionOpener(Part):
         self._open_at(address, Recent(address=address), token=token, control=control)
 
     def opened(self, recent: Recent) -> None:
-        """Remember what is being opened by somebody else, once the server has greeted."""
+        """Store an item that other code is opening, once the server has greeted."""
         self._opening = recent
 
     def cancel(self) -> None:
@@ -289,7 +288,7 @@ class SessionOpener(Part):
         self._say(f"{launch.title} failed: {why}")
 
     def _say(self, problem: str) -> None:
-        """Tell what went wrong on the page, which is where it can be tried again."""
+        """Show an error on the page, where the user can try again."""
         self._asked = True
         self.page.say(problem)
         self.changed.emit()
@@ -299,20 +298,20 @@ class SessionOpener(Part):
             self._remember(self._opening)
             self._opening = None
 
-    # ------------------------------------------------------------------ opened lately
+    # ------------------------------------------------------------------ recently opened
 
     def recent(self) -> list[Recent]:
-        """What was opened lately, recordings first."""
+        """Recently opened items, recordings first."""
         recordings = recent_of(self._settings.texts(_RECORDINGS), servers=False)
         return recordings + recent_of(self._settings.texts(_SERVERS), servers=True)
 
     def show_recent(self) -> None:
-        """List again what was opened lately: files may be gone."""
+        """List recently opened items again: files may be gone."""
         self.page.show_recent(self.recent())
         self.page.show_samples(() if self.front is None else self.front.samples())
 
     def forget_recent(self) -> None:
-        """Forget what was opened lately."""
+        """Forget recently opened items."""
         for name in (_RECORDINGS, _SERVERS):
             self._settings.forget(name)
         self.show_recent()

@@ -1,7 +1,7 @@
 """What a window shows that shows no session: what could be opened.
 
-Processes to attach to, a recording to open, what was opened lately, samples, the demonstration. What fails is reported at the top,
-with its remedy, and everything can be tried again.
+Processes to attach to, a recording to open, recently opened items, samples, the demonstration.
+Errors are shown at the top, with their remedy, and everything can be tried again.
 
 Knows what it offers; does not know how anything is opened.
 """
@@ -37,15 +37,10 @@ _WIDEST = 1320
 class StartPage(QWidget):
     """The page.
 
-    Signals:
-        recording_asked: Open a recording: ask which.
-        connect_asked: Connect to a server: ask which.
-        demo_asked: Watch the demonstration.
-        recent_asked: Something that was opened lately: its `Recent`.
-        offer_asked: A sample: its `Offer`.
-        forget_asked: Forget what was opened lately.
-        cancel_asked: Leave what is being started.
-        back_asked: Back to the session that is there.
+    Signals: recording_asked: Open a recording: ask which. connect_asked: Connect to a server: ask
+        which. demo_asked: Start the demonstration. recent_asked: A recently opened item: its
+        `Recent`. offer_asked: A sample: its `Offer`. forget_asked: Forget recently opened items.
+        cancel_asked: Cancel the start. back_asked: Back to the current session.
 
     Args:
         theme: For which ground.
@@ -175,7 +170,7 @@ class StartPage(QWidget):
             self._strip.style().polish(self._strip)
 
     def show_recent(self, recent: Sequence[Recent]) -> None:
-        """List what was opened lately; what is gone is grey."""
+        """List recently opened items; missing ones are grey."""
         self.recent.clear()
         for one in recent:
             gone = one.missing()

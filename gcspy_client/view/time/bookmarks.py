@@ -54,7 +54,7 @@ class BookmarkStore(QObject):
         asked: The user wants to see an event; its number.
 
     Args:
-        session: What is shown.
+        session: The displayed state.
     """
 
     changed = Signal()
@@ -244,7 +244,7 @@ class BookmarkPanel(QFrame):
             button.setIcon(icon(button.objectName(), t.text, t.border))
 
     def refresh(self) -> None:
-        """Say everything anew."""
+        """Update all texts."""
         marks = self._bookmarking.marks
         timeline = self._session.timeline
         self.where.setText("" if marks.path is not None else "written when the session is saved")

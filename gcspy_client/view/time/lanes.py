@@ -96,7 +96,7 @@ def _lit(
     most = max(1, int(counts.max()))
     shown = counts
     if np.count_nonzero(counts) * 4 < len(counts):
-        # So few events are easier to see two pixels wide; where there is another one it stays as it is.
+        # This few events are easier to see two pixels wide; a neighbouring event is not overdrawn.
         shown = np.where(counts > 0, counts, np.concatenate(([0], counts[:-1])))
     strength = 0.55 + 0.45 * np.log1p(shown) / np.log1p(most)
     strength = np.where(shown > 0, strength * (0.35 if dimmed else 1.0), 0.0)

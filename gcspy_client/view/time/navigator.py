@@ -48,17 +48,16 @@ class TimeNavigator(QObject):
 
     Attributes:
         chosen: First and last event of the range that the user drew.
-        more_flags: Are asked for what is marked in the timeline beside bookmarks.
+        more_flags: Called for further marks in the timeline beside bookmarks.
 
-    Signals:
-        refused: A request could not be fulfilled; why, in words.
-        moved: Another moment is shown, or the range is another: whoever says words follows.
+    Signals: refused: A request could not be fulfilled; why, as text. moved: Another event is
+        displayed, or the range changed: texts follow.
 
     Args:
-        session: What is shown, and what is live.
+        session: The displayed and the live state.
         link: To the server.
         shift: What was kept of a live session.
-        following: Paints what is shown.
+        following: Paints the displayed state.
         panel: Buttons and timeline.
         bookmarking: The bookmarks.
     """
@@ -136,7 +135,7 @@ class TimeNavigator(QObject):
             self.playing.seek(Seek(number=number))
 
     def step(self, steps: int) -> None:
-        """Stand still so many events further on, or back; live there is no event further on."""
+        """Go forwards by this many events, or back, and pause; live there is no event to go forwards to."""
         if self.usable and (steps < 0 or not self.is_live):
             self.playing.step(steps)
 
@@ -302,7 +301,7 @@ class TimeNavigator(QObject):
         return count
 
     def past_words(self) -> str:
-        """What is said above the tiles while one looks back; empty when one does not."""
+        """The text above the tiles while the user looks back; otherwise empty."""
         if not self.looks_back:
             return ""
         session = self._session
@@ -321,7 +320,7 @@ class TimeNavigator(QObject):
         return f"Showing event {session.number:,}, {events}; {goes_on}."
 
     def refresh(self) -> None:
-        """Say everything anew."""
+        """Update all texts."""
         self._follow_session()
         session = self._session
         low, high = self._ends()

@@ -51,14 +51,14 @@ class TimePart(Part):
         transport.set_tips((f"time.{name}", actions.tip(f"time.{name}")) for name in _BUTTONS)
 
     def play_or_pause(self) -> None:
-        """Hold or let go what is looked at: the playback of the past, else the session. Never goes live."""
+        """Pause or resume: the playback of the past, else the session. Never goes live."""
         if self._desk.navigator.looks_back:
             self._desk.navigator.play()
         else:
             self._session_part.toggle_pause()
 
     def next_event(self) -> None:
-        """Show the next event of what is looked at; live, let one happen."""
+        """Show the next event of the past; live, step by one event."""
         if self._desk.navigator.is_live:
             self._session_part.step()
         else:
@@ -72,7 +72,7 @@ class TimePart(Part):
             self._desk.navigator.go_to_words(words)
 
     def save_session(self) -> SaveDialog | None:
-        """Ask what to save and where to; the window goes on meanwhile."""
+        """Ask for the range and the file; the window continues meanwhile."""
         offer = self._desk.navigator.offer()
         if offer is None:
             return None

@@ -1,8 +1,8 @@
 """Moving through time: one behaviour, whether a player at the other end obeys or the time shift in this process.
 
 * `WirePlaying`: a recording that a player serves; requests are messages, their fulfilment comes as events.
-* `ShiftPlaying`: the past of a live session; a playback over what was kept, driven by Qt's timer. The live
-  session goes on meanwhile, and is not asked to do anything.
+* `ShiftPlaying`: the past of a live session; a playback over the stored events, driven by Qt's
+  timer. The live session continues meanwhile, and gets no requests.
 
 Seeks are coalesced: one at a time is under way, and of those that are requested meanwhile only the latest follows.
 
@@ -42,7 +42,7 @@ from gcspy_client.model.session import ClientSession
 __all__ = ["PlaybackController", "ShiftPlayback", "WirePlayback"]
 
 _BATCH_NANOS = 8_000_000
-"""So long events that are due are followed before the window is painted."""
+"""How long due events are applied before the window is painted."""
 
 
 class PlaybackController(QObject):
@@ -58,7 +58,7 @@ class PlaybackController(QObject):
 
     @property
     def running(self) -> bool:
-        """Whether it goes on by itself."""
+        """Whether it is running."""
         raise NotImplementedError
 
     @property
@@ -75,7 +75,7 @@ class PlaybackController(QObject):
         raise NotImplementedError
 
     def resume(self) -> None:
-        """Go on, in the direction of the manner."""
+        """Continue, in the direction of the parameters."""
         raise NotImplementedError
 
     def pause(self) -> None:
@@ -83,7 +83,7 @@ class PlaybackController(QObject):
         raise NotImplementedError
 
     def play(self, direction: Direction) -> None:
-        """Go on in a direction; stand still, if it runs in this direction already."""
+        """Continue in a direction; stop, if it runs in this direction already."""
         if self.running and self.manner.direction is direction:
             self.pause()
             return
@@ -93,7 +93,7 @@ class PlaybackController(QObject):
             self.resume()
 
     def step(self, steps: int) -> None:
-        """Stand still so many events further on, or back."""
+        """Go by this many events, or back, and stop."""
         if self.running:
             self.pause()
         self.seek(Seek(steps=steps))
@@ -144,7 +144,7 @@ class WirePlayback(PlaybackController):
         self.changed.emit()
 
     def seek(self, place: Seek) -> None:
-        """Ask for an event, as soon as the one asked for before has come."""
+        """Request an event, as soon as the previous request has been answered."""
         if self._under_way:
             self._next = self._joined(place)
             return
@@ -159,7 +159,7 @@ class WirePlayback(PlaybackController):
         return place
 
     def resume(self) -> None:
-        """Ask for it to go on."""
+        """Request that it continues."""
         self._link.send(Resume())
 
     def pause(self) -> None:
@@ -193,7 +193,7 @@ class _Reached:
     """An event that was looked for in the thread: that of a million tiles takes longer than a picture may.
 
     Attributes:
-        playback: Nobody else asks anything of it meanwhile.
+        playback: No other code uses it meanwhile.
         target: Number of the event.
         place: Where it got, or why not.
     """
@@ -213,14 +213,14 @@ def _reach(playback: LocalPlayback, target: int) -> _Reached:
 class ShiftPlayback(PlaybackController):
     """A playback of what was kept of a live session.
 
-    The next event is shown at once, as it costs only what changed; any other one is got at in a thread, one
-    at a time, while the window goes on.
+    The next event is shown at once, as it costs only its changes; a thread fetches any other one,
+    one at a time, while the window continues.
 
     Signals:
         moved: Another event is shown: what changed since the one before, or None where it is another state altogether.
 
     Args:
-        session: What is shown, and what is live.
+        session: The displayed and the live state.
         recording: Opens what is kept.
     """
 
@@ -276,7 +276,7 @@ class ShiftPlayback(PlaybackController):
         self.changed.emit()
 
     def seek(self, place: Seek) -> None:
-        """Look at an event as soon as the one before is there; leaves live."""
+        """Show an event as soon as the previous one is ready; leaves live."""
         if place.steps is not None and self._next is not None and self._next.steps is not None:
             place = Seek(steps=self._next.steps + place.steps)
         self._next = place
@@ -284,7 +284,7 @@ class ShiftPlayback(PlaybackController):
             self._seeking.start(0)
 
     def resume(self) -> None:
-        """Go on from what is shown; leaves live."""
+        """Continue from the displayed event; leaves live."""
         playback = self._look_back()
         if playback is None:
             return
@@ -313,7 +313,7 @@ class ShiftPlayback(PlaybackController):
         self.changed.emit()
 
     def leave(self, *, wait: bool = False) -> None:
-        """Forget the playback; what is shown is not its business any more.
+        """Drop the playback; the displayed event is no longer its business.
 
         Args:
             wait: Whether to wait for what is under way: the window is being closed.
@@ -391,7 +391,7 @@ class ShiftPlayback(PlaybackController):
 
     def _arrived(self) -> None:
         outcome = None if self._worker is None else self._worker.take()
-        if outcome is None:  # what was left meanwhile
+        if outcome is None:  # the live session was left meanwhile
             return
         reached = outcome.result()
         self._reaching = False

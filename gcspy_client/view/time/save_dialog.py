@@ -1,4 +1,4 @@
-"""Saving a session, whole or a range, while it goes on: the dialog, and the thread that does it.
+"""Saving a session, whole or a range, while it continues: the dialog, and the thread that does it.
 
 Events are read and written in a thread of their own, so that the window is painted meanwhile; a
 saving that is cancelled, or whose window is closed, leaves no file.
@@ -209,7 +209,7 @@ class SaveDialog(QDialog):
             self.path.setText(name)
 
     def _file(self) -> Path:
-        # While somebody types it may be "/", or the home of a user that there is not.
+        # While the user types it may be "/", or the home of a nonexistent user.
         path = Path(os.path.expanduser(self.path.text()))
         return path if path.suffix or not path.name else path.with_suffix(SUFFIX)
 

@@ -1,13 +1,13 @@
 """The timeline: every event of a session in one strip, to look where one is and to go elsewhere.
 
-One lane a kind of event, so that kinds are told apart by place as well as by colour. Above the lanes stand the
-flags of bookmarks and the handles of the range; below them the axis.
+One lane for each kind of event, so that kinds differ in place as well as in colour. Above the lanes
+are the flags of bookmarks and the handles of the range; below them the axis.
 
     click, drag          go there            wheel            closer, farther
     Shift + drag         choose a range      Shift + wheel    move along
     drag a handle        change the range    double click     the whole session
 
-Knows a `EventTimeline` and where in it one is; does not know who plays it.
+Knows an `EventTimeline` and the position in it; does not know who plays it.
 """
 
 from __future__ import annotations
@@ -143,11 +143,9 @@ class StripFacts:
 class TimelineStrip(QWidget):
     """Draws a `EventTimeline`.
 
-    Signals:
-        scrubbed: The user went to an event; its number.
-        stepped: The user asked for so many events on (negative: back).
-        range_chosen: First and last event of the range that the user drew.
-        looked: Another part is in view.
+    Signals: scrubbed: The user went to an event; its number. stepped: The user steps by this many
+        events (negative: back). range_chosen: First and last event of the range that the user drew.
+        looked: The visible part changed.
 
     Args:
         theme: For which ground.
@@ -278,7 +276,7 @@ class TimelineStrip(QWidget):
         self._look(None)
 
     def _look(self, stretch: TimelineInterval | None) -> None:
-        """Have this part in view, and tell who shows the same."""
+        """Set the visible part, and notify others that show the same."""
         if stretch != self._stretch:
             self._stretch = stretch
             self.looked.emit()
@@ -322,7 +320,7 @@ class TimelineStrip(QWidget):
         return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._lanes_height())
 
     def stretch(self) -> TimelineInterval:
-        """What is in view; its pixels are logical ones."""
+        """The visible part; its pixels are logical ones."""
         pixels = max(1, int(self._lanes().width()))
         if self._stretch is not None:
             if self._stretch.pixels != pixels:
@@ -342,7 +340,7 @@ class TimelineStrip(QWidget):
         return self._gutter + self.stretch().pixel_of(self._place_of(number) + middle)
 
     def number_at(self, x: float) -> int | None:
-        """The event nearest to a place in the widget; None when there is none."""
+        """The event nearest to a place in the widget; None if there is none."""
         place = self.stretch().place_at(x - self._gutter)
         return self._timeline.number_at(int(place), self._axis)
 
@@ -371,7 +369,7 @@ class TimelineStrip(QWidget):
                 painter.drawRect(lanes.adjusted(-1, -1, 1, 1))
 
     def _image(self) -> QImage:
-        """The lanes, in device pixels; made anew only when they look different."""
+        """The lanes, in device pixels; made again only if their appearance changed."""
         scale = self.devicePixelRatioF()
         stretch = self.stretch()
         facts = self._facts
@@ -515,7 +513,7 @@ class TimelineStrip(QWidget):
             and lanes.left() <= self.x_of(self._timeline.last) <= lanes.right() + 2
         ):
             self._paint_live_end(painter, lanes)
-        # Live the newest is shown, also when nobody has said so yet.
+        # Live, the newest event is displayed, even before that is announced.
         number = self._timeline.last if self._facts.live else self._facts.number
         if not number:
             return
@@ -604,7 +602,7 @@ class TimelineStrip(QWidget):
             self._scrub(x)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Go on with what was begun, or tell what is under the mouse."""
+        """Continue a drag, or show the text for the point under the mouse."""
         x = event.position().x()
         lanes = self._lanes()
         self._hover = x if lanes.left() <= x <= lanes.right() else None
@@ -622,7 +620,7 @@ class TimelineStrip(QWidget):
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Let go."""
+        """End a drag."""
         self._drag = None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -644,7 +642,7 @@ class TimelineStrip(QWidget):
         event.accept()
 
     def zoom_at(self, factor: float, x: float) -> None:
-        """Look closer (below 1) or from farther, with what is at a place of the widget staying there."""
+        """Zoom in (below 1) or out around a point of the widget."""
         if not len(self._timeline):
             return
         whole = self._whole()
@@ -654,7 +652,7 @@ class TimelineStrip(QWidget):
         )
 
     def move_along(self, pixels: float) -> None:
-        """Show what is further to the right by so many pixels."""
+        """Scroll right by this many pixels."""
         if self._stretch is not None:
             self._look(self.stretch().moved(pixels, self._whole()))
 
@@ -675,7 +673,7 @@ class TimelineStrip(QWidget):
     # --------------------------------------------------------------------------- keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows go to the next and the previous event, with Shift ten, page keys a tenth of what is in view."""
+        """Arrows go to the next and the previous event, with Shift ten, page keys a tenth of the visible part."""
         far = 10 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
         steps = {
             Qt.Key.Key_Left: -far,

@@ -235,7 +235,7 @@ class PlaybackBar(QWidget):
         button.setIcon(icon(self._icons[button], t.on_accent if lit else t.text, t.border))
 
     def show_facts(self, facts: TransportFacts) -> None:
-        """Say everything anew, and enable what can be pressed now."""
+        """Update all texts, and enable possible buttons."""
         self._facts = facts
         backwards = facts.manner.direction is Direction.BACKWARDS
         for button in (self.first, self.back, self.reverse, self.play, self.forward, self.last):
@@ -293,7 +293,7 @@ class PlaybackBar(QWidget):
             self.interval.setValue(manner.interval_millis)
         speeds = [self.speed.itemData(i) for i in range(self.speed.count())]
         if manner.speed not in speeds:
-            self.speed.add(speed_text(manner.speed), manner.speed)  # somebody else's choice
+            self.speed.add(speed_text(manner.speed), manner.speed)  # another viewer's choice
             speeds.append(manner.speed)
         self.speed.setCurrentIndex(speeds.index(manner.speed))
         self._filling = False

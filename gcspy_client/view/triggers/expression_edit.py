@@ -1,6 +1,6 @@
 """A line in which an expression is written: what is wrong is underlined at its place, names are offered.
 
-Knows text and words to offer; does not know expressions: whoever uses it says what may follow, and what is wrong.
+Knows text and completions; does not know expressions: its user provides completions and errors.
 """
 
 from __future__ import annotations

@@ -19,15 +19,14 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 __all__ = ["FiredNotice"]
 
 _MILLIS = 10_000
-"""So long a notice stands that nothing waits for."""
+"""How long a notice stays that nothing waits for."""
 
 
 class FiredNotice(QFrame):
-    """One line above the tiles; hidden while there is nothing to tell.
+    """One line above the tiles; hidden while there is no notice.
 
-    Signals:
-        event_asked: Show the event of this number.
-        resume_asked: Let go what a trigger holds.
+    Signals: event_asked: Show the event of this number. resume_asked: Release the target that a
+        trigger holds.
 
     Attributes:
         firing: What it shows; None: nothing.
@@ -72,8 +71,9 @@ class FiredNotice(QFrame):
         """Show what fired.
 
         Args:
-            firings: The earliest first. One that holds the target is told before those that do not.
-            event: Kind and occurrence of the event, in words; of the one that is told.
+            firings: The earliest first. One that holds the target is shown before those that do
+                not.
+            event: Kind and occurrence of the event, as text; of the displayed one.
             paused: What stands still for it, in words; empty: nothing does.
         """
         told = chief(firings)
@@ -106,7 +106,7 @@ class FiredNotice(QFrame):
 
         Args:
             stands: Whether it stands still.
-            may: Whether it may be let go from here.
+            may: Whether it may be released from here.
             reason: Why not.
         """
         if self.firing is None:
@@ -114,13 +114,13 @@ class FiredNotice(QFrame):
         if self._holds and self._stood and not stands:
             self.forget()
             return
-        self._stood |= stands  # that it stands is told behind what fired
+        self._stood |= stands  # that it is held is written behind what fired
         self.resume.setVisible(self._holds)
         self.resume.setEnabled(may)
         set_tip(self.resume, reason or f"Resume the {self._kind}")
 
     def forget(self) -> None:
-        """Tell nothing any more."""
+        """Hide the notice."""
         self._timer.stop()
         self.firing, self._holds, self._stood = None, False, False
         self.hide()
@@ -135,5 +135,5 @@ class FiredNotice(QFrame):
 
 
 def chief(firings: Sequence[TriggerFiring]) -> TriggerFiring:
-    """The one of several that is told: the last that holds the target, else the last."""
+    """The displayed one of several: the last that holds the target, else the last."""
     return next((one for one in reversed(firings) if one.fired.pauses), firings[-1])

@@ -1,7 +1,7 @@
 """The list of triggers, and the form in which one is written.
 
-A row says what a trigger waits for, what it does, how it stands, and when it fired last with which numbers. Who does not control
-sees all of it, and why it cannot be changed.
+A row has a trigger's condition, its action, its state, and the time and operands of its last
+firing. Clients without control see all of it, and why it cannot be changed.
 
 Knows `Triggering` and the session; does not know the wire, or how one gets to an event.
 """
@@ -62,7 +62,7 @@ _SIDE_BY_SIDE = 760
 _NEEDED = {2: 400, 5: 700}
 """Columns that are left out where the list is narrower; their words stand in the tooltip too."""
 _TRIED_TILES = 200_000
-"""Up to so many tiles what is written is tried at once; of more that would hold up the window."""
+"""Up to this many tiles the typed condition is evaluated at once; with more that would block the window."""
 _ANY_SPACE = "any space"
 
 
@@ -223,7 +223,7 @@ class TriggerPanel(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Say everything anew."""
+        """Update all texts."""
         self._list_spaces()
         reason = self._triggering.reason
         statuses = self._triggering.triggers
@@ -367,7 +367,7 @@ class TriggerPanel(QWidget):
         return f"at the current event: {truth}" + (f"  ({numbers})" if numbers else "")
 
     def written(self) -> Trigger:
-        """What is written; its number is none yet."""
+        """The typed trigger; it has no number yet."""
         action = self.does.currentData()
         return Trigger(
             id=0,

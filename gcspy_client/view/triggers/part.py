@@ -31,7 +31,8 @@ class TriggerPart(Part):
         triggering: What is set, and what fired.
         panel: The list.
         notice: The line above the tiles.
-        quiet: Numbers of triggers that are somebody's own, such as a lesson's: no notice is given when they fire.
+        quiet: Numbers of triggers of other parts, such as a lesson's: they cause no notice when
+            they fire.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -67,7 +68,7 @@ class TriggerPart(Part):
         self.refresh()
 
     def refresh(self) -> None:
-        """Say everything anew."""
+        """Update all texts."""
         live = self._desk.session.live
         connected = self._desk.link.status.phase is LinkPhase.LIVE
         self.notice.follow(

@@ -1,7 +1,8 @@
-"""Triggers in the window: what is set, what fired, and what becomes of it; their panel and their notice show it.
+"""Triggers in the window: their settings, their firings, and the consequences; their panel and their notice show it.
 
-A trigger is looked at where the events are made, by the server or the player; the window sets triggers, says at which event one
-fired, marks it in the timeline, and keeps a bookmark where one was asked for.
+A trigger is evaluated where the events are made, by the server or the player. The window sets
+triggers, shows at which event one fired, marks it in the timeline, and adds a bookmark if
+requested.
 
 Knows session, link and bookmarks; does not know widgets, or how one gets to another event.
 """
@@ -31,7 +32,7 @@ from gcspy_client.view.time.timeline import TimelineFlag
 __all__ = ["TriggerManager"]
 
 _BOOKMARK_MILLIS = 200
-"""Bookmarks that were asked for in this time are written at once: each writing is one of a file."""
+"""Bookmarks requested in this time are written at once: each write rewrites a file."""
 
 
 class TriggerManager(QObject):
@@ -46,7 +47,7 @@ class TriggerManager(QObject):
 
     Args:
         session: What is watched.
-        link: To whoever looks at the triggers.
+        link: To the server or player.
         bookmarking: Where bookmarks are kept.
     """
 
@@ -74,7 +75,7 @@ class TriggerManager(QObject):
 
     @property
     def triggers(self) -> tuple[TriggerStatus, ...]:
-        """All triggers and how they stand, as was told last."""
+        """All triggers and their state, as last received."""
         return self._session.live.triggers.triggers
 
     def status_of(self, number: int | None) -> TriggerStatus | None:
@@ -133,7 +134,7 @@ class TriggerManager(QObject):
         return number
 
     def enable(self, number: int, *, enabled: bool) -> None:
-        """Ask that a trigger is looked at, or not."""
+        """Request that a trigger is enabled, or not."""
         status = self.status_of(number)
         if status is not None:
             self.set(replace(status.trigger, enabled=enabled))
@@ -164,7 +165,7 @@ class TriggerManager(QObject):
         return firing
 
     def write_bookmarks(self) -> None:
-        """Make the bookmarks that were asked for; an event that has one keeps it."""
+        """Add the requested bookmarks; an existing one stays."""
         wanted, self._wanted = self._wanted, {}
         self._writing.stop()
         self._bookmarking.add_all(wanted)

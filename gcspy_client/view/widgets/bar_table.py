@@ -181,7 +181,7 @@ class _Bars(QStyledItemDelegate):
 
 
 def paint_bar(painter: QPainter, rect: QRect, share: float | None, colour: QColor) -> None:
-    """Draw the bar of a cell: so much of its width, from the right; None: there is none."""
+    """Draw the bar of a cell: a share of its width, from the right; None: there is none."""
     if share is not None and share > 0:
         bar = QColor(colour)
         bar.setAlpha(64)
@@ -252,7 +252,7 @@ class BarTable(QTableView):
 
     @property
     def rows(self) -> list[tuple[BarCell, ...]]:
-        """What is shown, in its order."""
+        """The displayed rows, in their order."""
         return self._rows.rows
 
     def set_colours(self, colours: Tokens) -> None:

@@ -1,7 +1,8 @@
 """Check boxes and radio buttons whose frames are seen on a dark ground.
 
-The style takes the frame's colour from the window's, a little darker: on a dark one it is not seen at all. Drawn here from
-the palette's colours, a mark is told from its ground in both themes, and a chosen one from an empty one without colour.
+The style takes the frame's colour from the window's, a little darker: on a dark one it is
+invisible. Drawn here from the palette's colours, a mark is distinct from its background in both
+themes, and a chosen one from an empty one without colour.
 """
 
 from __future__ import annotations

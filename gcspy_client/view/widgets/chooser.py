@@ -1,4 +1,4 @@
-"""A drop-down list that can be seen to be one, and does not grow with what is in it.
+"""A drop-down list that looks like one, and does not grow with its content.
 
 A style sheet that gives a combo box a border takes its arrow away; it would want an
 image file for another. So the arrow is drawn here, in the colour of the text.

@@ -23,7 +23,7 @@ def heading(name: str, role: int, *, about: str = "", right: bool) -> object:
         name: What it says.
         role: What Qt asks for.
         about: Its tip; empty: it has none.
-        right: As of `alignment`.
+        right: See `alignment`.
     """
     if role == Qt.ItemDataRole.DisplayRole:
         return name

@@ -44,7 +44,7 @@ class ItemTable(QTableWidget):
         headings: Of its columns.
         stretches: Numbers of the columns that share the width that is left; the others are as wide as their texts.
         row_height: Height of every row in pixels.
-        wraps: Whether long texts go on in a second line.
+        wraps: Whether long texts continue in a second line.
 
     Attributes:
         rows_as_text: Copies rows, by keys and menu.
@@ -78,7 +78,7 @@ class ItemTable(QTableWidget):
         self.setSortingEnabled(True)
 
     def begin(self, rows: int) -> None:
-        """Take so many rows, to be put anew, in the order in which they come; `finish` sorts them again."""
+        """Reserve rows, to be set again, in the order in which they come; `finish` sorts them again."""
         self.setSortingEnabled(False)
         self.setRowCount(rows)
 
@@ -105,13 +105,13 @@ class ItemTable(QTableWidget):
             key: What it is sorted by; None: its text.
 
         Returns:
-            The cell; what is not said here stays as it was.
+            The cell; omitted properties stay unchanged.
         """
         item = self.item(row, column)
         if not isinstance(item, _Item):
             item = _Item()
             self.setItem(row, column, item)
-        before = self.blockSignals(True)  # nobody has changed it who would have to be asked
+        before = self.blockSignals(True)  # no change that a delegate would have to handle
         item.setText(text)
         item.setData(_IDENT, ident)
         item.setData(_KEY, key)
@@ -125,7 +125,7 @@ class ItemTable(QTableWidget):
         return None if ident is None else int(ident)
 
     def row_of(self, ident: int | None) -> int:
-        """The row of what stands for something; -1: there is none."""
+        """The row of an item; -1: there is none."""
         rows = range(self.rowCount())
         return next((row for row in rows if self.ident_of(row) == ident), -1)
 
@@ -135,7 +135,7 @@ class ItemTable(QTableWidget):
         return self.ident_of(rows[0].row()) if rows else None
 
     def choose(self, ident: int | None) -> None:
-        """Select the row of something; no row, if there is none."""
+        """Select the row of an item; no row, if there is none."""
         row = self.row_of(ident)
         if row >= 0:
             self.selectRow(row)

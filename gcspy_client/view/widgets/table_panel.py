@@ -1,6 +1,6 @@
-"""A panel with one table under a title, or words for why there is none.
+"""A panel with one table under a title, or a text on why there is none.
 
-Knows its widgets; does not know what the table tells.
+Knows its widgets; does not know the subject of the table.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ __all__ = ["TablePanel"]
 class TablePanel(QWidget):
     """A table with a title, which can be copied.
 
-    Signals:
-        opened: It is seen now.
-        who_asked: Who holds the objects of a row's type is to be asked; the type.
+    Signals: opened: It became visible. who_asked: Ask who holds the objects of a row's type; the
+        type.
 
     Args:
         theme: For which ground.
         column: By which the table is sorted at first.
 
     Attributes:
-        table: What was told.
+        table: The answer.
         title: Of what.
         when: Of when.
         head: The line of the title; what stands in it from `when` on may be put before the button.
@@ -85,7 +84,7 @@ class TablePanel(QWidget):
         self.who.setEnabled(False)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Nobody has said anything to it while it was closed."""
+        """Its content was not updated while it was closed."""
         super().showEvent(event)
         self.opened.emit()
 

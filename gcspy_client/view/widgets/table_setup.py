@@ -16,7 +16,7 @@ def set_up_table(table: QTableView, row_height: int, *, wraps: bool = False) -> 
     Args:
         table: The table.
         row_height: Height of every row in pixels.
-        wraps: Whether long texts go on in a second line.
+        wraps: Whether long texts continue in a second line.
     """
     table.setFrameShape(QFrame.Shape.NoFrame)
     table.setShowGrid(False)
