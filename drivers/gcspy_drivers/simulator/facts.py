@@ -1,6 +1,7 @@
 """What a collector can report about itself besides objects: free lists, cards, remembered sets, regions; for drivers and for `verify`.
 
-Copies, as of the moment when they were asked for. Addresses are numbers of words. Knows no plan.
+Copies, taken at the moment of the call. Addresses are numbers of words. The module depends on no
+plan.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class Regions:
         groups: Which larger thing each belongs to (the number of its train), or -1.
         numbers: Its number in that, or -1.
         live: Words of each that the last marking found alive, or -1 where that is not known; None where the plan never knows.
-        chosen: Whether each is, or was the last time, in the collection set: 0 or 1; None where there is none.
+        chosen: Whether each is, or last was, in the collection set: 0 or 1; None where there is
+            none.
         ages: Collections that each was there for; None where they are not counted.
     """
 

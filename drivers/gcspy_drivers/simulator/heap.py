@@ -6,12 +6,14 @@
     word 2 …      reference fields: addresses, or 0
     then          data words, which no collector looks at, made of the identity so that a lost one is noticed
 
-What is no object is a *free cell*: its status says FREE and its size, and its word 1, if it has one, belongs to the allocator. So objects and
-free cells cover a space without a gap, and whoever knows where it starts can walk it: that is the invariant that every collector keeps, at
-every step, and the reason why allocating writes one word more than it must.
+What is not an object is a *free cell*: its status has the flag FREE and its size, and its word 1,
+if it has one, belongs to the allocator. So objects and free cells cover a space without a gap, and
+code that knows the start of the space can walk it. Every collector keeps this invariant at every
+step; it is the reason why allocation writes one word more than necessary.
 
-An *address* is the number of a word. 0 is null, the first `FIRST` words are nobody's, so that pages, blocks and cars of up to that many words
-begin at multiples of their size. People are shown bytes: `Heap.bytes_of`.
+An *address* is the number of a word. 0 is null; the first `FIRST` words are unused, so that pages,
+blocks and cars of up to that many words begin at multiples of their size. Users see bytes:
+`Heap.bytes_of`.
 
 Knows nothing of collectors, programs or spaces.
 """
@@ -97,7 +99,7 @@ def age_of(words: Words, cell: int) -> int:
 
 @loop
 def set_age(words: Words, cell: int, age: int) -> None:
-    """Say how many collections an object survived; more than `MAX_AGE` are not told apart."""
+    """Set how many collections an object survived; ages above `MAX_AGE` are stored as `MAX_AGE`."""
     words[cell] = (words[cell] & _NOT_AGE) | (min(age, MAX_AGE) << AGE_SHIFT)
 
 
@@ -140,7 +142,7 @@ def forward(words: Words, old: int, new: int) -> None:
 
 @loop
 def free_cell(words: Words, cell: int, size: int) -> None:
-    """Make a free cell of so many words; of none, nothing."""
+    """Make a free cell of this many words; for 0 words, do nothing."""
     if size > 0:
         words[cell] = FREE | size
 
@@ -166,7 +168,7 @@ def make_object(words: Words, cell: int, status: int, identity: int) -> None:
 
 @loop
 def bump(words: Words, buffer: Words, status: int, identity: int) -> int:
-    """Make an object at the beginning of a buffer, and move that; what is left of it stays a free cell.
+    """Make an object at the start of a buffer, and advance the buffer's start; the rest of the buffer stays a free cell.
 
     Args:
         buffer: Two elements: its first word, and the one behind its last.
@@ -272,12 +274,13 @@ class Heap:
 
     Args:
         max_bytes: All that it may ever have; a plan may begin with less.
-        roots: Root slots: of all threads and globals together; who has which is the mutator's business.
+        roots: Root slots of all threads and globals together; the mutator knows the owner of each.
         base: Address in bytes that people are shown for the first word.
-        align_words: Objects begin at multiples of so many words, and their sizes are such.
+        align_words: Objects begin at multiples of this many words, and their sizes are multiples of
+            it.
 
     Attributes:
-        words: The memory, int64; index `FIRST` is the first of anybody's.
+        words: The memory, int64; index `FIRST` is the first usable word.
         roots: Addresses or 0, int64, one a slot.
         start: First word; `end`: behind the last.
         types: Names of types; an object's type is an index of it.

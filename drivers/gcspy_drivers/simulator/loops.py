@@ -10,8 +10,9 @@ array's element it returns, or keeps in an array of one element.
 
 Run as written, each array is handed over as a memoryview: indexing one gives Python's own int, in half the time that numpy needs for one of its.
 
-Compiling takes seconds, so it is done in a thread (`want`), and nobody waits. Where what was compiled is kept: `gcspy_compiled.machine_code`.
-Knows nothing of heaps.
+Compiling takes seconds, so a thread does it (`want`), and the program does not wait.
+`gcspy_compiled.machine_code` decides where compiled code is kept. The module does not depend on
+heaps.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class SimulatorLoop(Generic[P, R]):
     """A function that is called like the one that was written, and is the compiled one once there is one.
 
     Attributes:
-        written: The function as it was written.
+        written: The Python function.
     """
 
     def __init__(self, written: Callable[P, R]) -> None:
@@ -76,7 +77,7 @@ class SimulatorLoop(Generic[P, R]):
         _loops.append(self)
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> R:
-        """Run the compiled function if there is one and it is wanted, otherwise the one that was written."""
+        """Run the compiled function if it exists and is requested, otherwise the Python function."""
         if self._machine is not None and _state.machine:
             return self._machine(*arguments)
         plain = self._plain or self._as_written()
@@ -84,7 +85,7 @@ class SimulatorLoop(Generic[P, R]):
 
     @property
     def signature(self) -> str:
-        """What numba is told, such as ``int64(int64[::1], int64)``."""
+        """The signature for numba, such as ``int64(int64[::1], int64)``."""
         notes = dict(self.written.__annotations__)
         try:
             result = _TYPES[notes.pop("return")]
@@ -160,7 +161,7 @@ def loop(written: Callable[P, R]) -> SimulatorLoop[P, R]:
 
 
 def available() -> bool:
-    """Return whether machine code is wanted and numba there; loads it."""
+    """Return whether machine code is requested and numba is installed; loads numba."""
     return find_compiler() is not None
 
 

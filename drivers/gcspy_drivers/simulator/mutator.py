@@ -84,7 +84,7 @@ class Mutator:
             self.shadow.roots[slot] = number
 
     def load(self, to: int, slot: int, field: int) -> bool:
-        """Let slot `to` hold what a field of the object in `slot` holds; tell whether that is an object."""
+        """Copy the reference in a field of the object in `slot` to slot `to`; return whether it refers to an object."""
         holder = self._holder(slot, field)
         target = self.plan.read(holder, field)
         self.plan.write_root(to, target)

@@ -3,12 +3,14 @@
 The split is mmtk's: how a space behaves is a policy (`policies`), which spaces there are and when they are collected a plan (`plans`), of some
 hundred lines each.
 
-A collection is a row of *phases*. A phase is one method, ``phase(limit)``, that does at most so many units of its work (objects marked, cells
-swept, roots looked at) and returns how many it did; fewer than it might have: it is over. What it must remember is in the plan. So one collection can
-be run whole, phase by phase, object by object, or a bit at each allocation, and there is one program for all of these.
+A collection is a sequence of *phases*. A phase is one method, ``phase(limit)``, that does at most
+`limit` units of its work (objects marked, cells swept, roots read) and returns how many it did; if
+it returns fewer than `limit`, the phase is over. The plan holds the state between calls. So one
+program can run a collection whole, phase by phase, object by object, or a bit at each allocation.
 
-Who wants to know of phases is a `CollectionListener`. A collection that an allocation needs runs within that allocation, but `Plan.stride` says how
-many units are done between two calls of the listener, and the listener may take its time: so slow motion needs no thread.
+A `CollectionListener` receives the phases. A collection that an allocation needs runs within that
+allocation, but `Plan.stride` sets how many units pass between two calls of the listener, and the
+listener may take its time: so slow motion needs no thread.
 
 Knows the heap. Does not know programs, drivers or `verify`.
 """
@@ -56,7 +58,8 @@ class Phase(NamedTuple):
 
     Attributes:
         name: Such as ``mark``; the names of a kind of collection are in `Plan.kinds`.
-        work: Does at most so many units and returns how many; fewer than it might have when it is over.
+        work: Does at most the given number of units and returns how many it did; fewer when the
+            phase is over.
         unit: What it counts.
         prepare: Called once before the first step of the phase, if there is something to prepare then and not earlier.
     """
@@ -74,7 +77,7 @@ class Collection:
     Attributes:
         number: Counted from 1.
         kind: One of the plan's.
-        cause: Why: ``allocation failure``, ``asked for``.
+        cause: The cause: ``allocation failure``, ``asked for``.
         phase: Name of the phase under way, or of the last one.
         work: Units done, by phase.
         used_before: Words of objects when it began; `used_after` when it ended.
@@ -92,7 +95,7 @@ class Collection:
 
 
 class CollectionListener:
-    """Who wants to know of collections; override what is of interest. The program waits meanwhile, so nothing may be changed."""
+    """Receives collections and their phases; override the methods you need. The program waits during a call, so a listener must change nothing."""
 
     def collection_starts(self, collection: Collection) -> None:
         """Nothing was done yet."""
@@ -177,7 +180,8 @@ class Plan(ABC):
         heap: The memory, whose roots are the plan's to read and, at collections, to write.
         threads: How many threads allocate, numbered from 0.
         listener: Notified of collections.
-        stride: Units between two calls of the listener while a collection runs that nobody drives.
+        stride: Units between two calls of the listener during a collection that runs within an
+            allocation.
         collection: The one under way, or None.
         collections: How many there were.
         last: The last one that ended, or None.
@@ -245,7 +249,7 @@ class Plan(ABC):
         self.heap.words[holder + HEADER_WORDS + number] = target
 
     def write_root(self, slot: int, target: int) -> None:
-        """Let a root hold an object, or 0. Most plans look at roots when they collect, and need no barrier here."""
+        """Store an object, or 0, in a root. Most plans read roots when they collect, and need no barrier here."""
         self.heap.roots[slot] = target
 
     # Collections.
@@ -278,7 +282,7 @@ class Plan(ABC):
         """Do at most `limit` units of the phase under way: one phase at most.
 
         Returns:
-            Whether the collection is over, or there is none.
+            Whether the collection is over, or none is running.
         """
         collection = self.collection
         if collection is None:
@@ -326,7 +330,7 @@ class Plan(ABC):
         """Make an object if there is room, without a collection; otherwise return 0."""
 
     def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
-        """There was no room: collect, and allocate; return 0 if there is none still. A plan with several kinds begins with the cheapest."""
+        """Collect because there was no room, then allocate; return 0 if there is still no room. A plan with several kinds begins with the cheapest."""
         self.collect(FULL, "allocation failure")
         return self._allocate(thread, size, status, identity)
 
@@ -346,7 +350,7 @@ class Plan(ABC):
     def used_words(self) -> int:
         """Return how many words are not free, as far as the plan knows: garbage that was not found yet counts."""
 
-    # What drivers and `verify` look at.
+    # Read by drivers and `verify`.
 
     @property
     def heap_words(self) -> int:

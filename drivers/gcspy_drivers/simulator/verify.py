@@ -1,4 +1,4 @@
-"""Whether a heap is what its program made of it: told by another way than any collector goes.
+"""Check a heap against its program by a method that no collector uses.
 
 `verify` reads the memory as a list of Python's numbers, walks it cell by cell and follows references from the roots, beside the program's own graph
 (`shadow`). It uses no loop of the collectors, and none of their records but those that it checks. What it finds wrong it says; it never mends.
@@ -6,7 +6,8 @@
 1. Spaces lie in the heap and do not overlap; their tops are in them; the ranges that are said to be covered are, without gap or overlap.
 2. Each root and each field holds the object that it should; each such object is there once, where a cell begins, not in an idle space, not an
    old copy; its size, type, number of fields and data are right.
-3. What is in free lists is free, in one list once, in the right one; and is all that the plan says is free.
+3. Each cell in the free lists is free, in one list, once, and in the right list; these cells are
+   all that the plan reports as free.
 4. After a whole collection of an exact collector nothing else is there.
 5. What the plan says of itself (`Plan.check`).
 
@@ -32,7 +33,7 @@ from gcspy_drivers.simulator.shadow import Shadow
 __all__ = ["verify"]
 
 _MOST = 20
-"""One defect has many consequences: after so many the rest is not worth reading."""
+"""One defect has many consequences: the rest after this many is not worth reading."""
 
 
 def verify(plan: Plan, shadow: Shadow, *, collected: bool = False) -> list[str]:

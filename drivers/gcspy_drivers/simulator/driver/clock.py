@@ -24,7 +24,7 @@ class StepClock:
 
 
 class PacedClock(StepClock):
-    """A clock that goes on by what is waited for, and by nothing else: the same run has the same times."""
+    """A clock that advances only by the time waited: the same run has the same times."""
 
     def __init__(self) -> None:
         self._nanos = time.monotonic_ns()

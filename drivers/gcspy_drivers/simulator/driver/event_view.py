@@ -54,7 +54,7 @@ class EventView:
 
     Args:
         plan: The collector.
-        seen: Number of the newest object when the heap was looked at last.
+        seen: Number of the newest object when the heap was last read.
         old_before: Numbers of the objects that were in old spaces when the collection began, sorted; None: not known.
     """
 
@@ -86,13 +86,13 @@ class EventView:
 
     @cached_property
     def new(self) -> NDArray[np.bool_]:
-        """Which of `objects` were made since the heap was looked at last."""
+        """Which of `objects` were made since the heap was last read."""
         made: NDArray[np.bool_] = self.objects.identities > self.seen
         return made
 
     @cached_property
     def promoted(self) -> NDArray[np.bool_] | None:
-        """Which of `objects` were not in old spaces when the collection began, wherever they are now; None: not known."""
+        """Which of `objects` were outside old spaces when the collection began, wherever they are now; None: not known."""
         if self.old_before is None:
             return None
         return ~np.isin(self.objects.identities, self.old_before, assume_unique=False)

@@ -180,7 +180,7 @@ class HeapSpace:
     # ------------------------------------------------------------------------- gathering
 
     def gather(self, request: GatherRequest, moment: EventView, level: int) -> None:
-        """Fill the streams that are wanted, as far as the level goes."""
+        """Fill the requested streams, up to the level."""
         self.space.reset()
         self._mark_parts()
         if level < 3:

@@ -1,4 +1,4 @@
-"""What a simulation begins with: which collector, which program, how large a heap, and how it is looked at.
+"""The start options of a simulation: the collector, the program, the heap size and how the heap is observed.
 
 Knows no server; the command line and lessons are turned to this.
 """
@@ -30,7 +30,7 @@ def parse_size(text: str) -> int:
     """``256KiB``, ``1 MiB``, ``64k`` or ``4096`` as bytes; the letters count 1024 each.
 
     Raises:
-        LocalProtocolError: It is none of these.
+        LocalProtocolError: There is no such simulation.
     """
     match = re.fullmatch(r"\s*(\d{1,12})\s*([kmg]?)(?:i?b)?\s*", text.lower())
     if match is None:
@@ -50,11 +50,12 @@ class SimulationOptions:
         tile_bytes: Of a tile of the heap; 0: such that there are about a thousand.
         threads: How many allocate.
         align_bytes: Objects begin at multiples of it.
-        clock_bytes: An event each time so much was allocated; 0: a thirty-second of the heap.
+        clock_bytes: An event each time this many bytes were allocated; 0: a thirty-second of the
+            heap.
         pace_millis: Between two events, so that people can follow.
         level: How much is gathered.
         slow: Units of a collection between two events; 0: none in between.
-        steps: The program ends after so many; 0: when it likes.
+        steps: The program ends after this many steps; 0: the program decides.
         plan: More options of the collector, by name; program_options: what the program's knobs begin with.
         lesson: Name of the lesson that this is; empty: none.
     """

@@ -106,7 +106,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self.plan.listener = self
 
     def _facts(self) -> dict[str, str]:
-        """What clients are told about it; a lesson's name, so that whoever plays a recording of it finds the lesson."""
+        """The description sent to clients; it contains a lesson's name, so that a player of the recording finds the lesson."""
         options = self.options
         facts = {
             "runtime": "simulator",
@@ -167,7 +167,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         return self.over or "stopped"
 
     def _take_settings(self, step: int) -> None:
-        """Take what was chosen, before the program's step of this number."""
+        """Apply the settings the user changed, before the program's step of this number."""
         lockstep = self._lockstep
         if lockstep is not None and not self._leads:
             for name, value in lockstep.due(step):
@@ -178,7 +178,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
                 lockstep.choose(step, name, value)
 
     def _tick(self) -> None:
-        """An event each time so much was allocated."""
+        """An event each time this many bytes were allocated."""
         allocated = self.clock_value
         lockstep = self._lockstep
         if allocated >= self._next_clock:
@@ -212,7 +212,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._event(Kinds.end(collection.kind), counts or collection.cause)
 
     def _identities_in_old(self) -> Words | None:
-        """The numbers of the objects in spaces that things are promoted into; None: there is no such space, or nobody looks."""
+        """The numbers of the objects in spaces that receive promoted objects; None: there is no such space, or no client needs them."""
         olds = [space for space in self.plan.spaces() if space.role == "old"]
         if not olds:
             return None
@@ -237,7 +237,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         return self.heap.allocated_words * WORD_BYTES
 
     def gather(self, request: GatherRequest) -> None:
-        """Fill the spaces that are wanted, as far as the level goes."""
+        """Fill the requested spaces, up to the level."""
         moment = EventView(self.plan, seen=self._seen, old_before=self._old_before)
         for heap in self._heaps:
             if request.wants(heap.space):

@@ -1,7 +1,8 @@
 """What can be changed while a simulation runs: level, pace, slow motion, size of tiles, and the knobs of collector and program.
 
-They are settings of the driver API: the window shows sliders and choices for them. What was chosen is taken between two steps of the program, so
-that a run in which they are changed at the same moments is the same run.
+They are settings of the driver API: the window shows sliders and choices for them. The simulation
+applies changes between two steps of the program, so a run with the same changes at the same steps
+is the same run.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class LiveSettings:
         self._knobs.append(_Turned(ident, knob, value, turn))
 
     def take_view(self) -> int:
-        """Take what is about looking: before each event.
+        """Apply the settings of observation: before each event.
 
         Returns:
             The level.
@@ -169,7 +170,7 @@ class LiveSettings:
         return self._server.take_setting(LEVEL)
 
     def news(self) -> list[tuple[str, int]]:
-        """What is another value than when this was asked last, by name; but for what is done once, and the pace."""
+        """Return the values that changed since the last call, by name, without one-time actions and the pace."""
         now = {
             one.name: one.value
             for one in self._server.settings

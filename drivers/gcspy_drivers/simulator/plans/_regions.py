@@ -69,7 +69,7 @@ def renote(words: Words, links: Words, rows: Words, state: Words, slot: int) -> 
 
 @loop
 def take_region(rows: Words, state: Words, kind: int) -> int:
-    """Put a free region to use; return it, or -1 if there is none."""
+    """Start to use a free region; return it, or -1 if there is none."""
     for region in range(state[COUNT_OF]):
         if rows[region * ROW + KIND] == FREE_REGION:
             rows[region * ROW + KIND] = kind
@@ -82,7 +82,7 @@ def take_region(rows: Words, state: Words, kind: int) -> int:
 
 @loop
 def _place(rows: Words, state: Words, which: int, kind: int, size: int) -> int:
-    """Take words of the region that objects of a kind are copied to, or of a new one; return 0 if there is none."""
+    """Take words of the region that receives copies of this kind, or of a new one; return 0 if there is none."""
     region = state[which]
     if region < 0 or rows[region * ROW + TOP] + size > state[START] + (region + 1) * state[SIZE]:
         region = take_region(rows, state, kind)
@@ -129,7 +129,7 @@ def _evacuate(
 def _drain(
     words: Words, links: Words, rows: Words, chosen: Words, queue: Words, state: Words, limit: int
 ) -> bool:
-    """Evacuate what copies refer to; tell whether all were looked at and there may be more."""
+    """Evacuate the objects that copies refer to; return whether all copies were scanned and more may follow."""
     while state[QUEUE_HEAD] < state[QUEUE_TAIL]:
         cell = queue[state[QUEUE_HEAD]]
         fields = fields_of(words, cell)
@@ -191,7 +191,7 @@ def pull_from_sets(
 
 @loop
 def _next_cell(rows: Words, state: Words) -> bool:
-    """Go on with the next region in use when the present one is done; tell whether there is a cell."""
+    """Go to the next region in use when the present one is done; return whether there is a cell."""
     while state[REGION] < state[COUNT_OF]:
         kind = rows[state[REGION] * ROW + KIND]
         start = state[START] + state[REGION] * state[SIZE]
@@ -232,7 +232,7 @@ def scrub(words: Words, links: Words, rows: Words, state: Words, limit: int) -> 
 
 @loop
 def renote_all(words: Words, links: Words, rows: Words, state: Words, limit: int) -> int:
-    """After a compaction: put all fields into the sets that they belong into; return how many cells were looked at."""
+    """After a compaction: enter all fields into the remembered sets they belong to; return how many cells were read."""
     done = 0
     while done < limit and _next_cell(rows, state):
         cell = state[CELL]

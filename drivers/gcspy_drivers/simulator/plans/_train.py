@@ -150,7 +150,7 @@ def _room_in(cars: Words, state: Words, train: int, size: int, reserve: int) -> 
 
 @loop
 def place(cars: Words, state: Words, train: int, size: int) -> int:
-    """Take words at the end of a train; where cars are short, at the end of the train that roots' objects go to. Return 0 if there are none."""
+    """Take words at the end of a train; where cars are short, at the end of the train that receives objects referred to by roots. Return 0 if there are none."""
     car = _room_in(cars, state, train, size, state[RESERVE])
     if car < 0 and state[KEEP] == 0:
         car = _room_in(cars, state, state[TARGET], size, 0)
@@ -210,7 +210,7 @@ def _pull_into(
 
 @loop
 def _drain(words: Words, links: Words, cars: Words, queue: Words, state: Words, limit: int) -> bool:
-    """Evacuate what copies refer to, into the trains of these; tell whether all copies were looked at."""
+    """Evacuate the objects that copies refer to into the trains of the copies; return whether all copies were scanned."""
     while state[QUEUE_HEAD] < state[QUEUE_TAIL]:
         cell = queue[state[QUEUE_HEAD]]
         fields = fields_of(words, cell)
@@ -267,7 +267,7 @@ def pull(
 
 @loop
 def count_references(words: Words, links: Words, state: Words, limit: int) -> int:
-    """Count in the objects' links how many entries of the set refer to each; return how many entries were looked at."""
+    """Count in the objects' links how many entries of the set refer to each; return how many entries were read."""
     done = 0
     while state[CURSOR] != 0 and done < limit:
         cell = words[state[CURSOR]]
@@ -281,7 +281,7 @@ def count_references(words: Words, links: Words, state: Words, limit: int) -> in
 def referenced(
     roots: Words, links: Words, cars: Words, state: Words, region: int, train: int
 ) -> int:
-    """Tell from where something in a car is referred to: the number of another train, the present target for a root, `train` for its own, or 0."""
+    """Return the source of a reference to something in a car: the number of another train, the present target for a root, `train` for its own, or 0."""
     first, end = state[START] + region * state[CAR_WORDS], cars[region * ROW + TOP]
     for slot in range(len(roots)):
         if first <= roots[slot] < end:

@@ -1,7 +1,8 @@
 """Loops of a collection of the young generation: for `generational`.
 
-What is reached from the roots and from what the write barrier recorded is copied: into the other half of the young generation, or into the old one when it is
-old enough. Copies whose fields were not looked at yet are in a queue, since they do not lie one behind the other as Cheney's do.
+The collection copies what is reachable from the roots and from the entries of the write barrier:
+into the other half of the young generation, or into the old one for objects that are old enough.
+Copies with unscanned fields are in a queue, since they are not contiguous as Cheney's are.
 
 Knows the heap and the records of `policies/cards.py` and `policies/freelist.py`.
 """
@@ -55,7 +56,7 @@ _START, _CARD_WORDS, _COUNT = 1, 2, 3
 def _old_place(
     words: Words, heads: Words, tails: Words, free: Words, state: Words, size: int
 ) -> int:
-    """Take words of the old generation; 0 if there are none."""
+    """Take words of the old generation; return 0 if there are none."""
     if state[BUMP_OLD] == 0:
         return take(words, heads, tails, free, size)
     cell = state[OLD_TOP]
@@ -135,7 +136,7 @@ def _copy_from_fields(
     first: int,
     behind: int,
 ) -> bool:
-    """Evacuate what fields hold; tell whether one still refers to a young object."""
+    """Evacuate the objects in fields; return whether a field still refers to a young object."""
     young = False
     for field in range(first, behind):
         target = evacuate(words, queue, heads, tails, free, starts, cards, state, words[field])
@@ -197,7 +198,7 @@ def copy_from_noted(
     last: int,
     limit: int,
 ) -> int:
-    """Evacuate what noted old objects refer to; those that refer to nothing young any more are not noted longer. Return how many were looked at.
+    """Evacuate the objects that recorded old objects refer to; remove the records of those without references to young objects. Return how many were scanned.
 
     Args:
         last: How many were noted when this began.

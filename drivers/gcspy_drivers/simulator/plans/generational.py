@@ -186,7 +186,8 @@ class Generational(Plan):
 
     def _begin_minor(self) -> Sequence[Phase]:
         if not self._may_promote():
-            # Asked for, but a nursery can only be emptied into an old generation with room: nothing is done.
+            # Requested, but a nursery can only be emptied into an old generation with room: do
+            # nothing.
             return [Phase(name, _nothing) for name in self.kinds[MINOR]]
         source, target = self._parts[0], self._parts[-1]
         state = self._state
@@ -314,7 +315,7 @@ class Generational(Plan):
             part.end = part.start + self._young_limit
 
     def _share(self, words: int) -> int:
-        """What is left of a part of the heap where that is made smaller: all parts are, in the same measure."""
+        """The size of a part of the heap after the heap is made smaller: all parts shrink by the same factor."""
         return words * self._wanted // (self._size * self.heap.align_words) * self.heap.align_words
 
     @property

@@ -176,7 +176,8 @@ class Immix(Plan):
         if not self._evacuate:
             return
         per_block = space.block_words // space.line_words
-        # As the last sweep found it: since then threads have taken the holes, and most of what is in those will have died.
+        # As the last sweep found it: since then threads have taken the holes, and most objects in
+        # those will have died.
         in_use = self._survived
         sparse = np.flatnonzero((space.kinds == RECYCLABLE) & (in_use * 2 <= per_block))
         sparse = sparse[np.argsort(in_use[sparse], kind="stable")]

@@ -5,16 +5,18 @@ marking would have come by. One of three write barriers prevents that, all of th
 
 * ``insertion``: the target of each store is shaded, so no black object ever refers to a white one. E. W. Dijkstra and others, On-the-fly garbage
   collection: an exercise in cooperation, CACM 21(11), 1978.
-* ``retreating``: a black object that is given a white one turns grey again, and is looked at a second time. G. L. Steele Jr., Multiprocessing
-  compactifying garbage collection, CACM 18(9), 1975.
+* ``retreating``: a black object that receives a reference to a white one turns grey again, and is
+  scanned a second time. G. L. Steele Jr., Multiprocessing compactifying garbage collection, CACM
+  18(9), 1975.
 * ``snapshot``: what a store overwrites is shaded, so all is kept that could be reached when marking began. T. Yuasa, Real-time
   garbage collection on general-purpose machines, Journal of Systems and Software 11, 1990.
 
-Roots have no barrier with the first two: they are looked at again in the phase ``remark``, which is over only when, in one step, the roots and all that was grey
-have been done. With the snapshot, roots that change have one, since they are not read in one step, as Yuasa's are.
-Objects that are made during marking are black. All three are allowed to keep garbage until the next collection (*floating garbage*).
+Roots have no barrier with the first two: the phase ``remark`` reads them again, and is over only
+when one step has processed the roots and all grey objects. With the snapshot, changed roots have a
+barrier, since they are not read in one step, as Yuasa's are. Objects made during marking are black.
+All three may keep garbage until the next collection (*floating garbage*).
 
-The sweep goes on while the program runs, too; what was swept can be allocated at once.
+The sweep, too, goes on while the program runs; swept cells can be allocated at once.
 """
 
 from __future__ import annotations
@@ -64,9 +66,9 @@ class Incremental(MarkSweep):
 
     Args:
         barrier: ``insertion``, ``retreating`` or ``snapshot``.
-        start_percent: A collection begins when so much of the heap is in use.
+        start_percent: A collection begins when this percentage of the heap is in use.
         pace: Units of work that each allocated word pays for, in hundredths: 100 is an object marked, or a cell swept, a word.
-        lists: As of `MarkSweep`, and so are the others.
+        lists: As in `MarkSweep`, and so are the others.
     """
 
     name = "incremental"
@@ -189,7 +191,7 @@ class Incremental(MarkSweep):
         return roots, mark, Phase("remark", self._remark), sweep
 
     def _remark(self, limit: int) -> int:
-        """Look at the roots again, and at what is grey; over when both were done within one step."""
+        """Read the roots and the grey objects again; over when one step processed both."""
         marking, heap = self._marking, self.heap
         if self.barrier != "snapshot":
             shade_roots(heap.words, heap.roots, marking.stack, marking.top, 0, len(heap.roots))

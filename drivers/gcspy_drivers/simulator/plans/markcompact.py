@@ -1,7 +1,8 @@
 """Mark-compact: what the roots reach is marked and then slid to the beginning of the heap, in its order; allocation is from one end.
 
-Source: the Lisp-2 algorithm (`policies/sliding.py` says where it is told and what is different). It is what RJVM had for its old generation by default,
-the second of the drivers in section 5.6 of the GCspy paper.
+Source: the Lisp-2 algorithm (`policies/sliding.py` cites the sources and lists the differences).
+RJVM used it for its old generation by default, and is the second of the drivers in section 5.6 of
+the GCspy paper.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Mark-sweep: what the roots reach is marked, everything else goes into free lists.
 
-Source: J. McCarthy, Recursive functions of symbolic expressions and their computation by machine, CACM 3(4), 1960. He had cells of one
-size and one free list; the lists here, and how they are filled and searched, are those of `policies/freelist.py`. The sweep is not lazy: it is over
-before the program goes on, as in the collector of the GCspy paper's figures 4 to 7.
+Source: J. McCarthy, Recursive functions of symbolic expressions and their computation by machine,
+CACM 3(4), 1960. He had cells of one size and one free list; the lists here, and how they are filled
+and searched, are those of `policies/freelist.py`. The sweep is not lazy: it ends before the program
+continues, as in the collector of the GCspy paper's figures 4 to 7.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def take_away(
     """Colour grey what candidates reach, and take away the counts that come from within. What is no candidate any more is dropped.
 
     Returns:
-        How many objects were looked at.
+        How many objects were scanned.
     """
     done = 0
     while done < limit:
@@ -255,7 +255,7 @@ def _judge(
 def gather_white(
     words: Words, candidates: Words, stack: Words, queue: Words, state: Words, limit: int
 ) -> int:
-    """Put what is white into the queue of those to be freed; each candidate is none any more."""
+    """Put white objects into the queue of objects to free; no object is a candidate afterwards."""
     done = 0
     while done < limit:
         if state[_STACK] > 0:
@@ -291,7 +291,7 @@ def free_queued(
     free_state: Words,
     limit: int,
 ) -> int:
-    """Free what is in the queue, from its end."""
+    """Free the objects in the queue, from its end."""
     done = 0
     while state[_QUEUE] > 0 and done < limit:
         state[_QUEUE] -= 1
@@ -308,9 +308,10 @@ class RefCount(Plan):
     """Counts in every object, free lists, and a collector of cycles.
 
     Args:
-        candidates: A collection begins when there are so many candidates; 0: only when there is no room.
-        burst: At most so many objects are freed by one operation of the program; 0: all that can be.
-        lists: As of `FreeListSpace`, and so are the others.
+        candidates: A collection begins at this number of candidates; 0: only when there is no room.
+        burst: One operation of the program frees at most this many objects; 0: all that can be
+            freed.
+        lists: As in `FreeListSpace`, and so are the others.
     """
 
     name = "refcount"
@@ -435,7 +436,7 @@ class RefCount(Plan):
         self._state[_CURSOR] = self._state[_STACK] = self._state[_KEPT] = 0
 
     def _keep(self) -> None:
-        """Those that are candidates still are all that the next phases look at."""
+        """The next phases process only the remaining candidates."""
         self._state[_CANDIDATES] = self._state[_KEPT]
         self._rewind()
 

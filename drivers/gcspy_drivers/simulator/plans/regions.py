@@ -1,14 +1,18 @@
 """Garbage-first: a heap of regions, of which a pause evacuates as many as its goal allows, those with the most garbage first.
 
-Objects are made in eden regions. A collection evacuates the *collection set*: all eden and survivor regions (``young``), and after a marking also old ones in which
-little lives (``mixed``), from roots and from the regions' remembered sets, without a look at the rest of the heap. A marking says how much lives in each region, and
-frees those in which nothing does.
+The program allocates in eden regions. A collection evacuates the *collection set*: all eden and
+survivor regions (``young``), and after a marking also old ones with little live data (``mixed``),
+from roots and from the regions' remembered sets, without reading the rest of the heap. A marking
+computes the live data of each region, and frees regions without any.
 
-Source: D. Detlefs, C. Flood, S. Heller and T. Printezis, Garbage-first garbage collection, ISMM 2004. Different here: the marking stops the program (theirs goes on
-beside it, from a snapshot at the beginning); the pause goal is a number of regions, not milliseconds; remembered sets are exact (`policies/slotsets.py`;
-theirs are cards, refined beside the program); fields of objects that a marking found dead are cleared at once, which is how they leave the
-remembered sets; a collection of kind ``full`` slides live objects together within the order of regions (`policies/sliding.py`). Objects larger than half a region have adjacent
-regions of their own, and do not move. Eden grows while there are regions for all that might survive, so an evacuation that was begun never fails.
+Source: D. Detlefs, C. Flood, S. Heller and T. Printezis, Garbage-first garbage collection, ISMM
+2004. Different here: the marking stops the program (theirs runs concurrently, from a snapshot at
+the beginning); the pause goal is a number of regions, not milliseconds; remembered sets are exact
+(`policies/slotsets.py`; theirs are cards, refined concurrently); a marking clears the fields of
+dead objects at once, which removes them from the remembered sets; a collection of kind ``full``
+slides live objects together within the order of regions (`policies/sliding.py`). Objects larger
+than half a region have adjacent regions of their own, and do not move. Eden grows while there are
+regions for all objects that might survive, so an evacuation never fails once it has begun.
 """
 
 from __future__ import annotations
@@ -144,7 +148,7 @@ class GarbageFirst(Plan):
         return int(self._state[loops.FREE_REGIONS]) - self._withheld
 
     def _needed_for(self, words: int) -> int:
-        """Return how many regions hold so many words of survivors and promoted objects, whatever their sizes."""
+        """Return how many regions hold this many words of survivors and promoted objects, whatever their sizes."""
         return -(-words // (self._size - self._size // 2 + 1)) + 2 if words else 0
 
     def _of_kind(self, *kinds: int) -> list[int]:
@@ -168,7 +172,7 @@ class GarbageFirst(Plan):
         region = self._current[thread]
         if region < 0 or self._table[region, TOP] + size > self._start_of(region + 1):
             young = self._of_kind(loops.EDEN, loops.SURVIVOR)
-            # What is in use of eden may still be filled up.
+            # The program may still fill up the eden regions in use.
             most = (len(young) + 1) * self._size
             goal = self._pause if not self._candidates() else max(self._pause // 2, 1)
             survivors = len(self._of_kind(loops.SURVIVOR))
@@ -253,7 +257,8 @@ class GarbageFirst(Plan):
         """Choose the collection set: all that is young, then old regions while the goal and the free regions allow."""
         state, chosen = self._state, self._of_kind(loops.EDEN, loops.SURVIVOR)
         if self._needed_for(self._words_in(chosen)) > self._free:
-            # Asked for, or survivors left too much unused: nothing is evacuated, and a full collection comes next.
+            # Requested, or survivors left too much unused: evacuate nothing; a full collection
+            # comes next.
             chosen, mixed = [], False
         for region in self._candidates() if mixed else ():
             more = [*chosen, region]

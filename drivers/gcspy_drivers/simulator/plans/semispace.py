@@ -1,9 +1,10 @@
 """Semi-space: what is reached is copied into the other half of the heap, breadth first, and the halves change places.
 
-Source: C. J. Cheney, A nonrecursive list compacting algorithm, CACM 13(11), 1970: the copies that were not looked at yet are the queue, between
-`scan` and the top of to-space, and nothing else must be remembered. Different here: old copies keep their size and say in their link where the new
-one is (he overwrote a field), so that from-space can be walked at each step; objects count the collections that they survived;
-threads have allocation buffers.
+Source: C. J. Cheney, A nonrecursive list compacting algorithm, CACM 13(11), 1970: the unscanned
+copies are the queue, between `scan` and the top of to-space, and no other state is needed.
+Different here: old copies keep their size and hold the forwarding address in their link (he
+overwrote a field), so that from-space can be walked at each step; objects count the collections
+they survived; threads have allocation buffers.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def copy_roots(words: Words, roots: Words, state: Words, first: int, behind: int
 
 @loop
 def scan(words: Words, state: Words, limit: int) -> int:
-    """Evacuate what copies refer to, until `limit` objects were copied or each copy was looked at; return how many were copied."""
+    """Evacuate the objects that copies refer to, until `limit` objects were copied or each copy was scanned; return how many were copied."""
     before = state[_COPIED]
     while state[_SCAN] < state[_TOP]:
         cell = state[_SCAN]

@@ -9,11 +9,15 @@ objects to which many references are remembered (*popular* ones) get a car of th
 the paper describes RJVM's. *Futile* collections, in which no object leaves the train because the program keeps moving its only root, are ended as J. Seligmann
 and S. Grarup did (ECOOP 1995): an object that a root referred to then is taken for referred to until it has left.
 
-Different here: remembered sets are exact (`policies/slotsets.py`). The nursery has no ages: all that survives is promoted, to the train that refers to it, or
-the newest one, and a car is collected only then, so that no young object refers into it. Objects larger than half a car have
-adjacent regions of their own, and change trains without being copied. When cars are short, objects go to the end of the newest train, whatever refers to them: then garbage may follow garbage there, and is left.
-A collection of kind ``full`` collects cars until each train that there was at its beginning is gone; then nothing unreachable is left, unless cars were short: it says how many objects went astray, and how many cars
-it had no room to look at, and another one finds some of what it left.
+Different here: remembered sets are exact (`policies/slotsets.py`). The nursery has no ages: every
+survivor is promoted, to the train that refers to it, or the newest one, and a car is collected only
+then, so that no young object refers into it. Objects larger than half a car have adjacent regions
+of their own, and change trains without being copied. When cars are short, objects go to the end of
+the newest train, whatever refers to them: then garbage may follow garbage there, and stays. A
+collection of kind ``full`` collects cars until each train that existed at its beginning is gone;
+then nothing unreachable is left, unless cars were short: it reports how many objects went to the
+wrong train, and how many cars it had no room to collect, and another one finds some of the
+remaining garbage.
 """
 
 from __future__ import annotations
@@ -207,7 +211,7 @@ class Train(Plan):
         return int(self._state[loops.FREE_CARS])
 
     def _cars_for(self, words: int) -> int:
-        """Return how many cars so many words of objects fit into, whatever their sizes."""
+        """Return how many cars hold this many words of objects, whatever their sizes."""
         return -(-words // (self._car_words - self._car_words // 2 + 1))
 
     def _limited(self) -> None:
@@ -375,7 +379,7 @@ class Train(Plan):
         return found
 
     def _begin_car(self) -> None:
-        """The nursery is empty: choose the first car of the first train, and see what is to be done with it."""
+        """The nursery is empty: choose the first car of the first train, and decide how to collect it."""
         self._empty_nursery()
         self._state[loops.RESERVE] = _RESERVE
         order = self._cars_in_order()
@@ -412,7 +416,7 @@ class Train(Plan):
         return loops.count_references(self.heap.words, self._links, self._state, limit)
 
     def _free(self, _: int) -> int:
-        """Free the car, or the train; or append the car to where it belongs. A look at a table, and not done in steps."""
+        """Free the car, or the train; or append the car to the train it belongs to. It only changes a table, and is not done in steps."""
         state, car = self._state, int(self._state[loops.FROM])
         if car < 0:
             return 0

@@ -1,8 +1,9 @@
 """Allocation in one direction: a space whose threads take buffers from its top, and objects from their buffers.
 
-A thread's buffer (TLAB) is a free cell that shrinks from below, so the space can be walked at any time. What is left of a buffer when the
-next is taken is lost until the space is emptied: that is the price of threads that do not wait for each other. An object larger
-than a buffer is taken from the top itself.
+A thread's buffer (TLAB) is a free cell that shrinks from below, so the space can be walked at any
+time. The rest of a buffer is lost when the thread takes its next one, until the space is emptied:
+that is the price of threads that do not wait for each other. An object larger than a buffer is
+taken from the top itself.
 
 Knows the heap. Knows no collector: who empties or copies the space calls `reset`.
 """
@@ -27,7 +28,7 @@ class BumpSpace:
 
     Attributes:
         start, end: As given.
-        top: Behind the last word that was given to anybody.
+        top: Behind the last word in use.
     """
 
     def __init__(
@@ -35,7 +36,8 @@ class BumpSpace:
     ) -> None:
         self._heap = heap
         self.start, self.end = start, end
-        # The same array is the buffer of whoever has none: its first element is the top of the space.
+        # The same array is the buffer of threads without one: its first element is the top of the
+        # space.
         self._room: Words = np.array([start, start], dtype=np.int64)
         self._buffers: list[Words] = [np.zeros(2, dtype=np.int64) for _ in range(threads)]
         self._buffer_words = heap.aligned(buffer_bytes // WORD_BYTES)
@@ -80,7 +82,7 @@ class BumpSpace:
         self.retire()
 
     def retire(self) -> None:
-        """Take the threads' buffers away: what is left of them stays a free cell."""
+        """Take the threads' buffers away: the rest of each stays a free cell."""
         for buffer in self._buffers:
             buffer[:] = 0
 

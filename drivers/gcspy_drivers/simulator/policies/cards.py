@@ -1,10 +1,12 @@
 """What a write barrier records of old objects that refer to young ones: dirty cards, or the objects themselves.
 
-A *card table* has a byte for so many words of the old generation. The barrier dirties the card of the field that was written; a collection of the
-young generation looks at all fields on dirty cards, and cleans those on which no reference to a young object is left. To find the objects on a card it
-must know where one begins: `starts` says of each card where the cell begins that its first word lies in, or a cell somewhere before.
-Source: P. R. Wilson and T. G. Moher, A card-marking scheme for controlling intergenerational references, SIGPLAN Notices 24(5), 1989; the table of
-starts is that of HotSpot, without its logarithms.
+A *card table* has a byte for a fixed number of words of the old generation. The barrier dirties the
+card of the written field; a collection of the young generation scans all fields on dirty cards, and
+cleans those without a reference to a young object. To find the objects on a card it must know where
+one begins: `starts` holds for each card the start of the cell that contains its first word, or of a
+cell somewhere before. Source: P. R. Wilson and T. G. Moher, A card-marking scheme for controlling
+intergenerational references, SIGPLAN Notices 24(5), 1989; the table of starts is that of HotSpot,
+without its logarithms.
 
 A *remembered set* has the old objects themselves, each once, since NOTED in its status says that it is there. Source: D. Ungar, Generation
 scavenging, 1984.
@@ -71,7 +73,7 @@ def first_on_card(words: Words, starts: Words, state: Words, card: int) -> int:
 def record_again(
     words: Words, table: Bytes, starts: Words, noted: Words, state: Words, end: int, limit: int
 ) -> int:
-    """Look at old cells from the cursor on, after they were moved or merged; return at how many."""
+    """Scan old cells from the cursor on, after they were moved or merged; return how many."""
     cell, done = state[_CURSOR], 0
     while cell < end and done < limit:
         behind = cell + (words[cell] & SIZE_MASK)
@@ -142,14 +144,14 @@ class OldToYoung:
         begins(self.starts, self.state, cell, cell + size)
 
     def forget(self) -> None:
-        """Forget all: `record_again` finds it anew. What cells are in the old generation is not known meanwhile."""
+        """Clear all records: `record_again` rebuilds them. Between the two, the cells of the old generation are not known."""
         self.table[:] = CLEAN
         self.starts[:] = self.start
         self.state[_COUNT] = 0
         self.state[_CURSOR] = self.start
 
     def record_again(self, end: int, limit: int) -> int:
-        """Look at so many old cells, which end at `end`; the work of a phase."""
+        """Scan this many old cells, which end at `end`; the work of a phase."""
         return record_again(
             self._heap.words, self.table, self.starts, self.noted, self.state, end, limit
         )

@@ -5,14 +5,18 @@
 
 A cell of one word (a *sliver*) has no room for a link and is in no list: it is lost until its neighbours die and are merged with it.
 
-*Segregated* lists have one size each, one word apart, and the last one has all that is larger; an allocation looks at the list of its own size and then at
-the next larger ones, and splits what is too large. A single list is the classical allocator. Where cells of a list differ in size, the *fit* decides: first fit takes
-the first that is large enough, best fit the smallest such, next fit goes on where the last search ended. The *order* is how cells
-come into a list: LIFO puts them at its head, address order keeps them sorted. Which is better was argued for
-forty years: P. R. Wilson, M. S. Johnstone, M. Neely and D. Boles, Dynamic storage allocation: a survey and critical review, IWMM 1995.
-RJVM, of the GCspy paper's section 6.3, has segregated lists in LIFO order and coalesces: hence the diagonals in its history graph.
+*Segregated* lists have one size each, one word apart, and the last one has all larger cells; an
+allocation searches the list of its own size and then the next larger ones, and splits a cell that
+is too large. A single list is the classical allocator. Where cells of a list differ in size, the
+*fit* decides: first fit takes the first that is large enough, best fit the smallest such, next fit
+continues where the last search ended. The *order* is how cells enter a list: LIFO puts them at its
+head, address order keeps them sorted. Researchers argued for forty years which is better: P. R.
+Wilson, M. S. Johnstone, M. Neely and D. Boles, Dynamic storage allocation: a survey and critical
+review, IWMM 1995. RJVM, of the GCspy paper's section 6.3, has segregated lists in LIFO order and
+coalesces: hence the diagonals in its history graph.
 
-Knows the heap and its colours. Knows no collector: a sweep is a phase of whoever marked.
+The module depends on the heap and its colours, and on no collector: a sweep is a phase of the plan
+that marked.
 """
 
 from __future__ import annotations
@@ -124,7 +128,7 @@ def _search(
 
 @loop
 def take(words: Words, heads: Words, tails: Words, state: Words, size: int) -> int:
-    """Take a cell of this size, split from a larger one if need be; return 0 if there is none.
+    """Take a cell of this size, split from a larger one if necessary; return 0 if there is none.
 
     The object gets the lower end, so that a large cell is used up from below.
     """
@@ -167,15 +171,16 @@ def chain(words: Words, head: int, cells: Words) -> int:
 def sweep(
     words: Words, heads: Words, tails: Words, state: Words, end: int, keep: int, limit: int
 ) -> int:
-    """Look at cells from the cursor on: what is black turns white again, what is white or free goes into the lists.
+    """Sweep cells from the cursor on: black objects turn white again, white objects and free cells go into the lists.
 
-    Neighbours are merged, unless the space does not: then each cell keeps its size for ever, but for splits.
+    Neighbours are merged, unless the space does not merge: then each cell keeps its size, except
+    for splits.
 
     Args:
         keep: Not 0: objects are left as they are, whatever their colour; free cells are put in order.
 
     Returns:
-        How many cells were looked at; fewer than `limit` when the end was reached.
+        How many cells were swept; fewer than `limit` at the end.
     """
     cell, run, done = state[_CURSOR], state[_RUN], 0
     while cell < end and done < limit:
@@ -276,7 +281,7 @@ class FreeListSpace:
         return int(self._state[_FREED]), int(self._state[_FREED_WORDS])
 
     def configure(self, *, fit: str, order: str, coalesce: bool) -> None:
-        """Change how it allocates; the order of what is in the lists changes at the next sweep."""
+        """Change how the space allocates; the order of the cells in the lists changes at the next sweep."""
         self.fit, self.order, self.coalesce = fit, order, coalesce
         self._state[_FIT], self._state[_ORDER], self._state[_MERGE] = (
             FITS.index(fit),
@@ -292,7 +297,7 @@ class FreeListSpace:
         return cell
 
     def take(self, size: int) -> int:
-        """Take a cell without making an object in it; return 0 if there is none. It must be filled before anybody walks the space."""
+        """Take a cell without making an object in it; return 0 if there is none. The caller must fill it before the space is walked."""
         return take(self._heap.words, self._heads, self._tails, self._state, size)
 
     def give_back(self, cell: int, size: int) -> None:
@@ -331,11 +336,11 @@ class FreeListSpace:
         self._state[_CURSOR] = self.start
 
     def sweep(self, limit: int) -> int:
-        """Look at so many cells; the work of a phase."""
+        """Sweep this many cells; the work of a phase."""
         return sweep(self._heap.words, self._heads, self._tails, self._state, self.end, 0, limit)
 
     def merge(self, limit: int) -> int:
-        """Look at so many cells, and only put the free ones in order; `begin_sweep` begins it."""
+        """Read this many cells, and only sort the free ones; `begin_sweep` begins it."""
         return sweep(self._heap.words, self._heads, self._tails, self._state, self.end, 1, limit)
 
     def lists(self) -> FreeLists:

@@ -1,7 +1,8 @@
 """Marking: from the roots along references, by a stack of grey objects; the tri-colour abstraction.
 
-White: not reached yet. Grey: reached, fields not looked at. Black: reached, fields looked at. Marking begins with the roots grey and ends when
-nothing is grey; then white is garbage. Colours are in the objects' status, so a driver sees them while it goes on.
+White: not reached yet. Grey: reached, fields not scanned. Black: reached, fields scanned. Marking
+begins with the roots grey and ends when nothing is grey; then white objects are garbage. Colours
+are in the objects' status, so a driver sees them during marking.
 
 Source: E. W. Dijkstra, L. Lamport, A. J. Martin, C. S. Scholten and E. F. M. Steffens, On-the-fly garbage collection: an exercise
 in cooperation, CACM 21(11), 1978, for the colours; the stack is the textbook's. It has room for every object, so it never overflows: real
@@ -84,7 +85,7 @@ class Marking:
 
     Attributes:
         stack: Grey objects, int64; `top`: how many, in an array of one.
-        slot: The next root slot to be looked at.
+        slot: The next root slot to scan.
     """
 
     def __init__(self, heap: Heap) -> None:
@@ -102,19 +103,19 @@ class Marking:
         return int(self.top[0])
 
     def begin(self) -> None:
-        """Begin anew: nothing is grey. All objects are white already; the last sweep saw to that."""
+        """Begin again: nothing is grey. All objects are white already; the last sweep ensured that."""
         self.top[0] = 0
         self.slot = 0
 
     def roots(self, limit: int) -> int:
-        """Shade what at most so many root slots hold; the work of a phase."""
+        """Shade the objects in at most this many root slots; the work of a phase."""
         heap, behind = self._heap, min(self.slot + limit, len(self._heap.roots))
         shade_roots(heap.words, heap.roots, self.stack, self.top, self.slot, behind)
         done, self.slot = behind - self.slot, behind
         return done
 
     def trace(self, limit: int) -> int:
-        """Blacken at most so many grey objects; the work of a phase."""
+        """Blacken at most this many grey objects; the work of a phase."""
         return mark(self._heap.words, self.stack, self.top, limit)
 
     def shade(self, cell: int) -> None:
@@ -122,7 +123,7 @@ class Marking:
         shade(self._heap.words, self.stack, self.top, cell)
 
     def retreat(self, cell: int) -> None:
-        """Let a black object be grey again: its fields are looked at a second time."""
+        """Turn a black object grey again: its fields are scanned a second time."""
         paint(self._heap.words, cell, GREY)
         self.stack[self.top[0]] = cell
         self.top[0] += 1

@@ -102,7 +102,7 @@ def take_hole(
 
 @loop
 def find_blocks(kinds: Bytes, count: int) -> int:
-    """Look for so many free blocks side by side; return the first, or -1."""
+    """Search for this many free blocks side by side; return the first, or -1."""
     run = 0
     for block in range(len(kinds)):
         run = run + 1 if kinds[block] == FREE_BLOCK else 0
@@ -263,10 +263,10 @@ def _sweep_large(
 def sweep(
     words: Words, lines: Bytes, kinds: Bytes, geometry: Words, state: Words, limit: int
 ) -> int:
-    """Look at blocks from the cursor on: what is not marked turns into free cells, and the block is free, recyclable or in use.
+    """Sweep blocks from the cursor on: unmarked objects turn into free cells, and the block is free, recyclable or in use.
 
     Returns:
-        How many blocks were looked at; a large object's count as one.
+        How many blocks were swept; a large object's blocks count as one.
     """
     block_words, done = geometry[_BLOCK_WORDS], 0
     per_block = block_words // geometry[_LINE_WORDS]
@@ -391,7 +391,8 @@ class BlockSpace:
         if cell:
             return cell
         if size > self.line_words:
-            # A larger object would waste the hole: it goes to a free block, and the thread goes on with its hole.
+            # A larger object would waste the hole: it goes to a free block, and the thread keeps
+            # its hole.
             cell = bump(words, self._overflow[thread], status, identity)
             if (
                 cell
@@ -406,7 +407,7 @@ class BlockSpace:
         return 0
 
     def resize(self, blocks: int) -> None:
-        """Let the space have so many blocks: as many as can be taken away that are free, from the end."""
+        """Let the space have this many blocks: it gives up as many free blocks as possible, from the end."""
         present = int((self.kinds != ABSENT).sum())
         if blocks < present:
             given_up = np.flatnonzero(self.kinds == FREE_BLOCK)[::-1][: present - blocks]
@@ -430,7 +431,7 @@ class BlockSpace:
         self.survivors[:] = 0
 
     def sweep(self, limit: int) -> int:
-        """Look at so many blocks; the work of a phase."""
+        """Sweep this many blocks; the work of a phase."""
         return sweep(self._heap.words, self.lines, self.kinds, self.geometry, self.state, limit)
 
     def lines_in_use(self) -> Words:
@@ -439,7 +440,7 @@ class BlockSpace:
         return counts
 
     def _hole(self, buffer: Words, first: int, size: int) -> bool:
-        """Give a thread a hole of at least so many words."""
+        """Give a thread a hole of at least this many words."""
         need = -(-size // self.line_words)
         hole, behind = find_hole(self.lines, self.kinds, self.geometry, first, need)
         if not behind:

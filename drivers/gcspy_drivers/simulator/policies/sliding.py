@@ -1,12 +1,15 @@
 """Sliding compaction after a marking: live objects are pushed towards the beginning, in their order, over everything dead.
 
-Source: the Lisp-2 algorithm, as told in D. E. Knuth, The Art of Computer Programming 1, exercise 2.5-33, and by R. Jones and R. Lins, Garbage
-Collection, 1996, section 5.3. Three walks over the heap: each live object is told its new address (`plan`, in its link); roots and fields are
-set to the new addresses (`update`); objects are moved (`slide`). Different here: it slides over a row of *ranges* (one heap; an old and a young
-generation; regions), of which one object never crosses the end of. What does not fit into what is left of a range
-goes to the start of the next; so an object never moves up, whatever the ranges are.
+Source: the Lisp-2 algorithm, described in D. E. Knuth, The Art of Computer Programming 1, exercise
+2.5-33, and by R. Jones and R. Lins, Garbage Collection, 1996, section 5.3. Three walks over the
+heap: store the new address of each live object (`plan`, in its link); set roots and fields to the
+new addresses (`update`); move the objects (`slide`). Different here: it slides over a sequence of
+*ranges* (one heap; an old and a young generation; regions), and no object crosses the end of a
+range. An object that does not fit into the rest of a range goes to the start of the next; so an
+object never moves up, whatever the ranges are.
 
-Knows the heap, its colours and links. Outside of a collection the link of each object in it is 0: it is how `update` knows who moves.
+The module depends on the heap, its colours and links. Outside a collection the link of each object
+is 0: so `update` knows which objects move.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ def _live(words: Words, cell: int) -> bool:
 
 @loop
 def _next_range(starts: Words, tops: Words, state: Words) -> bool:
-    """Go on with the next range when the present one is done; tell whether there is a cell."""
+    """Go to the next range when the present one is done; return whether there is a cell."""
     while state[_AT] < len(starts) and state[_CELL] >= tops[state[_AT]]:
         state[_AT] += 1
         if state[_AT] < len(starts):
@@ -57,7 +60,7 @@ def _next_range(starts: Words, tops: Words, state: Words) -> bool:
 def plan_moves(
     words: Words, starts: Words, ends: Words, tops: Words, news: Words, state: Words, limit: int
 ) -> int:
-    """Tell live objects where they will be, and each range its new top; return how many cells were looked at."""
+    """Store the new address in each live object's link, and the new top of each range; return how many cells were read."""
     done = 0
     while done < limit and _next_range(starts, tops, state):
         cell = state[_CELL]
@@ -86,7 +89,7 @@ def update_roots(words: Words, roots: Words, first: int, behind: int) -> None:
 
 @loop
 def update_fields(words: Words, starts: Words, tops: Words, state: Words, limit: int) -> int:
-    """Set fields of live objects to where what they refer to will be; return how many cells were looked at."""
+    """Set fields of live objects to the new addresses of their targets; return how many cells were read."""
     done = 0
     while done < limit and _next_range(starts, tops, state):
         cell = state[_CELL]
@@ -103,7 +106,7 @@ def update_fields(words: Words, starts: Words, tops: Words, state: Words, limit:
 
 @loop
 def slide(words: Words, starts: Words, ends: Words, tops: Words, state: Words, limit: int) -> int:
-    """Move live objects, white again and without a link; return how many cells were looked at.
+    """Move live objects, and make them white again and without a link; return how many cells were read.
 
     Between where the last object went to and where the next one comes from there is one free cell; two, if these are different ranges.
     """
@@ -185,13 +188,13 @@ class Sliding:
         self._state[[_AT, _CELL, _TO, _DEST]] = 0, first or updated, 0, first
 
     def plan(self, limit: int) -> int:
-        """Tell objects in so many cells where they will be; the work of a phase."""
+        """Compute the new addresses of the objects in this many cells; the work of a phase."""
         return plan_moves(
             self._heap.words, self._starts, self._ends, self.tops, self.news, self._state, limit
         )
 
     def update(self, limit: int) -> int:
-        """Update so many root slots or cells; the work of a phase."""
+        """Update this many root slots or cells; the work of a phase."""
         heap, first = self._heap, self._slot
         self._slot = min(first + limit, len(heap.roots))
         done = self._slot - first
@@ -203,5 +206,5 @@ class Sliding:
         return done
 
     def slide(self, limit: int) -> int:
-        """Move the objects in so many cells; the work of a phase."""
+        """Move the objects in this many cells; the work of a phase."""
         return slide(self._heap.words, self._starts, self._ends, self.tops, self._state, limit)

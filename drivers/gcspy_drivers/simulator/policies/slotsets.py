@@ -1,8 +1,10 @@
 """Remembered sets whose entries are words: each reference field is in the set of the part of the heap that it refers into, or in none.
 
-A set is a list that is threaded through a table beside the heap: three entries a word (next, previous, whose). So an entry is added and taken away
-at once, none is there twice, and none is left behind when its field is written again or its object dies with its car. Real collectors cannot
-afford that table: theirs are hash tables, buffers or coarser than words, with entries that are out of date, and they look at each before they believe it.
+A set is a list threaded through a table beside the heap: three entries a word (next, previous,
+set). So adding and removing an entry takes constant time, no entry occurs twice, and none remains
+when its field is written again or its object dies with its car. Real collectors cannot afford that
+table: theirs are hash tables, buffers or coarser than words, with outdated entries, and they check
+each entry before they use it.
 
     row of a part    key, kind, top, head of its set, entries in its set
 
@@ -96,7 +98,7 @@ def drop_all(links: Words, parts: Words, first: int, behind: int) -> None:
 
 @loop
 def empty(links: Words, parts: Words, part: int) -> None:
-    """Take all words out of a set, wherever these are."""
+    """Remove all words from a set, wherever these are."""
     slot = parts[part * ROW + HEAD]
     while slot != 0:
         links[slot * LINKS + _OWNER] = 0
