@@ -127,6 +127,7 @@ class MemoryLook:
         namer: Names.
         note: How far it can be believed.
         moves: Whether objects move between two looks: then these are compared by names and numbers alone.
+        garbage: Name, as a holder, of all objects that no root leads to; empty: they are not listed.
     """
 
     nanos: int
@@ -139,6 +140,7 @@ class MemoryLook:
     namer: Namer
     note: str
     moves: bool = False
+    garbage: str = ""
 
     @cached_property
     def retained(self) -> NDArray[np.int64]:
@@ -168,6 +170,7 @@ class RememberedLook:
         kind_names: The name of each type.
         retained: (n,) bytes that it kept alive.
         by_name: Address and retained bytes of the largest holders, by their names.
+        garbage: Bytes of objects that no root led to.
     """
 
     nanos: int
@@ -177,6 +180,7 @@ class RememberedLook:
     kind_names: Mapping[int, str]
     retained: NDArray[np.int64]
     by_name: Mapping[str, tuple[int, int]]
+    garbage: int
 
 
 def reports_of_looks(
@@ -226,6 +230,7 @@ def remember(look: MemoryLook) -> RememberedLook:
             look.namer.way_to(top): (int(look.address[top]), int(retained[top]))
             for top in _largest(look.uppermost, retained, _REMEMBERED)
         },
+        _garbage(look).size,
     )
 
 
@@ -247,6 +252,10 @@ def first_report(look: MemoryLook, most: int) -> MemoryReport:
     for top in _largest(look.uppermost, retained, most):
         where = _where_it_comes_together(top, retained, heaviest)
         held.append((*_holder(look, where), int(look.counts[where]), int(retained[where])))
+    garbage = _garbage(look)
+    if garbage.size >= _LEAST_GROWN:
+        held.append((look.garbage, "", *garbage))
+        held.sort(key=lambda row: -_number(row[3]))
     return MemoryReport(
         secs=0.0,
         resident=look.memory.resident,
@@ -341,8 +350,19 @@ def _grown_holders(
             by -= max(0, retained_before - int(retained[top] - grew[top]))
         if by >= _LEAST_GROWN:
             rows.append((*_holder(look, where), int(look.counts[where]), int(retained[where]), by))
+    garbage = _garbage(look)
+    if garbage.size - before.garbage >= _LEAST_GROWN:
+        rows.append((look.garbage, "", *garbage, garbage.size - before.garbage))
     rows.sort(key=lambda row: -_number(row[4]))
     return rows
+
+
+def _garbage(look: MemoryLook) -> TypeBytes:
+    """Count the objects that no root leads to; none if they are not listed."""
+    if not look.garbage:
+        return TypeBytes(0, 0)
+    garbage = ~look.tree.reached
+    return TypeBytes(int(garbage.sum()), int(look.heap.own[garbage].sum()))
 
 
 def _largest(numbers: NDArray[np.int32], amount: NDArray[np.int64], most: int) -> list[int]:

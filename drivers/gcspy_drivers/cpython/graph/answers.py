@@ -24,7 +24,10 @@ from gcspy_drivers.kit.heap_answers import answer_table
 from gcspy_drivers.kit.memory_look import MemoryLook, reports_of_looks
 from gcspy_server.api import DetailTable, HeapQuestion, MemoryQuestion, MemoryReport
 
-__all__ = ["answer", "explain"]
+__all__ = ["GARBAGE", "answer", "explain"]
+
+GARBAGE: Final = "garbage: objects that refer to each other, not collected"
+"""Name, as a holder, of all objects that no root leads to."""
 
 _IMMORTAL: Final = 1 << 29
 """A larger reference count is not counted with."""
@@ -112,6 +115,7 @@ def _look(
         tree=dominators(graph.graph),
         namer=Namer(graph, source.memory),
         note=_note(source, graph, ""),
+        garbage=GARBAGE,
     )
 
 

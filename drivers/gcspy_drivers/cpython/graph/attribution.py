@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_drivers.cpython.graph.forms import Form, TypeForm
-from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
+from gcspy_drivers.cpython.graph.forms import DATA_WORD, TypeForm
+from gcspy_drivers.cpython.graph.heap_graph import LARGE_BYTES, HeapGraph
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading, used_bytes
@@ -27,19 +27,6 @@ __all__ = ["attribute"]
 
 _SMALL_BYTES: Final = 512
 """A larger block is not pymalloc's."""
-
-_LARGE_BYTES: Final = 64 << 10
-"""The pages of smaller objects are not checked."""
-
-_DATA_WORD: Final = {
-    Form.LIST: 3,
-    Form.DICT: 4,
-    Form.SET: 5,
-    Form.BYTEARRAY: 4,
-    Form.ARRAY: 3,
-    Form.NDARRAY: 2,
-}
-"""Word of an object that has the address of its table, items or data."""
 
 _HEAP_INFO_BYTES: Final = 32
 _MOST_ARENA_HEAD: Final = 4096
@@ -69,8 +56,7 @@ def attribute(
     in_arena = np.zeros(graph.objects, dtype=np.bool_)
     for first, size in arenas:
         in_arena |= _inside(graph.address, np.sort(first), size)
-    in_file = _in_files(graph)
-    inside = np.where(in_file, 0, graph.own - graph.elsewhere)
+    inside = np.where(graph.in_files, 0, graph.own - graph.elsewhere)
     absent = _absent(graph, loops)
     held = inside + graph.elsewhere - absent
 
@@ -129,26 +115,16 @@ def _inside(address: NDArray[np.int64], first: NDArray[np.int64], size: int) -> 
     return np.asarray((row >= 0) & (address - first[row] < size))
 
 
-def _in_files(graph: HeapGraph) -> NDArray[np.bool_]:
-    """Return which objects are in a mapping of a file: static ones, which are counted with it."""
-    maps = graph.copy.maps
-    row = np.searchsorted(maps.start.astype(np.int64), graph.address, side="right") - 1
-    return np.asarray((row >= 0) & (maps.inode[row] != 0))
-
-
 def _absent(graph: HeapGraph, loops: Loops) -> NDArray[np.int64]:
     """Return (n,) non-resident bytes of each object, and of its memory elsewhere: pages that were never touched."""
     absent = np.zeros(graph.objects, dtype=np.int64)
     inside = graph.own - graph.elsewhere
-    chosen = np.flatnonzero(inside >= _LARGE_BYTES)
+    chosen = np.flatnonzero(inside >= LARGE_BYTES)
     absent[chosen] += _missing(graph.address[chosen], inside[chosen], graph.copy, loops)
     form = graph.forms[graph.kind, TypeForm.FORM]
-    for each, word in _DATA_WORD.items():
-        chosen = np.flatnonzero((form == each) & (graph.elsewhere >= _LARGE_BYTES))
-        at = np.array(
-            [graph.copy.word(int(address) + 8 * word) or 0 for address in graph.address[chosen]],
-            dtype=np.int64,
-        )
+    for each, word in DATA_WORD.items():
+        chosen = np.flatnonzero((form == each) & (graph.elsewhere >= LARGE_BYTES))
+        at = graph.data_of(chosen, word)
         absent[chosen] += _missing(at, graph.elsewhere[chosen], graph.copy, loops)
     return absent
 

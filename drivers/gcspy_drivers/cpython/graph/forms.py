@@ -117,6 +117,16 @@ _HEAP_TYPES: Final = (
     "array.array",
 )  # heap types that are taken by name all the same
 
+DATA_WORD: Final = {
+    Form.LIST: 3,
+    Form.DICT: 4,
+    Form.SET: 5,
+    Form.BYTEARRAY: 4,
+    Form.ARRAY: 3,
+    Form.NDARRAY: 2,
+}
+"""Word of an object that has the address of its table, items or data."""
+
 # Words that hold nothing, from the object's beginning: counters, and pointers to memory that is not
 # an object or is not held.
 _NOT_HELD: Final = {

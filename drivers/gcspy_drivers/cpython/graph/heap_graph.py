@@ -7,7 +7,7 @@ the names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -16,7 +16,7 @@ from gcspy_objects.graph.references import ReferenceGraph
 from gcspy_protocol.errors import TargetError
 from numpy.typing import NDArray
 
-from gcspy_drivers.cpython.graph.forms import Form, TypeForm, forms_of
+from gcspy_drivers.cpython.graph.forms import DATA_WORD, Form, TypeForm, forms_of
 from gcspy_drivers.cpython.graph.loops import Place, State
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
@@ -30,12 +30,17 @@ from gcspy_drivers.cpython.graph.roots import (
 from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.cpython.objects.types import TypeTable
+from gcspy_drivers.remote.maps import Maps
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["HeapGraph", "build_graph"]
+__all__ = ["LARGE_BYTES", "HeapGraph", "build_graph"]
+
+LARGE_BYTES: Final = 64 << 10
+"""The pages and mappings of smaller objects are not checked."""
 
 _AT_ONCE: Final = 200_000
 _TYPE_SUBCLASS: Final = np.uint64(1 << 31)
+_HEAP_TYPE: Final = np.uint64(1 << 9)
 _WEAK_AT, _DICT_AT = 208, 288
 _MOST_CANDIDATES: Final = 1 << 20
 _ROUNDS: Final = 4
@@ -57,7 +62,7 @@ class HeapGraph:
         own: (n,) its bytes, including its memory outside of itself, as allocated.
         elsewhere: (n,) the part of these outside.
         forms: (types, COLUMNS) what objects of each type keep, `forms.TypeForm`.
-        roots: By object: the roots.
+        roots: By object: the roots; those that own no reference are not in `graph`.
         complete: Whether there was room for everything.
     """
 
@@ -90,6 +95,20 @@ class HeapGraph:
         if at == len(order) or self.address[order[at]] != address:
             return None
         return int(order[at])
+
+    @cached_property
+    def in_files(self) -> NDArray[np.bool_]:
+        """(n,) whether an object is in a mapping of a file: a static object, which is never freed."""
+        maps = self.copy.maps
+        row = np.searchsorted(maps.start.astype(np.int64), self.address, side="right") - 1
+        return np.asarray((row >= 0) & (maps.inode[row] != 0))
+
+    def data_of(self, chosen: NDArray[np.int64], word: int) -> NDArray[np.int64]:
+        """Return (k,) the address in a word of each of some objects; 0: not copied."""
+        found = [
+            self.copy.word(address + 8 * word) or 0 for address in self.address[chosen].tolist()
+        ]
+        return np.array(found, dtype=np.int64)
 
     @cached_property
     def references(self) -> NDArray[np.int64]:
@@ -225,6 +244,7 @@ def build_graph(
                 first.setdefault(root.address, root)
         walk.add(np.array(list(first), dtype=np.int64), first.values())
         walk.go(progress)
+    certain = int(state[State.OBJECTS])
     for words in (state_words(copy, layout, interpreters), library_words(copy)):
         for name, root_kind, some in words:
             walk.add(some, [Root(0, root_kind, name)])
@@ -235,7 +255,59 @@ def build_graph(
     )
     walk.add(tracked[:count], [Root(0, RootKind.UNSEEN, "nothing that was seen")])
     walk.go(progress)
-    return _finished(walk, types, layout)
+    graph = _finished(walk, types, layout)
+    _disbelieve(graph)
+    return _counted(graph, certain)
+
+
+def _disbelieve(graph: HeapGraph) -> None:
+    """Set sizes that reach beyond the mapping of an object or of its data to zero: they changed while they were copied."""
+    inside = graph.own - graph.elsewhere
+    large = np.flatnonzero(inside >= LARGE_BYTES)
+    wrong = large[~_is_mapped(graph.copy.maps, graph.address[large], inside[large])]
+    graph.own[wrong] -= inside[wrong]
+    form = graph.forms[graph.kind, TypeForm.FORM]
+    for each, word in DATA_WORD.items():
+        large = np.flatnonzero((form == each) & (graph.elsewhere >= LARGE_BYTES))
+        is_mapped = _is_mapped(graph.copy.maps, graph.data_of(large, word), graph.elsewhere[large])
+        wrong = large[~is_mapped]
+        graph.own[wrong] -= graph.elsewhere[wrong]
+        graph.elsewhere[wrong] = 0
+
+
+def _is_mapped(maps: Maps, first: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which ranges are within one mapping, or within several without a gap."""
+    start, end = maps.start.astype(np.int64), maps.end.astype(np.int64)
+    begins = np.flatnonzero(np.append(True, start[1:] != end[:-1])) if len(start) else start
+    end = end[np.append(begins[1:], len(start)) - 1]
+    row = np.searchsorted(start[begins], first, side="right") - 1
+    return np.asarray((row >= 0) & (size <= end[row] - first))
+
+
+def _counted(graph: HeapGraph, certain: int) -> HeapGraph:
+    """Return a graph without the roots that own no reference, as reference counts tell.
+
+    A word of C's memory may be stale, and the collector's lists contain garbage. Objects behind `certain` are reached from such roots
+    only, so all references from objects to them are known. One without any other reference needs no root. If no other root leads to
+    it, it is garbage. Static objects stay roots.
+
+    Args:
+        graph: The graph.
+        certain: The number of objects that modules and variables lead to; they have the lower numbers.
+    """
+    if not graph.complete or certain >= graph.objects:
+        return graph
+    known = np.bincount(
+        graph.graph.targets[int(graph.graph.starts[certain]) :], minlength=graph.objects
+    )
+    roots = graph.graph.roots
+    owns = (roots < certain) | (graph.references[roots] > known[roots])
+    # A static type may be in memory without a file: in the zeroed data of a library.
+    types = graph.types.address[(graph.types.flags & _HEAP_TYPE) == 0].astype(np.int64)
+    static = np.flatnonzero(graph.in_files | np.isin(graph.address, types))
+    roots = np.union1d(roots[owns], static[static >= certain]).astype(np.int32)
+    kept = ReferenceGraph(graph.graph.starts, graph.graph.targets, roots)
+    return replace(graph, graph=kept)
 
 
 def _finished(walk: _Walk, types: TypeTable, layout: VersionLayout) -> HeapGraph:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_drivers.cpython.graph.answers import GARBAGE
+from gcspy_drivers.cpython.graph.heap_graph import build_graph
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.target import Target
 
@@ -120,3 +123,72 @@ def test_one_look_is_enough_if_no_growth_is_asked_for(
     assert report.holders.rows[0][:3] == ("__main__.HELD", "list", 31)
     assert len(report.memory.rows) == 3
     assert total(report.memory, "Bytes") == report.resident
+
+
+UNREACHED = """
+import ctypes, gc
+gc.collect(); gc.disable()
+class Node:
+    def __init__(self): self.myself, self.parts = self, [[], []]
+for _ in range(3000): Node()
+held = [[[n] for n in range(2000)] for _ in range(3)]
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+del held
+tell()
+for _ in range(7000): Node()
+tell()
+"""
+
+
+@pytest.mark.timeout(300)
+def test_garbage_and_what_c_code_holds_are_told_apart(
+    start: Start, python: str, compiled: Loops
+) -> None:
+    target = start(python, UNREACHED)
+    target.wait_still()
+    with Target(target.pid) as reader:
+        if reader.version >= (3, 14):
+            pytest.skip("nothing is known of the roots in this version")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv(VARIABLE, raising=False)
+        reports = CPythonDriver.explain_memory(
+            target.pid, MemoryQuestion(over_secs=0.01, most=40), lambda *_: None
+        )
+        first = next(reports)
+        target.go_on()
+        target.wait_still()
+        later = next(reports)
+    # A node, its dictionary where it has one, and three lists.
+    held = column(first.holders, "Objects")
+    assert 4 * 2990 <= (held[GARBAGE] or 0) <= 5 * 3000 + 100
+    # The list that C code holds, with three lists of two thousand lists each, their numbers, and of the first 257 numbers, which exist once, those that nobody else has.
+    held_by_c = 1 + 3 * (1 + 2000) + 3 * (2000 - 257)
+    unseen = [row for row in first.holders.rows if row[0] == "nothing that was seen: list"]
+    assert isinstance(unseen[0][2], int)
+    assert held_by_c <= unseen[0][2] <= held_by_c + 257
+    assert later.holders.rows[0][0] == GARBAGE
+    assert column(later.holders, "Grew")[GARBAGE] == pytest.approx(
+        (column(first.holders, "Retained")[GARBAGE] or 0) * 7 / 3, rel=0.1
+    )
+
+
+def test_a_size_that_changed_while_it_was_copied_is_not_believed(
+    start: Start, own_python: str, compiled: Loops
+) -> None:
+    target = start(own_python, "BYTES, ARRAY = bytes(300_000), bytearray(300_000)\ntell()")
+    target.wait_still()
+    with Target(target.pid) as reader:
+        source = reader.graph_source(held=False)
+        graph = build_graph(source, compiled)
+        large = np.flatnonzero(
+            (graph.own > 300_000)
+            & np.isin(np.array(graph.types.names)[graph.kind], ["bytes", "bytearray"])
+        )
+        assert len(large) == 2
+        for address in graph.address[large].tolist():
+            at = source.copy.place(address)
+            assert at is not None
+            source.copy.words[at + 2] = 1 << 37  # how many bytes there are
+        damaged = build_graph(source, compiled)
+    assert damaged.own.max() < 1 << 30
+    assert damaged.own.min() >= 0
