@@ -1,7 +1,9 @@
 """`python -m benchmarks`: all of them, one after the other, each in a process of its own; at the end, a summary.
 
     python -m benchmarks [NAME]... [--json] [--most-minutes M]
+    python -m benchmarks NAME [--json] OPTION...
 
+Of one benchmark alone, its own options can be given (but for `--json`, which is then this command's).
 One that fails, or takes too long, does not hide the others. What each prints is shown as it comes; with `--json`
 it goes to standard error, and standard output gets one object.
 """
@@ -55,6 +57,7 @@ BY_NAME_ONLY = {
     "programs": "benchmarks.cpython.programs",
     "slowdown": "benchmarks.cpython.slowdown",
     "beside": "benchmarks.cpython.beside",
+    "leaks": "benchmarks.leaks.leaks",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
     "jvm_poll": "benchmarks.jvm.jvm_poll",
     "jvm_exact": "benchmarks.jvm.jvm_exact",
@@ -157,13 +160,15 @@ def main() -> int:
     parser.add_argument(
         "--most-minutes", type=float, default=60.0, help="end a benchmark that takes longer"
     )
-    options = parser.parse_args()
+    options, own_options = parser.parse_known_args()
+    if own_options and len(options.names) != 1:
+        parser.error(f"{own_options[0]} is no option of all; name the benchmark that it is for")
     if unknown := [name for name in options.names if name not in (*BENCHMARKS, *BY_NAME_ONLY)]:
         parser.error(f"there is no benchmark {', '.join(unknown)}")
     outcomes: list[Outcome] = []
     for name in options.names or BENCHMARKS:
         print(f"\n== {name}", flush=True, file=sys.stderr if options.json else sys.stdout)
-        command = [sys.executable, "-m", {**BENCHMARKS, **BY_NAME_ONLY}[name]]
+        command = [sys.executable, "-m", {**BENCHMARKS, **BY_NAME_ONLY}[name], *own_options]
         outcomes.append(
             run(command, name, most_secs=options.most_minutes * 60, to_stderr=options.json)
         )

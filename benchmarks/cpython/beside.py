@@ -26,7 +26,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.harness.suite import PROGRAMS, Program, Suite, Unavailable, installed
+from benchmarks.harness.environment import Unavailable
+from benchmarks.harness.suite import PROGRAMS, Program, Suite, installed
 from benchmarks.harness.timed_run import CODE, TimedRun, run_timed
 
 __all__ = ["main"]

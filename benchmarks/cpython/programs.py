@@ -33,7 +33,8 @@ from gcspy_protocol.interpreter import ClientInterpreter, StreamState
 from gcspy_replay.file import Recording
 from gcspy_replay.file.series import summaries
 
-from benchmarks.harness.suite import PROGRAMS, VERSION, Program, Suite, Unavailable, installed
+from benchmarks.harness.environment import Unavailable
+from benchmarks.harness.suite import PROGRAMS, VERSION, Program, Suite, installed
 
 __all__ = ["main"]
 

@@ -3,20 +3,21 @@
 The suite is installed from a package index, at a pinned version, into a virtual environment in a temporary folder: nothing
 of it enters the project's own. Its programs are files of that package, and what they need is pinned by it.
 
-Knows pip and the suite's files; does not know recordings.
+Knows the suite's files; does not know recordings.
 """
 
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PROGRAMS", "VERSION", "Program", "Suite", "Unavailable", "installed"]
+from benchmarks.harness.environment import Unavailable, install, make_environment
+
+__all__ = ["PROGRAMS", "VERSION", "Program", "Suite", "installed"]
 
 VERSION = "1.14.0"
 """Of pyperformance: the programs, and the versions of what they need, are those of this release."""
@@ -30,10 +31,6 @@ import runpy
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-
-
-class Unavailable(Exception):
-    """The suite, or what a program needs, could not be installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,7 @@ class Suite:
             raise Unavailable(f"pyperformance {VERSION} has no {program.path}")
         requirements = folder / "requirements.txt"
         if requirements.exists():
-            _install(self.python, "-r", str(requirements))
+            install(self.python, "-r", str(requirements))
 
     def add(self, *packages: str) -> None:
         """Install other packages beside the suite.
@@ -116,7 +113,7 @@ class Suite:
         Raises:
             Unavailable: They cannot be installed.
         """
-        _install(self.python, *packages)
+        install(self.python, *packages)
 
     def folder_of(self, program: Program) -> Path:
         """Where a program stands, and wants to be run."""
@@ -156,33 +153,6 @@ class Suite:
         )
 
 
-def _install(python: Path, *what: str) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            python,
-            "install",
-            "--quiet",
-            "--no-input",
-            "--retries=1",
-            *what,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = [
-            line for line in done.stderr.splitlines() if line.startswith("ERROR")
-        ] or done.stderr.splitlines()
-        raise Unavailable(
-            f"pip could not install {' '.join(what)} (is a package index reachable?): {lines[-1] if lines else 'no word why'}"
-        )
-
-
 @contextmanager
 def installed(python: str) -> Iterator[Suite]:
     """Install the suite for the body of the `with`.
@@ -194,15 +164,6 @@ def installed(python: str) -> Iterator[Suite]:
         Unavailable: It cannot be installed.
     """
     with tempfile.TemporaryDirectory(prefix="gcspy-suite-") as folder:
-        # Without pip: Debian's python3 has no ensurepip, and ours installs into it from outside.
-        made = subprocess.run(
-            [python, "-m", "venv", "--without-pip", folder],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if made.returncode:
-            raise Unavailable(f"{python} makes no virtual environment: {made.stderr.strip()}")
-        inside = Path(folder) / "bin" / "python"
-        _install(inside, f"pyperformance=={VERSION}")
+        inside = make_environment(python, Path(folder))
+        install(inside, f"pyperformance=={VERSION}")
         yield Suite(inside)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.harness.suite import Unavailable
+from benchmarks.harness.environment import Unavailable
 
 __all__ = ["CODE", "VARIABLE", "TimedRun", "run_timed"]
 

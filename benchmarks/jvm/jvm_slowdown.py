@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.suite import Unavailable
+from benchmarks.harness.environment import Unavailable
 from benchmarks.targets.java_programs import PROGRAMS, JavaProgram, JavaPrograms, JavaRun
 
 __all__ = ["main"]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.harness.suite import Unavailable
+from benchmarks.harness.environment import Unavailable
 
 __all__ = ["PROGRAMS", "JavaProgram", "JavaPrograms", "JavaRun", "PACKAGES", "fetch"]
 

@@ -86,6 +86,25 @@ def test_one_that_is_not_there_is_refused_before_anything_runs() -> None:
     assert "there is no benchmark speed" in done.stderr
 
 
+def test_options_of_a_benchmark_are_handed_to_it_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands: list[list[str]] = []
+
+    def outcome(command: list[str], name: str, **_options: object) -> runner.Outcome:
+        commands.append(command)
+        return runner.Outcome(name=name, problem="", seconds=1.0, load=1.0, figures=())
+
+    monkeypatch.setattr(runner, "run", outcome)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "leaks", "--only", "closure", "--json"])
+    assert runner.main() == 0
+    assert commands[0][2:] == ["benchmarks.leaks.leaks", "--only", "closure"]
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "cost", "leaks", "--only", "closure"])
+    with pytest.raises(SystemExit):
+        runner.main()
+    assert "--only is no option of all" in capsys.readouterr().err
+
+
 def test_all_are_told_of_as_one_object(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,14 +141,17 @@ def test_every_program_that_measures_can_be_run_by_its_name() -> None:
     root = Path(runner.__file__).parent
     measuring = {
         ".".join(("benchmarks", *path.relative_to(root).with_suffix("").parts))
-        for folder in ("server", "recording", "cpython", "jvm", "objects", "window")
+        for folder in ("server", "recording", "cpython", "jvm", "leaks", "objects", "window")
         for path in (root / folder).glob("*.py")
         if path.stem != "__init__"
     }
     named = {**runner.BENCHMARKS, **runner.BY_NAME_ONLY}
     assert all(module.rpartition(".")[2] == name for name, module in named.items())
-    # Windows that other benchmarks start.
+    # Windows that other benchmarks start, and parts of one.
     assert measuring - set(named.values()) == {
+        "benchmarks.leaks.answers",
+        "benchmarks.leaks.leaking",
+        "benchmarks.leaks.pace",
         "benchmarks.window.first_picture",
         "benchmarks.window.measured_window",
     }

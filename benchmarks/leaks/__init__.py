@@ -1,0 +1,1 @@
+"""Programs that leak or bloat, and what `gcspy why` says of them."""

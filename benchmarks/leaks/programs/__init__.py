@@ -1,0 +1,1 @@
+"""Programs whose memory grows, each for one cause that its docstring states."""

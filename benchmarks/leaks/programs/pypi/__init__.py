@@ -1,0 +1,1 @@
+"""Programs that need a package of `requirements.txt`."""

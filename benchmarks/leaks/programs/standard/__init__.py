@@ -1,0 +1,1 @@
+"""Programs that need nothing but the standard library."""

@@ -1,0 +1,13 @@
+"""The parts of pyplot that the leaking programs use."""
+
+from collections.abc import Iterable
+from io import BytesIO
+
+class _Axes:
+    def plot(self, x: Iterable[float], y: Iterable[float]) -> object: ...
+
+class _Figure:
+    def savefig(self, file: BytesIO) -> None: ...
+
+def subplots() -> tuple[_Figure, _Axes]: ...
+def switch_backend(name: str) -> None: ...
