@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from benchmarks.harness.environment import Unavailable
 from benchmarks.harness.figures import tell
 from benchmarks.leaks.answers import Answer, ask
-from benchmarks.leaks.leaking import LeakingProgram, programs, running
+from benchmarks.leaks.leak_programs import LeakingProgram, programs, running
 
 __all__ = ["Row", "main", "measure"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.leaks.answers import Answer, holder_in, sentence_in
-from benchmarks.leaks.leaking import LeakingProgram, programs
+from benchmarks.leaks.leak_programs import LeakingProgram, programs
 from benchmarks.leaks.leaks import measure, names
 from gcspy_compiled.machine_code import VARIABLE
 
@@ -73,6 +73,7 @@ def test_each_program_states_its_cause_and_its_holder() -> None:
     assert len(found) == len({each.name for each in found})
     assert groups.count("standard") >= 9
     assert groups.count("pypi") >= 6
+    assert groups.count("java") >= 4
     assert all(each.cause and each.holder.pattern for each in found)
     files = Path(__file__).parents[2].glob("benchmarks/leaks/programs/[!_]*/[!_]*.py")
     assert {each.path for each in found if each.group != "java"} == set(files)

@@ -150,7 +150,7 @@ def test_every_program_that_measures_can_be_run_by_its_name() -> None:
     # Windows that other benchmarks start, and parts of one.
     assert measuring - set(named.values()) == {
         "benchmarks.leaks.answers",
-        "benchmarks.leaks.leaking",
+        "benchmarks.leaks.leak_programs",
         "benchmarks.leaks.pace",
         "benchmarks.window.first_picture",
         "benchmarks.window.measured_window",
