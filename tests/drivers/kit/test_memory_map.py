@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMapper, resident_of
+from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMapper, classify, resident_of
 from gcspy_drivers.remote.maps import read_smaps
 from gcspy_drivers.remote.process import Process
 
@@ -94,3 +94,26 @@ def test_stacks_of_threads_are_known_at_each_reading() -> None:
                 assert [stacks(), stacks()] == [4, 4]
         finally:
             child.kill()
+
+
+def test_memory_that_is_shared_is_told_from_files_that_are_mapped_privately() -> None:
+    file = os.memfd_create("of the test")
+    try:
+        os.truncate(file, PAGE)
+        areas = {
+            MemoryKind.SHARED: [
+                mmap.mmap(-1, PAGE),
+                mmap.mmap(file, PAGE, flags=mmap.MAP_SHARED),
+            ],
+            MemoryKind.FILES: [mmap.mmap(file, PAGE, flags=mmap.MAP_PRIVATE)],
+        }
+    finally:
+        os.close(file)
+    with Process(os.getpid()) as process:
+        maps = read_smaps(process).maps
+        kinds = classify(maps, [])
+    for kind, some in areas.items():
+        for area in some:
+            row = maps.row_of(np.frombuffer(area, dtype=np.uint8).ctypes.data)
+            assert row is not None
+            assert kinds[row] == kind, (kind, maps.path[row])
