@@ -1,7 +1,8 @@
 """Builds the agent for JVMs when gcspy is installed, if a C compiler and the headers of a JVM are there; without, everything else works.
 
-Its name has a hash of its source: a JVM that has loaded one keeps it for ever, and must not take an older one for a newer. Run by
-hatchling, for wheels and for editable installs; by hand: ``python hatch_build.py``.
+Its name contains a hash of its source: a JVM keeps a loaded one for ever, and must not take an
+older one for a newer. Hatchling runs this file, for wheels and for editable installs; by hand:
+``python hatch_build.py``.
 """
 
 from __future__ import annotations

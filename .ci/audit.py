@@ -40,7 +40,7 @@ def ask(auditor: Path, source: str) -> list[dict[str, Any]]:
 
 
 def report(answers: dict[str, list[dict[str, Any]]]) -> int:
-    """Print what is known, and return the exit code.
+    """Print the report, and return the exit code.
 
     Args:
         answers: What each source says of each package.

@@ -4,8 +4,8 @@ Run by the Makefile with the system's Python. It knows three ways to a virtual e
 Debian ships ``venv`` without ``ensurepip`` unless ``python3-venv`` is installed; it knows nothing of the
 project but its extras. Where packages come from is pip's configuration, not ours.
 
-    python3 .ci/install.py             make or complete .venv with what constraints.txt pins
-    python3 .ci/install.py --renew     resolve anew in a throw-away environment, and write
+    python3 .ci/install.py             make or complete .venv with the pins of constraints.txt
+    python3 .ci/install.py --renew     resolve again in a throw-away environment, and write
                                        constraints.txt and constraints.lock
 """
 
@@ -54,7 +54,7 @@ def python_in(environment: Path) -> Path:
 
 
 def succeeds(*command: str | Path) -> bool:
-    """Run a command silently and tell whether it exited 0."""
+    """Run a command silently; return whether it exited 0."""
     done = subprocess.run(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
     )
@@ -76,8 +76,9 @@ def make_environment(environment: Path) -> None:
     say("venv has no ensurepip here; installing pip through the system's pip")
     venv.create(environment, with_pip=False, clear=True)
     quiet = ("--quiet", "--disable-pip-version-check")
-    # pip >= 22.3 can install into another environment; an older one needs to be told the folder. Neither
-    # touches the system's own packages, so that "externally managed" (PEP 668) does not apply.
+    # pip >= 22.3 can install into another environment; an older one needs the folder as an option.
+    # Neither touches the system's own packages, so that "externally managed" (PEP 668) does not
+    # apply.
     site = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         check=True,
@@ -98,7 +99,7 @@ def make_environment(environment: Path) -> None:
 
 
 def pip(python: Path, *arguments: str | Path, environment: dict[str, str] | None = None) -> bool:
-    """Run pip in an environment, with its messages, and tell whether it exited 0."""
+    """Run pip in an environment, with its messages; return whether it exited 0."""
     command = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
     return not subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 

@@ -3,9 +3,9 @@
 A line of ``constraints.lock`` is one that pip itself understands (``pip install --require-hashes``),
 with the file's name as its comment. It knows neither where files come from nor how they are installed.
 
-Three cases when a downloaded file is compared with the lock: it has the name and the hash (checked);
-it has the name and another hash (an error: somebody changed a file that is never changed); it has a
-name that the lock lacks (an index may serve another build: counted, and reported).
+Three cases when a downloaded file is compared with the lock: same name and same hash (checked);
+same name and another hash (an error: somebody changed a file that must never change); a name that
+the lock lacks (an index may serve another build: counted, and reported).
 """
 
 from __future__ import annotations

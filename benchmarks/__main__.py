@@ -75,7 +75,7 @@ class Outcome:
         problem: Why it has not all its figures; "" when it has.
         seconds: It took.
         load: Processes that wanted a core in the minute before it ended, its own included.
-        figures: What it told.
+        figures: The figures it reported.
     """
 
     name: str
@@ -100,7 +100,7 @@ def run(command: list[str], name: str, *, most_secs: float, to_stderr: bool) -> 
     Args:
         command: What to run.
         name: What it is called.
-        most_secs: It is ended after so long.
+        most_secs: Time limit; the program is ended after it.
         to_stderr: Where what it prints goes.
     """
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Makes the pictures of the documents anew, from real sessions: `make screenshots`.
+"""Makes the pictures of the documents from real sessions: `make screenshots`.
 
 A picture that the documents show and this does not make is an old one.
 """
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 WORKLOAD = HERE.parent / "gcspy" / "demo" / "workload.py"
 
 WATCH_SECS = 3.5
-"""So long the window watches before the picture, for its small history graph."""
+"""How long the window runs before the picture, for its small history graph."""
 
 MANY_RECORDS = 60_000
 
@@ -178,7 +178,8 @@ def take_two_collectors() -> None:
 
 def main() -> int:
     """Run the demonstration's workload and take its pictures."""
-    # Relative: the start page shows the command line, and should not report the folders of whoever takes the picture.
+    # Relative: the start page shows the command line, and should not show the folders of the
+    # machine.
     arguments = ["python", str(WORKLOAD.relative_to(HERE.parent)), "--seed", "1"]
     with subprocess.Popen(
         arguments,

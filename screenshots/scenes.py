@@ -1,4 +1,4 @@
-"""Takes the pictures in which somebody has done something: a scene each, in a live session or in a recording of one.
+"""Takes the pictures that need actions of a user: one scene each, in a live session or in a recording of one.
 
 A process of its own for each picture, as Qt reads the scale of the screen once; called by `make.py`.
 
@@ -141,7 +141,7 @@ def compare(window: MainWindow) -> None:
 
 
 def put_beside(window: MainWindow) -> None:
-    """The session beside a recording of itself, which is so many events ahead."""
+    """The session beside a recording of itself that is ahead by a number of events."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
         path = Path(folder) / "before.gcspy"
         window.shift.save(path)
@@ -174,7 +174,7 @@ def fire_trigger(window: MainWindow) -> None:
 
 
 def see_holders(window: MainWindow) -> None:
-    """Who holds the sessions of the program: a tree, and the tile of the uppermost holder."""
+    """The holders of the program's sessions: a tree, and the tile of the uppermost holder."""
     window.holders.ask_type("Session")
     wait_until(lambda: not window.holders.asking.waits, secs=120)
     tree = window.holders.panel.tree
@@ -187,7 +187,7 @@ def see_holders(window: MainWindow) -> None:
 
 
 def choose(window: MainWindow, space: str, stream: str) -> int:
-    """Look at a space by one of its streams; returns the number of the space."""
+    """Show a space by one of its streams; returns the number of the space."""
     for number, state in window.session.interpreter.spaces.items():
         if state.space.name == space:
             (found,) = [one.id for one in state.space.streams if one.name == stream]
@@ -225,7 +225,7 @@ def see_leak(window: MainWindow) -> None:
 
 
 def see_survivors(window: MainWindow) -> None:
-    """What collections of a growing graph are worth: they look at everything, and all of it stays."""
+    """The yield of collections of a growing graph: they scan everything, and all of it stays."""
     number = choose(window, "GC generations", "Survivors")
     window.views.choose_view("table", number)
     give_room(window, number)

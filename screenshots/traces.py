@@ -51,7 +51,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 
 def choose(window: MainWindow, space: str, stream: str) -> int:
-    """Look at a space by one of its streams; returns the number of the space."""
+    """Show a space by one of its streams; returns the number of the space."""
     for number, state in window.session.interpreter.spaces.items():
         if state.space.name == space:
             (found,) = [one.id for one in state.space.streams if one.name == stream]
@@ -62,7 +62,7 @@ def choose(window: MainWindow, space: str, stream: str) -> int:
 
 
 def go_to(window: MainWindow, kind: str, cause: str) -> None:
-    """Go on to the next event of a kind with a cause."""
+    """Go on to the next event of a kind with a given cause."""
 
     def arrived(number: int) -> bool:
         return window.session.number > number
@@ -125,7 +125,7 @@ def life(window: MainWindow) -> None:
 
 
 def lifetimes(window: MainWindow) -> None:
-    """Which share of all objects is still there after so many bytes, at the trace's last event."""
+    """The share of all objects that survives a number of bytes, at the trace's last event."""
     by_event(window)
     window.navigator.go_to(window.session.timeline.last)
     window.docks.show("ages")

@@ -2,10 +2,11 @@
 
     python -m benchmarks.cpython.beside [--program NAME]... [--pairs N] [--scale X]
 
-The tools do different things: memray and tracemalloc see every allocation, py-spy samples stacks, this one shows the heap
-itself. They stand in one table because a user has to choose. Each program measures itself (`timed`), alone and with each
-tool by turns. Then each tool that can is attached to a program that does nothing but look at the clock: the longest time in
-which it did not get to do so is the stall.
+The tools do different things: memray and tracemalloc see every allocation, py-spy samples stacks,
+gcspy shows the heap itself. They stand in one table because a user has to choose. Each program
+measures itself (`timed`), in turn alone and with each tool. Then each tool that can attach is
+attached to a program that only reads the clock: the longest interval between two of its readings is
+the stall.
 
 Needs a package index for the suite and the tools (see `suite`), and some minutes: it is not one of those that run by default.
 """

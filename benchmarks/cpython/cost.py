@@ -1,7 +1,8 @@
 """What watching costs: time of one event on a large heap, and the target's slowdown without a client, at 1 and at 10 Hz, in pairs.
 
-The target has so many megabytes of small objects and never rests. Windows without and with a server alternate, which has
-a client but in the first row; the ratio of work done a second is quoted pair by pair, as the machine is shared.
+The target has the given number of megabytes of small objects and never rests. Windows without and
+with a server alternate; all rows but the first have a client. The ratio of work done per second is
+computed pair by pair, as the machine is shared.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["main"]
 
 
 def attached_rate(found: BusyTarget, seconds: float) -> tuple[float, float]:
-    """The target's rate while a server is attached to it that nobody looks at."""
+    """The target's rate while a server without clients is attached to it."""
     with start_sidecar(ServingOptions(pid=found.pid, clock_hz=10.0)) as sidecar:
         if not sidecar.addresses:  # asking waits until it serves
             raise RuntimeError("the server listens nowhere")

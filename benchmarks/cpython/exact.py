@@ -1,10 +1,12 @@
-"""What exact events cost: a collection with a stub that nobody listens to, and with a client that wants every event, in pairs.
+"""The cost of exact events: a collection with a stub without listeners, and with a client that wants every event, in pairs.
 
-One program makes garbage and collects it, so many times in a batch: alone, with `gcspy.listen()`, and with a client
-that has no filter, under the default budget and without one, one after the other, again and again. Quoted are the ratio to the
-batch alone right before, and the microseconds a collection (its two events). With a client nearly all of it is waiting until the heap
-has been read and sent. Without one it is the target's own processor time, as machines are shared. The budget itself counts
-how many of the events were gathered, and what it thinks it spent.
+One program makes garbage and collects it, a fixed number of times per batch: alone, with
+`gcspy.listen()`, and with a client without a filter, under the default budget and without one, in
+turn, again and again. The results are the ratio to the batch alone right before, and the
+microseconds per collection (its two events). With a client nearly all of it is the wait until the
+heap has been read and sent. Without one it is the target's own processor time, as machines are
+shared. The budget itself counts how many of the events were gathered, and the time it estimates it
+spent.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ class Target:
         ) as client:
             assert client.stdout is not None
             client.stdout.readline()
-            self.batch(max(1, times // 4))  # the stub learns within 50 ms that somebody is there
+            self.batch(max(1, times // 4))  # the stub learns within 50 ms that there is a client
             took = self.batch(times)
             client.kill()
             told = [tuple(map(int, line.split())) for line in client.stdout if line.endswith("\n")]

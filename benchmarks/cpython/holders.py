@@ -1,10 +1,11 @@
-"""Who holds what in a CPython: seconds and memory until the answer, by the number of objects, and how long the program is held for it.
+"""Holders in a CPython: seconds and memory until the answer, by the number of objects, and how long the program is held for it.
 
     python -m benchmarks.cpython.holders [--objects N]...
 
-Programs with N objects (700,000 and 3,000,000 if nothing is said) are asked for the holders of one of their types, each by a process of its own, with the
-program held while its memory is copied. Told are the seconds of the steps, the loops being compiled already, and the memory that the asking process
-took at most beside the copy, for each object.
+A separate process asks programs with N objects (default 700,000 and 3,000,000) for the holders of
+one of their types, and holds the program while it copies its memory. The results are the seconds of
+the steps, with the loops already compiled, and the peak memory of the asking process beside the
+copy, per object.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def answer(pid: int) -> dict[str, Any]:
 
 
 def measure(objects: int) -> dict[str, Any]:
-    """Start a program with so many objects, and have it asked by a process of its own."""
+    """Start a program with this many objects, and have a separate process ask it."""
     with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(objects)],
         stdin=subprocess.PIPE,

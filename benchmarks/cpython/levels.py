@@ -1,7 +1,8 @@
 """What each level of the CPython driver takes at one event, on a large heap that holds still, and then on the same heap at work.
 
-The time is that of a whole event: asked for, gathered, encoded, with everything wanted; from level 3 on with compiled loops and with
-numpy alone. Of level 3 the steps are told beside it. Nothing of this stops the target; the processor that it takes is the sidecar's.
+The time is that of a whole event: requested, gathered, encoded, with all streams requested; from
+level 3 on with compiled loops and with numpy alone. For level 3 the table also lists the steps.
+Nothing of this stops the target; the processor time is the sidecar's.
 """
 
 from __future__ import annotations

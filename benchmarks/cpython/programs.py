@@ -2,9 +2,10 @@
 
     python -m benchmarks.cpython.programs [--program NAME]... [--clock HZ]... [--pairs N] [--scale X] [--json]
 
-Each program is a process that was not prepared for it: `gcspy record PID` watches it from its first statement to its end. Runs
-without and with the recorder alternate; the slowdown is told pair by pair, as the machine is shared. The original's traces
-were whole streams under gzip: what the same events would take that way stands beside the size of the file.
+Each program is an unprepared process: `gcspy record PID` observes it from its first statement to
+its end. Runs without and with the recorder alternate; the slowdown is computed pair by pair, as the
+machine is shared. The original's traces were whole streams under gzip: the table compares the file
+size with the size of the same events in that form.
 
 Needs a package index for the suite (see `suite`), and some minutes: it is not one of those that run by default.
 """
@@ -58,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contents:
-    """What is in a recording.
+    """The contents of a recording.
 
     Attributes:
         events: All.
@@ -91,7 +92,7 @@ class Row:
 
     Attributes:
         program: Its name.
-        clock_hz: Events of the clock a second that were asked for.
+        clock_hz: Requested events of the clock per second.
         seconds: Of the recorded run.
         contents: What was recorded in it.
         slowdowns: Wall time with the recorder : without, pair by pair.
@@ -201,7 +202,7 @@ def _collections(session: ClientInterpreter) -> np.ndarray[Any, Any]:
 
 
 def contents_of(path: Path) -> Contents:
-    """Read a recording: what is in it, and what the same would take whole."""
+    """Read a recording: its contents, and the size of the same events as whole streams."""
     packer = zlib.compressobj(6, wbits=31)
     whole = gzipped = tiles = 0
     first: np.ndarray[Any, Any] | None = None
@@ -235,7 +236,7 @@ def contents_of(path: Path) -> Contents:
 
 
 def measure(suite: Suite, program: Program, *, clock_hz: float, pairs: int, scale: float) -> Row:
-    """Run a program so many times without and with a recorder.
+    """Run a program this many times without and with a recorder.
 
     Raises:
         Unavailable: It cannot run here.
@@ -363,7 +364,7 @@ def _tell(options: argparse.Namespace) -> list[Row]:
 
 
 def main() -> int:
-    """Print the table; the exit code is 1 when there is none."""
+    """Print the table; the exit code is 1 when it is empty."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default=sys.executable, help="interpreter of the programs")
     parser.add_argument(

@@ -2,9 +2,10 @@
 
     python -m benchmarks.cpython.slowdown [--program NAME]... [--pairs N] [--scale X] [--most SECONDS] [--json]
 
-Each row is a program under `gcspy run`, with a client that wants everything at every collection; what it takes is divided by
-what it takes alone right before or after. Beside the ratio stand the share of collections at which something was gathered,
-and the share of streams that were fresh at those. A run that is not over after so many seconds is ended: its ratio is a lower bound.
+Each row is a program under `gcspy run`, with a client that requests everything at every collection;
+its time is divided by its time alone right before or after. Beside the ratio are the share of
+collections at which something was gathered, and the share of streams that were fresh at those. A
+run that is not over after the time limit is ended: its ratio is a lower bound.
 
 Needs a package index for the suite (see `suite`), and some minutes: it is not one of those that run by default.
 """
@@ -73,8 +74,9 @@ class Row:
         slowdowns: Wall time with : without, pair by pair.
         own_slowdowns: The same of the program's own processor time.
         bound: Whether a run was ended early: the slowdown is a lower bound then.
-        gathered: Of all events, "GC start" and "GC end", so many came to the client; None: there was none.
-        fresh: Of the streams at those events, so many were gathered at that event.
+        gathered: How many of all events, "GC start" and "GC end", came to the client; None: there
+            was none.
+        fresh: How many of the streams at those events were gathered at that event.
         load: Processes that wanted a core in the last minute, ours included.
     """
 
@@ -232,7 +234,7 @@ def _tell(options: argparse.Namespace) -> list[Row]:
 
 
 def main() -> int:
-    """Print the table; the exit code is 1 when there is none."""
+    """Print the table; the exit code is 1 when it is empty."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default=sys.executable, help="interpreter of the programs")
     parser.add_argument(

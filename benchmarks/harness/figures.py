@@ -1,7 +1,7 @@
-"""The figures for which there is a budget, from each benchmark to whoever runs them all.
+"""The figures with a budget, passed from each benchmark to the program that runs them all.
 
-A benchmark prints its own table, and hands over the few numbers that the design has a budget for with `tell`. Run alone
-it hands them to nobody.
+A benchmark prints its own table, and passes the few numbers with a budget in the design to `tell`.
+Run alone, it passes them to nobody.
 
 Knows files; judges nothing.
 """
@@ -40,7 +40,7 @@ class Figure:
 
 
 def tell(what: str, value: float, unit: str = "", budget: str = "") -> None:
-    """Hand a figure over, if somebody asked for it."""
+    """Pass on a figure, if the benchmark was started with a file for it."""
     path = os.environ.get(VARIABLE)
     if path:
         figure = Figure(what=what, value=float(value), unit=unit, budget=budget)

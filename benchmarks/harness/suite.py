@@ -124,7 +124,7 @@ class Suite:
 
         Args:
             program: Which.
-            scale: So many times the loops.
+            scale: Factor of the number of loops.
         """
         loops = max(1, round(program.loops * scale))
         return [
@@ -141,7 +141,7 @@ class Suite:
 
         Args:
             program: Which.
-            scale: So many times the loops.
+            scale: Factor of the number of loops.
         """
         return subprocess.Popen(
             [self.python, "-c", _GATE, *self.arguments_of(program, scale=scale)],

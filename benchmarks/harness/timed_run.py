@@ -1,9 +1,9 @@
-"""A program of the suite that measures itself: the same few lines around it, whoever starts it.
+"""A program of the suite that measures itself: the same few lines around each program, whatever starts it.
 
 Whatever watches a program is started around `CODE`, as for `python -c`: the wall and processor time that it takes are the
 program's own, from its first statement to its end, without the start of interpreter and tool.
 
-Knows the suite; does not know who watches.
+Knows the suite; does not know the observer.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def run_timed(
     Args:
         command: The command, with all its arguments.
         folder: Where it runs.
-        told: The file into which the program writes.
-        most_secs: It is ended after so long, with all its children.
+        told: The file into which the program writes its result.
+        most_secs: Time limit; the program is ended after it, with all its children.
         environment: More of the environment.
-        started: Told the process at once: to attach something to it.
+        started: Called with the process at once: to attach something to it.
 
     Raises:
         Unavailable: It failed.

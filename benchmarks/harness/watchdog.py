@@ -1,8 +1,8 @@
 """Watches how long the thread of a window keeps its user waiting, and where it was when it did.
 
-A thread of its own sends the window's loop a message, waits until it is answered, and sends the next: each answer that takes long is
-a time in which no key, no mouse and no paint was served. Half way through the limit the stack of the window's thread is
-looked at: it says what was being done.
+A separate thread sends the window's loop a message, waits for the answer, and sends the next: each
+slow answer is a time in which no key, no mouse and no paint was served. Half way through the limit
+the thread records the stack of the window's thread: it shows what the loop was doing.
 
 Not in the product: benchmarks and tests use it. It costs the window some 2 % of a core.
 
@@ -33,7 +33,7 @@ _FRAMES = 12
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A time in which the loop served nobody.
+    """A time in which the loop served no message.
 
     Attributes:
         secs: How long, by the clock.
@@ -115,7 +115,7 @@ class Watchdog(QObject):
             self._answered.clear()
             if (
                 self._stopping.is_set()
-            ):  # what was cleared may have been the end's: nobody answers any more
+            ):  # the cleared event may have been the end's: no answer follows
                 return
             sent, used = time.monotonic(), time.clock_gettime(self._clock)
             self._sent.emit()

@@ -2,9 +2,11 @@
 
     python -m benchmarks.jvm.jvm_exact [--java JAVA] [--collector NAME]... [--megabytes N] [--events N]
 
-*Told* is from the agent's own clock at the safepoint until the sidecar has seen that the thread sleeps; *held* is from that clock until the JVM is told to go on,
-with a client that wants all there is, and no budget; *whole* until all is encoded, too, which is how long it would be held for a client that must not miss an event.
-Levels as in `jvm_poll`. The program makes garbage all the while, so a machine with less than two idle cores measures its scheduler as well.
+*Told* is the time, by the agent's own clock, from the safepoint until the sidecar has seen that the
+thread sleeps; *held* is from that clock until the JVM is told to go on, with a client that requests
+everything, and no budget; *whole* is until all is encoded, too, which is how long it would be held
+for a client that must not miss an event. Levels as in `jvm_poll`. The program makes garbage all the
+time, so a machine with less than two idle cores measures its scheduler as well.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ with connect(sys.argv[1], client="bench") as link:
 
 
 def hold(pid: int, level: int, events: int) -> tuple[list[float], list[float], list[float]]:
-    """Take some events of a JVM at work; of each: µs until it was seen, ms until it was let go, ms until all was done."""
+    """Take some events of a running JVM; of each: µs until the sidecar saw it, ms until the JVM was released, ms until all was done."""
     told: list[float] = []
     held: list[float] = []
     whole: list[float] = []

@@ -1,9 +1,10 @@
-"""Who holds what in a JVM: seconds and memory until the answer, by the number of objects, and how long the program stands still for the heap dump.
+"""Holders in a JVM: seconds and memory until the answer, by the number of objects, and how long the program stands still for the heap dump.
 
     python -m benchmarks.jvm.jvm_holders [--java JAVA] [--objects N]...
 
-Programs with N objects (1 and 3 million if nothing is said) are asked for the holders of one of their types, each by a process of its own. A thread of
-the program that sleeps for a millisecond at a time notes its longest gap, which has what else the machine does in it. The loops are compiled already.
+A separate process asks programs with N objects (default 1 and 3 million) for the holders of one of
+their types. A thread of the program that sleeps for a millisecond at a time records its longest
+gap, which includes other delays of the machine. The loops are compiled already.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _compile() -> machine_code.Loops:
 
 
 def measure(java: str, classes: Path, objects: int) -> dict[str, Any]:
-    """Start a program with so many objects, and have it asked, and its dump read, by processes of their own."""
+    """Start a program with this many objects, and have separate processes ask it and read its dump."""
     megabytes = max(256, objects * 120 // 1_000_000)
     with subprocess.Popen(
         [java, f"-Xmx{megabytes}m", f"-Xms{megabytes}m", "-cp", str(classes), "Held", str(objects)],

@@ -3,9 +3,10 @@
     python -m benchmarks.jvm.jvm_slowdown [--program NAME]... [--collector NAME]... [--mode NAME]... [--pairs N] [--scale X] [--most SECONDS]
                                       [--programs FOLDER] [--passive] [--table FILE] [--json FILE]
 
-A program waits until it is watched, and is then timed by itself, from its first statement to its end. Runs alone stand between the others:
-what a watched run takes is divided by the mean of those right before and after it. A run that is not over after so many seconds is ended:
-its ratio is a lower bound. *Alone* tells the spread of the runs alone of a row, which is the noise.
+A program waits until the observer is attached, and then times itself from its first statement to
+its end. Runs alone alternate with the others: the time of an observed run is divided by the mean of
+the runs alone right before and after it. A run that is not over after the time limit is ended: its
+ratio is a lower bound. *Alone* is the spread of the runs alone of a row, which is the noise.
 
 Needs Debian's packages (see `java_programs`) and some twenty minutes: it is not one of those that run by default.
 """
@@ -34,7 +35,7 @@ __all__ = ["main"]
 COLLECTORS = {"Serial": "-XX:+UseSerialGC", "Parallel": "-XX:+UseParallelGC", "G1": "-XX:+UseG1GC"}
 _PATIENCE_SECS = 30.0
 _BETWEEN = 2
-"""After so many watched runs there is one alone."""
+"""A run alone follows this many observed runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class Mode:
         name: As it stands in the table.
         level: Of the driver.
         budget: As `--budget` takes it.
-        client: Which events the client wants, as `counting_client` takes it; None: there is none.
+        client: The events that the client requests, as `counting_client` takes them; None: there is
+            no client.
     """
 
     name: str
@@ -76,7 +78,8 @@ class Row:
         bound: Whether a run was ended early: the slowdown is a lower bound then.
         collections: In the latest run that ended.
         events: That came to the client in it.
-        fresh: Of the streams at those events, so many were gathered at that event; None: there was no event.
+        fresh: How many of the streams at those events were gathered at that event; None: there was
+            no event.
         load: Processes that wanted a core in the last minute, ours included.
     """
 
@@ -347,7 +350,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Print the tables; the exit code is 1 when there are none."""
+    """Print the tables; the exit code is 1 when they are empty."""
     options = _arguments()
     modes = [mode for mode in MODES if not options.mode or mode.name in options.mode]
     rows: list[Row] = []

@@ -2,9 +2,12 @@
 
     python -m benchmarks.objects.rebuilt_heap [--events N] [--live N] [--sparing]
 
-A made trace of N events (100,000,000 if nothing is said), never written anywhere, is rebuilt, and one of a tenth, each in a process of its own; the tenth with numpy alone, too. Then 30
-collections of each are sought in no order. The same is done with a file of AntTracks of a tenth (a twentieth with `--sparing`), its decoding included. Told by processor time, that of making the records taken off; memory is what was resident
-at most, and per object what the tables take at the largest heap.
+The benchmark rebuilds the heap of a synthetic trace of N events (default 100,000,000), never
+written to disk, and of one of a tenth, each in a separate process; the tenth with numpy alone, too.
+Then it seeks 30 collections of each in random order. It does the same with an AntTracks file of a
+tenth (a twentieth with `--sparing`), including its decoding. Times are processor time without the
+time to make the records; memory is the peak resident size, and per object the size of the tables at
+the largest heap.
 """
 
 from __future__ import annotations

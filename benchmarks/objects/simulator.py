@@ -35,7 +35,7 @@ _FIELDS, _DATA = 2, 2
 _OBJECT_BYTES = (HEADER_WORDS + _FIELDS + _DATA) * WORD_BYTES
 _STEP = 1000
 _LOOKS = 8
-"""Steps of a phase that are looked at."""
+"""Steps of a phase to measure."""
 
 
 def _mutator(collector: str, heap_bytes: int) -> Mutator:
@@ -57,7 +57,7 @@ def made_a_second(collector: str, objects: int) -> tuple[float, int]:
 
 
 def fill(mutator: Mutator, objects: int) -> None:
-    """Make so many objects, every second of them in a list that lives."""
+    """Make this many objects, every second of them in a list that stays alive."""
     for number in range(objects):
         if number & 1:
             mutator.new(2, _FIELDS, _DATA)
@@ -68,7 +68,7 @@ def fill(mutator: Mutator, objects: int) -> None:
 
 
 def collected_a_second(collector: str, objects: int) -> tuple[float, list[float], dict[str, int]]:
-    """Collect a heap of so many objects, half of them live, in steps.
+    """Collect a heap of this many objects, half of them live, in steps.
 
     Returns:
         Objects a second of processor time; how long each step took, in seconds by the clock; and the units of each phase.
@@ -108,7 +108,7 @@ class Stepped:
 
 
 def stepped(collector: str, objects: int) -> Stepped:
-    """Step through collections of so many objects, half of them live at least: one that nobody sees, and one a level."""
+    """Step through collections of this many objects, at least half of them live: one without clients, and one per level."""
     # 120 MiB are the most that a simulation has; half of a copying space is idle.
     room = min(objects * _OBJECT_BYTES * 5 // 2, MOST_HEAP_BYTES) // 4096 * 4096
     session = SimulatorSession(
@@ -140,7 +140,7 @@ def _fill_up(session: SimulatorSession, objects: int) -> None:
 def _steps(
     session: SimulatorSession, events: list[int], *, looks: int
 ) -> Iterator[tuple[float, int]]:
-    """Drive a collection: of each phase so many steps of 1,000 units, and then the rest of it at once; 0: all steps are such.
+    """Drive a collection: of each phase this many steps of 1,000 units, and then the rest of it at once; 0: all steps are of 1,000 units.
 
     Yields:
         Seconds by the clock, and how many events there were, of each of these steps.
@@ -183,7 +183,7 @@ def _tell_steps(collectors: Sequence[str], objects: int) -> None:
 
 
 def main() -> None:
-    """Measure, print, and tell what has a budget."""
+    """Measure, print, and report the figures with a budget."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -2,8 +2,10 @@
 
     python -m benchmarks.objects.trace_session [TRACE…]
 
-Of each trace (the samples if none is named) the heap is rebuilt, the session recorded as `gcspy replay TRACE` does it, and then asked at twenty events from all over it:
-which types there are, which objects of a type, and the life of one. Told by processor time; the slowest answer by the clock.
+For each trace (default: the samples) the benchmark rebuilds the heap, records the session as `gcspy
+replay TRACE` does it, and then queries twenty events across the session: the list of types, the
+objects of a type, and the life of one object. Times are processor time; the slowest answer is by
+the clock.
 """
 
 from __future__ import annotations

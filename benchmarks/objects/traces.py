@@ -2,8 +2,10 @@
 
     python -m benchmarks.objects.traces [--events N] [--folder F]
 
-A made trace of N events (100,000,000 if nothing is said; 0.4 GB) and one of a tenth are read to their end, each in a process of its own: with machine code, with
-numpy alone (the tenth only), and a compressed one of a tenth. Told by processor time and by the clock, with the most memory that was resident.
+The benchmark reads a synthetic trace of N events (default 100,000,000; 0.4 GB) and one of a tenth
+to their end, each in a separate process: with machine code, with numpy alone (the tenth only), and
+a compressed one of a tenth. It reports processor time and elapsed time, with the peak resident
+memory.
 """
 
 from __future__ import annotations

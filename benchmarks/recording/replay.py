@@ -86,7 +86,7 @@ class _Viewer:
                 return
 
     def rate(self, seconds: float) -> float:
-        """Events a second for so long."""
+        """This many events per second, for this many seconds."""
         began, before = time.perf_counter(), self.events
         while time.perf_counter() - began < seconds:
             self.until_position()
@@ -162,7 +162,7 @@ def _followed(
             selector.register(
                 sock, selectors.EVENT_READ, (number, connection if number < 5 else None)
             )
-        # Who is connected was told to each at each coming: that is read first.
+        # Each arrival sends the list of participants to each client: read that first.
         while selector.select(0.5):
             for key, _ in selector.select(0):
                 assert isinstance(key.fileobj, socket.socket)

@@ -1,7 +1,8 @@
 """100 viewers who follow one teacher: what that costs the server, and when each sees where the teacher looks.
 
-The teacher is a process of its own that looks somewhere else ten times a second; each place carries the moment at which it was told, so that a
-viewer knows how old it is. Five viewers read nothing. At the end the teacher is killed (SIGKILL), and the named successor waits for control.
+The teacher is a separate process that moves its view ten times a second; each place carries its
+time of sending, so that a viewer can compute its age. Five viewers read nothing. At the end the
+teacher is killed (SIGKILL), and the named successor waits for control.
 
     python -m benchmarks.server.classroom [--minutes M] [--viewers N] [--stalled N] [--tiles N]
 """
@@ -58,8 +59,8 @@ class Result:
         whole: Whether each of those got every event from its first one to the last.
         missed: Events that all those missed together.
         places: Places that reached the slowest of them.
-        looks: Places that the teacher told.
-        latencies: Shape (places told in all,), milliseconds from the teacher to a viewer.
+        looks: Places that the teacher sent.
+        latencies: Shape (places received in all,), milliseconds from the teacher to a viewer.
         stalled_known: How many of those who read nothing were reported to the class as stalled.
         takeover_secs: From the teacher's death to control at the successor; None: it did not come.
     """
@@ -78,7 +79,7 @@ class Result:
 
 @dataclass
 class _Viewer:
-    """One who follows: its socket, and what it has seen."""
+    """A client that follows: its socket, and what it received."""
 
     sock: socket.socket
     watches: bool = False  # whether it reads who is present: a hundred lists of a hundred are the work of a hundred computers

@@ -50,7 +50,7 @@ class Cost(NamedTuple):
 
 
 def blocks(random: np.random.Generator, count: int, dtype: str = "i4") -> NDArray[Any]:
-    """Values as of the blocks of a heap; shape (count,), those above the type's range cut off."""
+    """Values like those of the blocks of a heap; shape (count,), values above the type's range clipped."""
     kind = random.random(count)
     values = np.where(kind < 0.45, 0, np.where(kind < 0.7, FULL, random.integers(0, FULL, count)))
     return np.minimum(values, np.iinfo(dtype).max).astype("<" + dtype)
@@ -109,7 +109,7 @@ class Bench:
         self.values[places] = blocks(self._random, len(places))
 
     def transmit(self, key: bool = False) -> Cost:
-        """Encode what is there, decode it, and see that the client has it."""
+        """Encode the present state, decode it, and check that the client has it."""
         self._sequence += 1
         began = time.process_time()
         frame = self._encoder.encode(self.values, None, stamp(self._sequence))
@@ -129,7 +129,7 @@ class Bench:
         assert np.array_equal(state.values, self.values), "the client has other values"
 
     def resize(self, holes: int) -> Cost:
-        """Free a tile at so many places and add as many at the end; the values of new ones come with it."""
+        """Free a tile at this many places and add as many at the end, with values for the new ones."""
         count = len(self.values)
         gone = np.sort(self._random.choice(count, holes, replace=False))
         edges = np.concatenate(([-1], gone, [count]))

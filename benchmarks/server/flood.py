@@ -1,7 +1,8 @@
 """A viewer that floods a server: how long a newcomer waits for its first event, with each kind of flood and without any.
 
-Floods: PING, SUBSCRIBE and TAKE_CONTROL at 0.8 MB/s by one viewer, which connects again when it is let go; viewers that
-join and leave, 100 times a second; viewers of 1,000,000 tiles that are stopped. Budget: one second.
+Floods: PING, SUBSCRIBE and TAKE_CONTROL at 0.8 MB/s by one viewer, which connects again when it is
+disconnected; viewers that join and leave, 100 times a second; viewers of 1,000,000 tiles that are
+stopped. Budget: one second.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _JOINS_PER_SEC = 100
 _PRESENT = 100
 _STOPPED = 5
 _LONGEST_SECS = 10.0
-"""Who has no event after so long is counted with this."""
+"""Clients without an event are counted with this time."""
 
 _BETWEEN_SECS = 0.1
 _START_SECS = 60.0
@@ -92,7 +93,7 @@ def _requests(kind: str) -> list[m.Message]:
 
 
 def _send(address: str, kind: str) -> None:
-    """Send requests at the rate, reading whatever comes, for ever."""
+    """Send requests at the rate, reading all answers, for ever."""
     while True:
         with suppress(OSError):
             sock, connection = _greeted(address)
@@ -120,7 +121,7 @@ def _drain(sock: socket.socket) -> None:
 
 
 def _come_and_go(address: str) -> None:
-    """Be a hundred viewers, of which the oldest leaves and another comes a hundred times a second, for ever."""
+    """Simulate a hundred viewers; a hundred times a second the oldest leaves and another comes, for ever."""
     present: deque[socket.socket] = deque()
     due = time.monotonic()
     while True:

@@ -1,4 +1,4 @@
-"""What a recorder loses that cannot follow, with and without `--lossless`, and what the mode costs whoever is recorded.
+"""What a slow recorder loses, with and without `--lossless`, and the cost of the mode for the recorded program.
 
 A server sends as fast as it can; a real `gcspy record` writes to a real file. The mode trades events for time: it loses none,
 and the target takes as long as the recorder needs.

@@ -1,6 +1,7 @@
 """100 viewers of one server: processor share of the server, events each viewer got, and what five that stall do to the others.
 
-Budget: 100 viewers x 40 kB x 30 events/s in at most 15 % of a core; a stalled viewer delays nobody.
+Budget: 100 viewers x 40 kB x 30 events/s in at most 15 % of a core; a stalled viewer delays no
+other client.
 """
 
 from __future__ import annotations

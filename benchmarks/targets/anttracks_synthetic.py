@@ -1,9 +1,11 @@
 """A trace of any length of a program that was never run: valid to the byte, so that the rebuilt heap has nothing to find fault with.
 
-Four threads fill an eden of 16 MiB, a TLAB after the other, with cells of 24 bytes and every eighth time an array. A minor collection moves
-every 31st object to a survivor space; of those that were there every fourth goes to the old space, and the others die. Each 64th minor
-collection is followed by a full one, which keeps the oldest few thousand objects, moved together, and nothing else. Each cycle is about
-500,000 events, and the heap is the same size after as many cycles as after ten: what grows with the length of the trace is a leak of ours.
+Four threads fill an eden of 16 MiB, one TLAB after the other, with cells of 24 bytes and every
+eighth time an array. A minor collection moves every 31st object to a survivor space; every fourth
+survivor goes to the old space, and the others die. A full collection follows each 64th minor
+collection; it keeps the oldest few thousand objects, moved together, and nothing else. Each cycle
+is about 500,000 events, and the heap has the same size after any number of cycles as after ten:
+memory that grows with the length of the trace is a leak of ours.
 """
 
 from __future__ import annotations
@@ -111,7 +113,7 @@ def _filler(site: int, address: int, size: int) -> bytes:
 
 
 def _plabs(sizes: list[int], room: int) -> list[_Plab]:
-    """Put objects into buffers one after the other; what is left of one is nothing, or enough for a filler."""
+    """Put objects into buffers one after the other; the rest of a buffer is empty, or enough for a filler."""
     made, first, filled = [], 0, 0
     for at, size in enumerate(sizes):
         left = room - filled - size
@@ -165,7 +167,7 @@ class Synthetic:
 
     @staticmethod
     def _tlab(room: int) -> tuple[list[int], list[bytes], list[int]]:
-        """What the program puts into each TLAB: sizes, events, and lengths (-1: a cell); a filler has room behind, or there is none."""
+        """The objects that the program puts into each TLAB: sizes, events, and lengths (-1: a cell); a filler has room behind, or there is none."""
         chance = np.random.default_rng(3)
         sizes: list[int] = []
         words: list[bytes] = []
@@ -211,7 +213,7 @@ class Synthetic:
         return made
 
     def write(self, folder: Path, events: int, *, rotated: bool = False) -> Written:
-        """Write a run with at least so many events, ending after a collection.
+        """Write a run with at least this many events, ending after a collection.
 
         Args:
             folder: Where to.
@@ -370,7 +372,7 @@ class Synthetic:
 
     @staticmethod
     def _object(event: EventId, length: int, where: bytes) -> bytes:
-        """An object of a snapshot, told whole."""
+        """An object of a snapshot, in full."""
         if length < 0:
             return head(event, _CELLS << 8) + word(_CELL) + where
         return head(event, _ARRAYS << 8) + word(_INTS) + where + word(length)

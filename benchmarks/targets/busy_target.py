@@ -35,7 +35,7 @@ class BusyTarget:
         return units, used
 
     def rate(self, seconds: float) -> tuple[float, float]:
-        """Units a second, by the wall and by its own processor time, over the next so many seconds."""
+        """Units a second, by the clock and by its own processor time, over the next seconds."""
         began, (units, used) = time.monotonic(), self.progress()
         time.sleep(seconds)
         now, (units_now, used_now) = time.monotonic(), self.progress()
@@ -43,7 +43,7 @@ class BusyTarget:
         return done / (now - began), done / max((used_now - used) / 1e9, 1e-9)
 
     def advances(self, within_secs: float = 30.0) -> bool:
-        """Wait until it did more; False when it ended, or did nothing for so long."""
+        """Wait until it did more; False when it ended, or made no progress for the given time."""
         before, give_up = self.progress()[0], time.monotonic() + within_secs
         while self.progress()[0] == before:
             if self.process.poll() is not None or time.monotonic() > give_up:
@@ -59,7 +59,8 @@ def busy_target(python: str, megabytes: int, *, rest_millis: int = 0) -> Iterato
     Args:
         python: Its interpreter.
         megabytes: About how large its heap of small objects is.
-        rest_millis: Rests so long after each unit of work, which takes some two milliseconds; 0: never, for who measures.
+        rest_millis: Rest after each unit of work, which takes some two milliseconds; 0: never, for
+            measurements.
     """
     with tempfile.NamedTemporaryFile(prefix="gcspy-busy-") as file:
         file.write(bytes(mmap.PAGESIZE))

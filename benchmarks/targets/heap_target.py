@@ -1,8 +1,8 @@
 """A target with a heap of small objects, as a plain script for any Python from 3.9: it counts what it gets done.
 
-``python heap_target.py FILE MEGABYTES REST``: builds the heap, then replaces objects for ever; FILE is mapped
-and holds two u64: units of work done, and nanoseconds of processor time used. After each unit it rests so many
-milliseconds; 0 is never. Ends when its standard input does.
+``python heap_target.py FILE MEGABYTES REST``: builds the heap, then replaces objects for ever; FILE
+is mapped and holds two u64: units of work done, and nanoseconds of processor time used. After each
+unit it rests REST milliseconds; 0 is never. Ends when its standard input does.
 """
 
 from __future__ import annotations

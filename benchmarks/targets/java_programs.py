@@ -3,7 +3,7 @@
 Their jars and the sources that they work on come as Debian packages, by `apt-get download`, into a folder that may be kept. Each runs inside of
 `java/Timed.java`, which waits for a line before it begins, and writes what it took.
 
-Knows packages and command lines; does not know who watches.
+Knows packages and command lines; does not know the observer.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ class JavaPrograms:
 
         Args:
             program: Which.
-            told: The file into which it writes what it took; a folder ``out`` is made beside it.
+            told: The file into which it writes its result; a folder ``out`` is made beside it.
             flags: Of the JVM; they come after the size of the heap.
-            scale: So many times the rounds.
+            scale: Factor of the number of rounds.
         """
         out = told.parent / "out"
         out.mkdir(exist_ok=True)
@@ -149,11 +149,12 @@ class JavaPrograms:
 
         Args:
             program: Which.
-            told: The file into which it writes.
+            told: The file into which it writes its result.
             flags: Of the JVM.
-            scale: So many times the rounds.
-            most_secs: It is ended after so long.
-            started: Told the process, which waits meanwhile: to attach something to it.
+            scale: Factor of the number of rounds.
+            most_secs: Time limit; the program is ended after it.
+            started: Called with the process, which waits during the call: to attach something to
+                it.
 
         Raises:
             Unavailable: It failed.

@@ -1,6 +1,7 @@
-"""A JVM with a heap of a given size: filled to a share with small objects, and then still or at work, as it is told.
+"""A JVM with a heap of a given size: filled to a share with small objects, and then idle or at work, by an option.
 
-Compiled where the benchmark runs, by whatever compiler is on the path. Knows Java; does not know who watches.
+Compiled where the benchmark runs, by the compiler on the path. Knows Java; does not know the
+observer.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def java_target(
     Args:
         java: Its launcher.
         flags: What it is started with.
-        megabytes: So much is kept.
+        megabytes: This much is kept.
         each: Bytes that each object keeps, without its header.
 
     Raises:

@@ -45,8 +45,9 @@ class MadeTrace:
     """A trace that is made: see the top of this module. It is a `gcspy_objects.trace.Trace`.
 
     Args:
-        events: At least so many.
-        live: About so many objects are in the old space at most; at least half as many, once it was full.
+        events: At least this many.
+        live: At most about this many objects are in the old space; at least half as many, once it
+            was full.
         buffers: Buffers that are filled between two collections: 2,048 objects each.
     """
 
@@ -228,7 +229,7 @@ class MadeTrace:
         ]
 
     def _slid(self, blocks: int, survivors: int) -> list[_Rows]:
-        """Return the moves of the newer blocks to the bottom of the old space, in runs; who is young stays."""
+        """Return the moves of the newer blocks to the bottom of the old space, in runs; young objects stay."""
         dropped = (blocks - self._kept_blocks) * self._kept_bytes
         starts = (
             _OLD

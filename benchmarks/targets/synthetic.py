@@ -23,7 +23,7 @@ from gcspy_server.api import PaintStyle, Presentation, Server, ServerSpace, Unif
 __all__ = ["main"]
 
 _SETS = 16
-"""So many sets of changes are made beforehand, so that making them costs nothing while measuring."""
+"""Number of sets of changes made beforehand, so that making them costs nothing while measuring."""
 
 _MAXIMUM = 32768
 
@@ -83,7 +83,7 @@ def _run(
 
 
 def main() -> None:
-    """Serve until standard input ends or so many events were sent."""
+    """Serve until standard input ends or this many events were sent."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiles", type=int, default=1_000_000)
     parser.add_argument(

@@ -1,8 +1,10 @@
 """What comparing costs the window: how long a turn of its loop is held up while differences are shown, at 100,000 and 1,000,000 tiles.
 
-A real server, socket and window (off screen). An event is set as A; then events come, of which each changes 1 % of the heap, and
-the user goes to others; then a recording is put beside the session. Told is the processor time of the window's own thread in the longest turn until the difference is on
-the screen, and the time by the clock from an event to its difference, which is worked out in a thread.
+A real server, socket and window (off screen). An event is set as A; then events arrive, each with 1
+% of the heap changed, and the user moves to others; then a recording is compared with the session.
+The results are the processor time of the window's own thread in the longest turn until the
+difference is on the screen, and the elapsed time from an event to its difference, which a thread
+computes.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _MOST_SECS = 60.0
 
 
 def _is_shown(window: MainWindow) -> bool:
-    """Whether the difference on the screen is that of what is shown."""
+    """Whether the difference on the screen is that of the shown event."""
     comparison, shown = (
         window.compare.painter.comparison,
         window.session.interpreter.last_event,

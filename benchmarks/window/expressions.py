@@ -1,6 +1,6 @@
 """What looking at an expression costs, on 1,000,000 tiles: of all known tiles, and of tiles of which some are unused or unknown.
 
-A trigger is looked at at each event, and what that takes is reported as gathering.
+A trigger is evaluated at each event, and its time is reported as gathering.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A history graph of 1,000,000 tiles and 10,000 events: what an event costs, what a picture costs, and the memory.
 
-One in a hundred tiles changes at each event. Beside it what zooming in has to read again from a recording.
-Pictures are 1,600 by 1,000 pixels. Told is processor time of this process, so that other work on the
-machine does not show. The window's budget: never blocked for more than 50 ms.
+One in a hundred tiles changes at each event. The table also has the amount that zooming in reads
+again from a recording. Pictures are 1,600 by 1,000 pixels. Times are processor time of this
+process, so that other work on the machine does not show. The window's budget: never blocked for
+more than 50 ms.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """A window on 1,000,000 tiles with a history graph of 10,000 events open: what a frame takes, memory, and how long a user waits.
 
-A recording is made (1 % of the tiles change at each event), played by one process and watched by another, a real window off screen
-with its history graph open. Told are: when the graph shows anything and when all of it; while it fills, and while the recording
-plays at 60 events a second and somebody zooms in the graph, how long frames take and messages wait for the window's loop (`watchdog`); and
-the memory. With `--live` the same of a live program, from its first event on.
+The benchmark makes a recording (1 % of the tiles change at each event); one process plays it and
+another watches it, a real window off screen with its history graph open. It reports when the graph
+shows anything and when all of it; how long frames take and messages wait for the window's loop
+(`watchdog`) while the graph fills, and while the recording plays at 60 events a second and a user
+zooms in the graph; and the memory. With `--live` it does the same with a live program, from its
+first event on.
 
 The budget: the interface never blocks for more than 50 ms. Other work on the machine shows in these figures; beside each block
 stands the processor time of the window's own thread in it.
@@ -68,7 +70,7 @@ def _serve(path: Path) -> None:
 
 
 class _Phase:
-    """What was seen in one part of the run."""
+    """The results of one part of the run."""
 
     def __init__(self, name: str) -> None:
         self.name = name

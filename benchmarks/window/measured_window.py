@@ -93,7 +93,7 @@ class _Meter:
 
 
 def _wrong_pixels(window: MainWindow) -> tuple[int, int]:
-    """Compare sampled pixels of the painted widget with colours worked out anew from the values."""
+    """Compare sampled pixels of the painted widget with colours computed again from the values."""
     panel = next(iter(window.spaces.panels.values()))
     picture = panel.canvas.picture
     image = panel.canvas.grab().toImage()

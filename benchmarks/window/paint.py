@@ -1,9 +1,9 @@
 """From gathered array to finished paint, in separate processes, with sampled pixels checked against the values.
 
-Budgets: 1,000,000 tiles, 60 events/s, 1 % changed: p99 at most 10 ms and at most 10 % of a core each side;
-10,000,000 tiles: at least 30 frames/s. The rest is told beside it. The first second, in which the window is
-made, is not measured. The case of the budget is run again without keeping what comes for looking back: the difference
-is what that costs.
+Budgets: 1,000,000 tiles, 60 events/s, 1 % changed: p99 at most 10 ms and at most 10 % of a core
+each side; 10,000,000 tiles: at least 30 frames/s. The other cases have no budget. The first second,
+in which the window is made, is not measured. The case of the budget is run again without keeping
+events for looking back: the difference is the cost of keeping them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def measure(
 
 
 def _tell(tiles: int, what: str, hz: float, r: dict[str, float]) -> None:
-    """Hand over the figures for which there is a budget, and the same of the cases that are told beside them."""
+    """Report the figures with a budget, and the same figures of the other cases."""
     if tiles < 1_000_000:
         return
     case, budgeted = (

@@ -1,8 +1,9 @@
 """What a user feels who scrubs a live session: how long the window is held up by a turn of its loop, at 100,000 and 1,000,000 tiles.
 
-A real server, socket and window (off screen); the heap changes by 1 % at each event. Told is the processor time of the window's own
-thread in the longest turn between a request and the picture, since other work on the machine does not show in it, and how many of
-those turns took longer than 50 ms.
+A real server, socket and window (off screen); the heap changes by 1 % at each event. The results
+are the processor time of the window's own thread in the longest turn between a request and the
+picture, since other work on the machine does not show in it, and how many of those turns took
+longer than 50 ms.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MOST_SECS = 60.0
 
 
 class Program:
-    """A heap of which 1 % changes at each event; events happen when asked for.
+    """A heap of which 1 % changes at each event; events happen on request.
 
     Args:
         tiles: Of the heap.
@@ -96,13 +97,13 @@ def turns_until(condition: Callable[[], bool]) -> float:
 
 
 def has_seen(window: MainWindow, events: int) -> bool:
-    """Whether so many events have come."""
+    """Whether this many events have arrived."""
     return window.session.events_seen >= events
 
 
 @contextmanager
 def watching(tiles: int, events: int) -> Iterator[tuple[MainWindow, Program, Path]]:
-    """A window on a program of which so many events have come and are kept; with a folder, for the body of the `with`."""
+    """A window on a program of which this many events have arrived and are kept; with a folder, for the body of the `with`."""
     application()
     program = Program(tiles)
     window = MainWindow(Theme.DARK)

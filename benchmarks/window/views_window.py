@@ -1,8 +1,9 @@
 """What a user feels of each view of 1,000,000 tiles: how long until it is drawn, and how long the window is held up meanwhile.
 
-A real server, socket and window (off screen, 1,600 by 1,000); 1 % of the heap changes at each event. Told are the time by the clock from a
-request, or from the event's arrival, to the picture; and the processor time of the window's own thread in the longest turn of its loop,
-since other work on the machine does not show in it. The window must not be held up for more than 50 ms.
+A real server, socket and window (off screen, 1,600 by 1,000); 1 % of the heap changes at each
+event. The results are the elapsed time from a request, or from the event's arrival, to the picture;
+and the processor time of the window's own thread in the longest turn of its loop, since other work
+on the machine does not show in it. The window must not be blocked for more than 50 ms.
 """
 
 from __future__ import annotations

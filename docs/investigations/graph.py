@@ -15,7 +15,7 @@ from own_figures import tell
 
 
 def main() -> None:
-    """Build, and tell."""
+    """Build, and report."""
     side = int(sys.argv[1])
     print("ready", flush=True)
     sys.stdin.readline()

@@ -2,9 +2,10 @@
 
     python linter.py FILES [forget] [pylint's own options]
 
-Lints so many modules of the standard library, one after the other, and drops each result. With ``forget`` it also empties the cache of
-pylint's method ``MessageDefinitionStore.get_message_definitions`` after each. Waits for a line before it begins and
-before it ends; at the end it says what it knows of its own memory.
+Lints a number of modules of the standard library, one after the other, and drops each result. With
+``forget`` it also empties the cache of pylint's method
+``MessageDefinitionStore.get_message_definitions`` after each. Waits for a line before it begins and
+before it ends; at the end it prints its own figures of its memory.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ _SMALLEST_BYTES, _LARGEST_BYTES = 4_000, 12_000
 
 
 def main() -> None:
-    """Lint, and tell."""
+    """Lint, and report."""
     count = int(sys.argv[1])
     forget = "forget" in sys.argv[2:]
     options = [one for one in sys.argv[2:] if one != "forget"]

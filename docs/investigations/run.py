@@ -53,7 +53,7 @@ class Program:
         return self.process.stdout.readline()
 
     def go_on(self) -> None:
-        """Let it go on."""
+        """Let the program continue."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -71,7 +71,7 @@ def figures_of(python: str, name: str, *arguments: str) -> dict[str, Any]:
 
 
 def record(program: Program, file: Path, *, level: int, clock: float) -> dict[str, Any]:
-    """Attach to a program that is ready, record it until it tells, and a little longer."""
+    """Attach to a program that is ready, record it until it reports, and a little longer."""
     file.unlink(missing_ok=True)
     assert program.line().strip() == "ready"
     command = [
@@ -94,7 +94,7 @@ def record(program: Program, file: Path, *, level: int, clock: float) -> dict[st
     found: dict[str, Any] = json.loads(program.line())
     until = time.monotonic() + _PATIENCE_SECS
     seen = events_in(file)
-    # What is being read just now began before the program told; one more may be under way.
+    # The event read at this moment began before the program reported; one more may follow.
     while events_in(file) < seen + 3 and time.monotonic() < until:
         time.sleep(0.5)
     recorder.send_signal(signal.SIGINT)
@@ -222,7 +222,7 @@ def graph(python: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Do what was asked for."""
+    """Run the chosen command."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -2,8 +2,9 @@
 
     python workbook.py ROWS [read-only]
 
-Makes a workbook of so many rows, reads it, and keeps one price in forty. With ``read-only`` it reads as openpyxl advises for large
-workbooks. Waits for a line before it begins and before it ends; at the end it says what it knows of its own memory.
+Makes a workbook with a number of rows, reads it, and keeps one price in forty. With ``read-only``
+it reads as openpyxl advises for large workbooks. Waits for a line before it begins and before it
+ends; at the end it prints its own figures of its memory.
 """
 
 import gc
@@ -45,7 +46,7 @@ def prices_of(path: Path, *, read_only: bool) -> list[float]:
 
 
 def main() -> None:
-    """Read, and tell."""
+    """Read, and report."""
     rows, read_only = int(sys.argv[1]), "read-only" in sys.argv[2:]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "prices.xlsx")

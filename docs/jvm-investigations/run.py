@@ -119,7 +119,7 @@ class Program:
         return self.process.stdout.readline()
 
     def go_on(self) -> None:
-        """Let it go on."""
+        """Let the program continue."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -133,7 +133,7 @@ class Program:
 
 
 def record(program: Program, file: Path, clock_hz: float) -> dict[str, Any]:
-    """Record a program from before it begins until it has told."""
+    """Record a program from before it begins until it has reported."""
     command = [
         sys.executable,
         "-m",
@@ -194,7 +194,7 @@ def investigate(one: Investigation, jars: Path, classes: Path, output: Path, pai
 
 
 def main() -> None:
-    """Do what was asked for."""
+    """Run the chosen command."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""A service, run by Jython, that answers requests and remembers each session until so many others came: sessions.py REQUESTS SESSIONS."""
+"""A service, run by Jython, that answers requests and keeps each session until a number of later ones: sessions.py REQUESTS SESSIONS."""
 
 import sys
 
