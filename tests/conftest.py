@@ -38,8 +38,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _RUN_MARK = "GCSPY_TEST_RUN"
 os.environ[_RUN_MARK] = uuid.uuid4().hex
 
-# Programs that tests start find what others have compiled, wherever the environment forbids to keep it: hundreds of starts. In a
-# folder of its own that goes with the run; one run's workers share it.
+# Programs that tests start find code compiled by others, even where the environment forbids to keep
+# it: hundreds of starts. In a separate folder that is removed with the run; one run's workers share
+# it.
 _CACHE = "PYTHONPYCACHEPREFIX"
 _OWN_CACHE = None if _CACHE in os.environ else tempfile.mkdtemp(prefix="gcspy-tests-")
 os.environ.setdefault(_CACHE, _OWN_CACHE or "")
@@ -91,7 +92,7 @@ def _children() -> set[int]:
 
 
 def _threads() -> set[threading.Thread]:
-    # trio keeps idle worker threads for ten seconds, for whoever asks next; they end by themselves.
+    # trio keeps idle worker threads for ten seconds for later requests; they end by themselves.
     return {thread for thread in threading.enumerate() if not thread.name.startswith("Trio ")}
 
 
@@ -149,7 +150,7 @@ def _no_orphans() -> Iterator[None]:
             if process.pid != os.getpid() and process.environ().get(_RUN_MARK) == mark:
                 left.append(process)
         except (psutil.Error, OSError):
-            continue  # gone meanwhile, or somebody else's
+            continue  # removed meanwhile, or another process's
     _, left = psutil.wait_procs(left, timeout=_GRACE_SECS)
     names = [_describe(process) for process in left]
     _end(left)

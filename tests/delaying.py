@@ -1,4 +1,4 @@
-"""A network that takes its time: whatever goes through it arrives so much later, in order, in both directions."""
+"""A slow network: everything that passes through it arrives after a delay, in order, in both directions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _serve(
     try:
         client, _ = listener.accept()
     except OSError:
-        return  # nobody came
+        return  # no client came
     with client, connect() as server:
         pairs = ((client, server), (server, client))
         pumps = [threading.Thread(target=_pump, args=(*pair, delay_secs)) for pair in pairs]

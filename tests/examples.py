@@ -10,5 +10,5 @@ __all__ = ["examples"]
 
 
 def examples(times: float, **more: Any) -> settings:
-    """So many times the examples that the profile has: fewer where one is dear, more where one is cheap and says little."""
+    """The factor for the profile's number of examples: fewer where one is expensive, more where one is cheap and finds little."""
     return settings(max_examples=max(1, round(times * settings().max_examples)), **more)

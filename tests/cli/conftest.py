@@ -18,7 +18,7 @@ from gcspy.cli import main
 
 @pytest.fixture
 def busy_target() -> Iterator[BusyTarget]:
-    """A small target whose heap changes a hundred times a second; a processor stays free for who watches it."""
+    """A small target whose heap changes a hundred times a second; a processor stays free for its observer."""
     with running(sys.executable, 4, rest_millis=8) as target:
         yield target
 

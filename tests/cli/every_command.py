@@ -42,7 +42,7 @@ class Done:
         code: Its exit code.
         out: What it printed.
         err: What it said on standard error.
-        output: What it was told to write, if anything.
+        output: The file it writes, if any.
     """
 
     code: int
@@ -119,7 +119,7 @@ def _open(files: list[str]) -> int:
 
 
 def _replay(files: list[str]) -> int:
-    """Play as the command does, and join as a viewer who waits for the last event; the exit code of what was raised."""
+    """Play as the command does, and join as a viewer that waits for the last event; the exit code of the raised error."""
     stop = threading.Event()
 
     def join(recording: Recording, playing: PlayerThread) -> None:

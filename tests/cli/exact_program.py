@@ -25,7 +25,7 @@ def work(counters: memoryview, number: int) -> None:
 
 
 def main() -> None:
-    """Say who we are, start the threads, do what is asked for."""
+    """Print the process id, start the threads, and obey requests."""
     with open(sys.argv[1], "r+b") as file:
         counters = memoryview(mmap.mmap(file.fileno(), 4096)).cast("Q")
     addresses: tuple[str, ...] = ()

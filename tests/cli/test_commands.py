@@ -78,7 +78,7 @@ def test_tail_prints_text_for_people(busy_target: BusyTarget, here: Run) -> None
     assert [line.strip().startswith(name) for line, name in zip(spaces, names, strict=True)] == [
         True
     ] * len(names)
-    # What a space says of itself is told once.
+    # A space's description is reported once.
     assert all(line.strip().startswith(names) for line in infos), infos
     assert len(infos) <= len(names)
 

@@ -39,7 +39,7 @@ while sys.stdin.readline():
     held.append([bytes(100) for _ in range(400_000)])
     print("grown", flush=True)
 """
-"""A program that doubles its heap many times over when it is told to."""
+"""A program that doubles its heap many times over on request."""
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_trigger_leaves_the_sampling_at_the_very_event_with_the_client_100_ms_
             fired.event,
             fired.occurrence,
         )
-        # What the server saw is what the client has of this event.
+        # The client has the same event as the server.
         spaces = [state.space for state in client.state.spaces.values()]
         here = Evaluator(bind(parse(USED), spaces)).evaluate(ClientSource(client.state))
         now, before = fired.operands

@@ -1,4 +1,4 @@
-"""Errors become exit codes in one place, and the help tells them all."""
+"""Errors become exit codes in one place, and the help lists them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds objects, asked over the wire of the process that a sidecar watches: as the window asks, with nothing prepared."""
+"""Queries for holders, sent over the wire for the process that a sidecar observes: as the window sends them, with nothing prepared."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tests.server.target import START, Target
 
 @contextmanager
 def cuttable(folder: Path, target: Target, token: str = "") -> Iterator[Relay]:
-    """A way to a served target that can be cut; somebody else watches, too, so that events happen in any case.
+    """A connection to a served target that can be cut; another client watches, too, so that events happen in any case.
 
     With a token it goes over plain TCP.
     """
@@ -105,7 +105,7 @@ def test_a_recording_goes_on_after_a_gap(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With a token over plain TCP, where each connection has to be proved anew."""
+    """With a token over plain TCP, where each connection must authenticate again."""
     monkeypatch.setenv("GCSPY_TOKEN", token)
     target = Target()
     path, facts, truth = lost_and_found(tmp_path, target, *options, token=token)
@@ -157,7 +157,7 @@ def test_another_session_is_another_recording(tmp_path: Path) -> None:
 def test_another_program_at_the_port_is_not_joined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the cut somebody listens there who does not know the token: the recorder says so, and stops."""
+    """After the cut a server listens there that does not know the token: the recorder reports it and stops."""
     monkeypatch.setenv("GCSPY_TOKEN", "correct horse battery staple")
     target, other, path = Target(), Target(), tmp_path / "a.gcspy"
     with (

@@ -69,7 +69,7 @@ def served(target: BusyTarget) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 def last_event(path: Path) -> int:
-    """Number of the last event that is in the file now; 0 when there is none, or no file."""
+    """Number of the last event in the file at this moment; 0 when there is none, or no file."""
     if not path.exists():
         return 0
     try:
@@ -80,7 +80,7 @@ def last_event(path: Path) -> int:
 
 
 def wait_for(path: Path, events: int, target: BusyTarget, recorder: subprocess.Popen[str]) -> None:
-    """Wait until the file has so many events; the target's work is the clock."""
+    """Wait until the file has this many events; the target's work is the clock."""
     while last_event(path) < events:
         assert recorder.poll() is None, recorder.communicate()
         assert target.advances()
@@ -341,7 +341,7 @@ def kill_a_recorder(target: BusyTarget, path: Path, rng: random.Random) -> Kill:
 
 
 def kill_recorders(target: BusyTarget, folder: Path, *, kills: int, seed: int) -> list[str]:
-    """Kill recorders, let every command read what is left; returns a line about each, and one about all."""
+    """Kill recorders, and let every command read the rest; returns a line about each, and one about all."""
     rng = random.Random(seed)
     done = []
     for i in range(kills):

@@ -1,4 +1,4 @@
-"""`gcspy record --lossless`: a recorder that cannot follow holds what it records, says so, and is never held for in vain."""
+"""`gcspy record --lossless`: a slow recorder holds the program it records, reports it, and never holds it without need."""
 
 from __future__ import annotations
 

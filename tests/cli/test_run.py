@@ -1,4 +1,4 @@
-"""`gcspy run` and `gcspy.listen()`: real programs, held by real clients, and let go whatever happens to the sidecar."""
+"""`gcspy run` and `gcspy.listen()`: real programs, held by real clients, and released whatever happens to the sidecar."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Counting:
             assert self.process.poll() is None
 
     def stands_still(self, secs: float) -> bool:
-        """Look for so long whether nothing counts."""
+        """Check for this long that nothing counts."""
         before, until = self.counters(), time.monotonic() + secs
         while time.monotonic() < until:
             if (self.counters() != before).any():

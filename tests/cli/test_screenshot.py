@@ -1,4 +1,4 @@
-"""`gcspy screenshot` as a process: it ends when it is told to, also while Qt draws."""
+"""`gcspy screenshot` as a process: it ends on a signal, also while Qt draws."""
 
 from __future__ import annotations
 

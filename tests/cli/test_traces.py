@@ -104,7 +104,7 @@ def test_what_is_no_trace_is_refused_and_leaves_no_file(
 
 @pytest.fixture
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
-    """Somebody who looks at a trace that a process plays; the process and what it made are gone afterwards."""
+    """A viewer of a trace that a process plays; the process and its files are removed afterwards."""
     place = tmp_path_factory.mktemp("played")
     address = f"unix:{place}/s"
     command = [

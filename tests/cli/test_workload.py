@@ -1,4 +1,4 @@
-"""The demo's workload: it stops when told to, and does the same for the same seed in every interpreter."""
+"""The demo's workload: it stops on request, and does the same for the same seed in every interpreter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A target of its own: lets events happen until it is ended, and counts them in a file as it goes.
 
-The file holds the number of the event that it has begun last, 8 bytes: what the target itself knows, whatever anybody was sent.
-Prints its address.
+The file holds the number of the last event it began, 8 bytes: the target's own count, whatever
+clients received. Prints its address.
 """
 
 from __future__ import annotations

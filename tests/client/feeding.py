@@ -73,7 +73,7 @@ class Feed:
     """A server that exists as messages only.
 
     Attributes:
-        messages: What it has said and nobody has taken.
+        messages: Messages that were sent and not yet taken.
     """
 
     spaces: tuple[Space, ...]

@@ -1,4 +1,4 @@
-"""A process that keeps a session much larger than its budgets, scrubs in it all the while, and tells what memory it took.
+"""A process that keeps a session much larger than its budgets, scrubs in it all the time, and reports its memory use.
 
 Run as ``python -m tests.client.keeping_program MEMORY DISK QUEUE TIMES SEED``; prints one JSON object.
 """
@@ -40,7 +40,7 @@ def main() -> None:
             status = shift.status
             number = int(random.integers(status.first, status.last + 1))
             if number < status.first + 50:
-                shift.settle(60)  # so that it is not given up while it is looked at
+                shift.settle(60)  # so that it is not dropped while it is read
                 number = max(number, shift.first)
             found = shift.at(number).spaces[1].streams[2].values
             wrong += not np.array_equal(found, session.values(number))

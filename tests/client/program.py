@@ -1,4 +1,4 @@
-"""A watched program for tests of the window: events happen in a thread of its own, one when asked for."""
+"""A watched program for tests of the window: events happen in a separate thread, one per request."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _NO_RUNS: NDArray[np.uint32] = np.empty(0, dtype="<u4")
 
 
 def truth_of(session: Session) -> Truth:
-    """What a client knows now, but for who is connected and what it missed, which is each connection's own."""
+    """The state that a client has, without the list of participants and its losses, which are each connection's own."""
     truth = without_clients(session.truth)
     truth.said.pop(m.Missed, None)
     return truth
@@ -67,7 +67,7 @@ class Wire:
         self.hear(data + self.session.keyframe())
 
     def hear(self, data: bytes, *, pieces: int = 1) -> bool:
-        """Let bytes arrive, in so many pieces; whether there is room for more."""
+        """Let bytes arrive, in this many pieces; whether there is room for more."""
         room = True
         size = max(1, -(-len(data) // pieces))
         for start in range(0, len(data), size):
@@ -160,7 +160,7 @@ class Steady:
         return data
 
     def events(self, count: int) -> None:
-        """Let so many events be heard, each by itself."""
+        """Deliver this many events, each by itself."""
         for _ in range(count):
             self.hear(self.encode())
 

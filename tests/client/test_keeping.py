@@ -1,4 +1,4 @@
-"""Keeping what a real server sends: the live side loses nothing, whatever the disk does and whoever looks back."""
+"""Keeping the messages of a real server: the live side loses nothing, whatever the disk does and whether or not the user looks back."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def held(watcher: Watcher) -> bool:
 
 
 class SlowDisk:
-    """A disk that writes nothing until it is let go."""
+    """A disk that writes nothing until the test releases it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.let_go = threading.Event()
@@ -176,7 +176,7 @@ def test_a_slow_disk_slows_the_socket_and_nothing_else(
         program.let_happen(12)
         wait(lambda: len(ticks) > 50 and program.server.counts()[0] == 13)
         assert held(watcher)
-        assert watcher.seen == seen  # nothing more was read, and Qt's loop went on all the while
+        assert watcher.seen == seen  # nothing more was read, and Qt's loop continued all the time
         timer.stop()
         disk.let_go.set()
         wait(lambda: watcher.seen == 13)
@@ -287,7 +287,7 @@ def test_a_full_disk_leaves_the_live_view_alone(
 
 
 def keep(memory_bytes: int, disk_bytes: int, *, times: int, seed: int) -> dict[str, Any]:
-    """Let a process keep a session so many times larger than its budgets."""
+    """Let a process keep a session this many times larger than its budgets."""
     arguments = [str(number) for number in (memory_bytes, disk_bytes, 4 << 20, times, seed)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.client.keeping_program", *arguments],

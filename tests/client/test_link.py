@@ -472,7 +472,7 @@ def test_a_window_refuses_plain_tcp_to_another_machine(make_window: MakeWindow, 
 
 @contextmanager
 def _answering(answer: bytes) -> Iterator[str]:
-    """A server that answers everybody with these bytes and hangs up when they do."""
+    """A server that answers every client with these bytes and hangs up when they do."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

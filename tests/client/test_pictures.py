@@ -1,4 +1,4 @@
-"""The camera shows what a viewer knew, wherever in a recording it began."""
+"""The camera shows a viewer's state, wherever in a recording it began."""
 
 from __future__ import annotations
 

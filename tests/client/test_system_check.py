@@ -94,7 +94,7 @@ def test_the_list_for_offscreen_is_what_the_installed_wheel_links_to(
         qt / "Qt/plugins/platforms/libqoffscreen.so"
     ]
     real = outside(starts, qt, shiboken) - EVERYWHERE
-    # Two libraries of one package: either tells whether it is there.
+    # Two libraries of one package: each check reports whether it is there.
     assert real - {"libbrotlicommon.so.1"} == set(system_check.OFFSCREEN_LIBRARIES)
 
 

@@ -1,4 +1,4 @@
-"""Programs of another user, who is up to no good: run with a Python that this user can run."""
+"""Programs of another, hostile user: run with a Python that this user can run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def program_of(
 
 @contextmanager
 def folder_of(uid: int, mode: int = 0o755) -> Iterator[Path]:
-    """Make a folder of a user's, to which everybody finds the way; removed at the end."""
+    """Make a folder owned by a user, reachable by everybody; removed at the end."""
     outer = Path(tempfile.mkdtemp(prefix="gcspy-test-", dir="/tmp"))
     outer.chmod(0o755)
     folder = outer / "own"

@@ -1,7 +1,8 @@
-"""Tiny target programs that tell their own truth and then hold still, and the Pythons to run them with.
+"""Tiny target programs that print their own truth and then hold still, and the Pythons to run them with.
 
-A target holds still by stopping itself right after it told its truth: between the two nothing is allocated or freed, so what
-is read from outside must be equal, not almost equal. The test learns of it from ``waitpid``: a handshake, no sleep.
+A target holds still by stopping itself right after it printed its truth: between the two nothing is
+allocated or freed, so a reading from outside must be equal, not almost equal. The test learns of it
+from ``waitpid``: a handshake, no sleep.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ _ARENAS_LINE = re.compile(r"^# arenas allocated current += +([\d,]+)$", re.M)
 _UNUSED_LINE = re.compile(r"^([\d,]+) unused pools", re.M)
 _SYMBOLS = re.compile(rb"\bmaxarenas\b")
 
-# `tell` keeps everything that it made until it is stopped, and makes nothing after gc.get_count has looked: its tuple comes
-# from the interpreter's free list, which the calls before have filled. Writing returns numbers below 257, which exist already.
+# `tell` keeps everything that it made until it is stopped, and makes nothing after the call of
+# gc.get_count: its tuple comes from the interpreter's free list, which the calls before have
+# filled. Writing returns numbers below 257, which exist already.
 TELL = """
 import gc, os, signal, struct, sys
 _pack = struct.Struct("<3q3q9q").pack_into
@@ -114,12 +116,12 @@ class StillTarget:
         self.pid = self.process.pid
 
     def wait_still(self) -> Truth:
-        """Wait until it has told its truth and holds still."""
+        """Wait until it has printed its truth and holds still."""
         self._wait_stopped()
         return parse_truth(self._pending(1), self._pending(2).decode())
 
     def wait_objects(self) -> list[dict[str, int]]:
-        """Wait until it has told its objects and holds still: how many of each type, by generation."""
+        """Wait until it has printed its objects and holds still: how many of each type, by generation."""
         self._wait_stopped()
         found: list[dict[str, int]] = [{}, {}, {}]
         for line in self._pending(2).decode().splitlines():
@@ -136,7 +138,7 @@ class StillTarget:
             )
 
     def go_on(self) -> None:
-        """Let it run until it tells its truth again, or ends."""
+        """Let it run until it prints its truth again, or ends."""
         os.kill(self.pid, signal.SIGCONT)
 
     def read_line(self) -> str:
@@ -176,7 +178,7 @@ class StillTarget:
 
 
 def parse_truth(numbers: bytes, text: str) -> Truth:
-    """Read what `TELL` and ``sys._debugmallocstats`` wrote."""
+    """Read the output of `TELL` and ``sys._debugmallocstats``."""
     found = _TRUTH.unpack(numbers[-_TRUTH.size :])
     arenas, unused = _ARENAS_LINE.search(text), _UNUSED_LINE.search(text)
     return Truth(

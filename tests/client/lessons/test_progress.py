@@ -175,7 +175,7 @@ def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
     curtains = window.lessons.curtains
     assert not any(one.isVisibleTo(window) for one in curtains)
     qtbot.waitUntil(window.session_part.footer.step.isEnabled, timeout=PATIENCE_MILLIS)
-    window.session_part.step()  # a student who does not want to think
+    window.session_part.step()  # a student who does not try
     qtbot.waitUntil(lambda: window.session.number > progress.reached[1], timeout=PATIENCE_MILLIS)
     qtbot.waitUntil(window.lessons.curtains[0].isVisible, timeout=PATIENCE_MILLIS)
     assert window.lessons.curtains[0].size() == window.sides.size()

@@ -171,7 +171,7 @@ def marksweep_2(led: Led) -> None:
 
 
 def marksweep_4(led: Led) -> None:
-    """Marking looked at what lives, and at nothing else."""
+    """Marking scanned live objects, and nothing else."""
     marked, objects = led.total(5, "Heap", "Marked"), led.total(5, "Heap", "Objects")
     assert marked * 32 == led.total(5, "Heap", "Live")
     assert marked < objects / 3

@@ -1,4 +1,4 @@
-"""Who is present, in words."""
+"""The list of participants, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of paint codes: order is kept, unknown never counts, incremental equals anew."""
+"""Laws of paint codes: order is kept, unknown never counts, incremental equals a full computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the palettes: even, monotone, and told apart by every kind of eyes."""
+"""Laws of the palettes: even, monotone, and distinguishable with every kind of colour vision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence about growth: what is said, and that nothing is said where nothing grew."""
+"""The sentence about growth: its text, and that there is none where nothing grew."""
 
 from __future__ import annotations
 

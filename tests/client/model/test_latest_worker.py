@@ -14,7 +14,7 @@ _PATIENCE_SECS = 60.0
 
 
 class Held:
-    """A worker whose first job goes on until it is let go."""
+    """A worker whose first job runs until the test releases it."""
 
     def __init__(self) -> None:
         self.done: list[object] = []

@@ -1,4 +1,4 @@
-"""Laws of the picture: incremental equals anew, and no changed tile is ever hidden."""
+"""Laws of the picture: incremental equals a full repaint, and no changed tile is ever hidden."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(
     session: ClientSession, feed: Feed
 ) -> None:
     def without_sums(covered: int | None) -> list[m.Message]:
-        """The next event, with a summary of nothing in so many tiles; None: with no summary."""
+        """The next event, with an empty summary for this many tiles; None: with no summary."""
         messages: list[m.Message] = []
         for message in feed.event({(1, 2): np.arange(100)}):
             if isinstance(message, m.Summary):

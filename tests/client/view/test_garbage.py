@@ -1,4 +1,4 @@
-"""What Qt has is destroyed in its own thread, whoever makes the garbage that has it collected."""
+"""Qt objects are destroyed in their own thread, whichever thread triggers the garbage collection."""
 
 from __future__ import annotations
 

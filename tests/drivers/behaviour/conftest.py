@@ -22,7 +22,7 @@ Join = Callable[..., Viewer]
 
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Classes:
-    """Return a function that compiles the Java program once, if somebody needs it."""
+    """Return a function that compiles the Java program once, if a test needs it."""
     found: list[Path] = []
 
     def compiled() -> Path:

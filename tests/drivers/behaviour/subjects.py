@@ -104,7 +104,8 @@ class Attached(Case):
         kind: Its class.
         target: The process.
         options: What the user chose.
-        budget: In thousandths; None: there is none. Every processor time of ours counts, as if the target waited for it.
+        budget: In thousandths; None: there is none. All our processor time counts, as if the target
+            waited for it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""SIGKILL of the server process leaves the target as it was: running, at work, and traced by nobody."""
+"""SIGKILL of the server process leaves the target unchanged: running, at work, and not traced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels: those that `describe` lists, from the next event on, and never above what was asked."""
+"""Levels: those that `describe` lists, from the next event on, and never above the requested one."""
 
 from __future__ import annotations
 

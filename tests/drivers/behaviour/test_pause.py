@@ -24,7 +24,7 @@ def diary(viewer: Viewer) -> list[str]:
 
 
 def hold_and_step(case: Case, join: Join) -> None:
-    """Pause, step three times, go on, and stop."""
+    """Pause, step three times, continue, and stop."""
     viewer = join(case.server, control=True, pause=True)
     viewer.wait_state(ControlState.PAUSING)
     stop = threading.Event()
@@ -52,7 +52,7 @@ def _control(case: Case, viewer: Viewer, stop: threading.Event) -> None:
         viewer.until_events(6)
     finally:
         stop.set()
-        viewer.link.close()  # what is paused without a controller goes on
+        viewer.link.close()  # a paused session without a controller continues
 
 
 @pytest.mark.parametrize("subject", having(Behaviour.PAUSE))

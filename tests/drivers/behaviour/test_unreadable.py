@@ -47,7 +47,7 @@ def shown(viewer: Viewer) -> Shown:
 
 
 def texts(viewer: Viewer) -> dict[str, str]:
-    """Return what is said of each space."""
+    """Return the report of each space."""
     return {space.space.name: space.info for space in viewer.state.spaces.values()}
 
 

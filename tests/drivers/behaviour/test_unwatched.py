@@ -1,4 +1,4 @@
-"""For nobody nothing is gathered, and every event is counted."""
+"""Without clients nothing is gathered, and every event is counted."""
 
 from __future__ import annotations
 

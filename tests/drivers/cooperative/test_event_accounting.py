@@ -1,4 +1,4 @@
-"""What a stub counted and did not tell: who wanted it decides whether it counts as missed."""
+"""Events that a stub counted and did not report: the requesting client decides whether they count as missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stub that lies, is silent, hangs up or takes its page away is refused in words, and harms nobody."""
+"""A stub that lies, is silent, hangs up or removes its page is refused with a message, and harms no other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def line_of() -> Iterator[tuple[StubLine, socket.socket]]:
 
 
 def say_hello(theirs: socket.socket, *fds: int, flags: int = 2) -> None:
-    """Say hello as a stub that only tells."""
+    """Say hello as a stub that only reports."""
     try:
         socket.send_fds(theirs, [HELLO.pack(MAGIC, PROTOCOL, flags, os.getpid(), 0)], list(fds))
     finally:

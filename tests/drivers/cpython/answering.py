@@ -102,7 +102,7 @@ class Residue:
 
 
 def residue(process: subprocess.Popen[str], client: Client) -> Residue:
-    """Ask the server, and look at it from outside."""
+    """Query the server, and inspect it from outside."""
     client.ask("how")
     own, modules, objects = json.loads(client.ask("how"))
     folder = Path(f"/proc/{process.pid}")

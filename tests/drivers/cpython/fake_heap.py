@@ -91,7 +91,7 @@ class FakeHeap:
         return PoolReader(self.memory, self.live_maps(), GEOMETRY, self.place)
 
     def add_arena(self, slot: int, *, carved: int) -> FakeArena:
-        """Make an arena with so many pools carved, of which pool k has size class k % 32 and 2 blocks in use."""
+        """Make an arena with this many carved pools, of which pool k has size class k % 32 and 2 blocks in use."""
         memory = mmap.mmap(-1, GEOMETRY.arena_bytes)
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         first = (address + GEOMETRY.pool_bytes - 1) & -GEOMETRY.pool_bytes

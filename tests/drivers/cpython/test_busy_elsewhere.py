@@ -1,4 +1,4 @@
-"""Targets that do not come to run Python, or come to an end: attaching to them ends, with a clear line, and holds nobody up."""
+"""Targets that do not come to run Python, or end: attaching to them ends, with a clear message, and delays no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A target that cooperates: what its stub tells is what happened, and while it is read nothing moves."""
+"""A target that cooperates: its stub reports exactly what happened, and nothing moves while it is read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ sys.stdin.readline()
 
 
 def until_line(target: StubbedTarget, watching: Watching) -> None:
-    """Serve the target's events until it waits for us: it has nothing more to tell then."""
+    """Serve the target's events until it waits for us: it has nothing more to report then."""
     assert target.process.stdout is not None
     while not select.select([target.process.stdout], [], [], 0)[0]:
         watching.driver.wait(0.01)
@@ -302,7 +302,7 @@ def test_the_clock_ticks_beside_and_holds_nothing(own_python: str) -> None:
 def test_what_nobody_wants_is_counted_and_not_told(own_python: str) -> None:
     program = "begin(); [gc.collect() for _ in range(50)]; say(1); sys.stdin.readline()"
     with StubbedTarget(own_python, program) as target, Watching(target, watched=False) as watching:
-        assert target.read_line() == "1"  # it is through, and nobody answered anything
+        assert target.read_line() == "1"  # it continued without an answer
         watching.driver.tick()
         # The last of each may always be on its way.
         assert watching.server.counts()[GC_START] >= 49
@@ -489,7 +489,7 @@ def test_a_silent_sidecar_holds_nobody_for_long_and_then_nobody_at_all(version: 
 
 
 def number_of(packet: bytes) -> tuple[int, int]:
-    """Kind and number of an event that a stub tells."""
+    """Kind and number of an event that a stub reports."""
     return packet[0], int.from_bytes(packet[8:16], "little")
 
 
@@ -535,7 +535,8 @@ def test_an_event_that_the_program_did_not_wait_for_shows_nothing_and_the_next_i
             assert set(before[:-1]) == {last.sequence}
             assert before[-1] > 10000
 
-            # As on a machine where nothing of the sidecar runs for two seconds: nobody winds the timer up.
+            # As on a machine where nothing of the sidecar runs for two seconds: the timer is not
+            # reset.
             def starve() -> None:
                 monkeypatch.setattr(driver._line, "_may_hold", lambda _secs: False)
                 until = target.read_line()  # the program has gone on, and through its collection

@@ -1,4 +1,4 @@
-"""A target whose headers are damaged: each damaged pool is unknown, every other one is as it was."""
+"""A target whose headers are damaged: each damaged pool is unknown, every other one is unchanged."""
 
 from __future__ import annotations
 

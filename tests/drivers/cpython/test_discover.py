@@ -30,9 +30,7 @@ def test_each_version_is_recognised_with_its_exact_number(python: str, start: St
     child = start(python, WAIT)
     version = child.read_line()
     if version.startswith(("3.9.", "3.10.")):
-        version = version.rpartition(".")[
-            0
-        ]  # before 3.11 only names tell it, and they have no more
+        version = version.rpartition(".")[0]  # before 3.11 only names show it, and they are gone
     found = look(child.pid)
     assert (found.runtime, found.version, found.why_not) == ("CPython", version, "")
     assert found.image.startswith("/")

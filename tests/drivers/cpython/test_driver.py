@@ -1,4 +1,4 @@
-"""The driver: what was read becomes spaces, tiles and streams; collections become events; nobody's tile moves."""
+"""The driver: readings become spaces, tiles and streams; collections become events; no tile moves."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_collections_since_the_last_tick_are_one_event_with_its_cause(
         child.go_on()
         child.wait_still()
         one.driver.tick()
-    # 3.15 tells behind it when each was.
+    # 3.15 appends the time of each.
     assert [(event.event, event.occurrence, event.cause.split(";")[0]) for event in one.events] == [
         (CLOCK, 1, ""),
         (COLLECTIONS, 1, "gen0 +2, gen1 +1"),

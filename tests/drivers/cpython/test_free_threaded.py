@@ -1,7 +1,7 @@
-"""A program without a lock: its stub reports collections, with the collector's own numbers, and the program waits for nobody.
+"""A program without a lock: its stub reports collections, with the collector's own numbers, and the program never waits.
 
-No build without a lock was to be had: the program says that it has none, and has one. So what is tested is what we do with
-what it tells, and not that such a build tells it.
+No build without a lock was available: the program claims to have none, and has one. So the test
+covers our handling of its reports, and not that such a build sends them.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def test_a_program_that_tells_waits_for_nobody(python: str) -> None:
         events: list[Event] = []
         server.add_observer(events.append)
         driver.open(server)
-        driver.wait(0)  # lets it begin; from here on nobody takes what it tells
+        driver.wait(0)  # lets it begin; from here on nobody reads its reports
         assert json.loads(target.read_line()) == "over"
         take_all(driver)
         driver.tick()

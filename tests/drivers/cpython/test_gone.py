@@ -73,7 +73,7 @@ def test_a_target_that_executes_another_program_is_another_one(
 def test_a_number_that_was_given_to_another_process_is_noticed(
     own_python: str, start: Start
 ) -> None:
-    """The kernel is told which number to give next, which only root may: the real thing, not a simulation."""
+    """The test sets the kernel's next process id, which only root may: the real thing, not a simulation."""
     knob = Path("/proc/sys/kernel/ns_last_pid")
     if not os.access(knob, os.W_OK):
         pytest.skip("only root may choose the number of the next process")
@@ -152,7 +152,7 @@ def test_another_users_process_is_refused_with_the_remedy(own_python: str, start
     child = start(own_python, WAIT)
     child.read_line()
     root = Path(__file__).parents[3]
-    # Loads everything while it still may, then becomes nobody.
+    # Loads everything while it still may, then becomes user nobody.
     program = ATTACH_AS_NOBODY.replace(
         "import os, sys\n",
         "import os, sys\nimport gcspy_drivers.cpython.driver, gcspy_server.api\n",

@@ -56,7 +56,7 @@ print(folder, flush=True)
 while True:
     sys.intern("x")
 """
-"""Has a library mapped whose name is a pipe's by now: whoever opens it waits for ever."""
+"""Has a library mapped whose name now is a pipe's: opening it blocks for ever."""
 
 
 def test_gdb_opens_no_file_that_the_target_names(own_python: str) -> None:

@@ -17,8 +17,9 @@ from gcspy_server.api import AttachOptions, ExtentNames, Query, Server, StringNa
 from tests.drivers.conftest import Start
 from tests.drivers.targets import StillTarget
 
-# One of each kind of container, small and large and derived from, each told with `sys.getsizeof`, and then with how much of that is in the
-# object itself and hence, if it is small, in a pool. A dictionary that shares its table with others is told without it.
+# One of each kind of container, small and large and derived from, each printed with
+# `sys.getsizeof`, and then with how much of that is in the object itself and hence, if it is small,
+# in a pool. A dictionary that shares its table with others is printed without it.
 WARDROBE = """
 import array, collections
 class List(list): pass

@@ -1,4 +1,4 @@
-"""The compiled loops say to the bit what numpy says, on real heaps, damaged ones and random lists; and nobody waits for them."""
+"""The compiled loops give bit for bit the results of numpy, on real heaps, damaged ones and random lists; and no caller waits for them."""
 
 from __future__ import annotations
 

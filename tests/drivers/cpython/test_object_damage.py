@@ -24,7 +24,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 def a_pool(*, carved: int, free: list[int], size: int = 64) -> npt.NDArray[np.uint8]:
-    """A pool of 16 KiB with so many blocks carved, of which some are on the list of free ones, in this order."""
+    """A pool of 16 KiB with this many blocks carved, of which some are on the list of free ones, in this order."""
     data = np.zeros((1, GEOMETRY.pool_bytes), dtype=np.uint8)
     header = data[0, : POOL_HEADER.itemsize].view(POOL_HEADER)
     header["count"], header["szidx"] = carved - len(free), size // 16 - 1
@@ -120,7 +120,7 @@ def test_a_broken_list_leaves_each_object_with_its_generation_by_the_other_way(
         again = read_objects(target).lists
         assert again is not None
         assert again.count(4)[:3].tolist() == [sum(one.values()) for one in truth]
-        # A second break: what is between the two is on a list, and nobody can say on which.
+        # A second break: the blocks between the two are on a list, and it is unknown on which.
         second = int(lists.nodes.address[old[len(old) // 4]])
         write_memory(child.pid, second, struct.pack("<Q", 0xDEAD_BEE8))
         write_memory(child.pid, second + 8, struct.pack("<Q", 0xDEAD_BEE8))

@@ -1,4 +1,4 @@
-"""A pool header is believed exactly when pymalloc could have left it: laws against a model of the allocator."""
+"""A pool header is accepted exactly when pymalloc could have left it: laws against a model of the allocator."""
 
 from __future__ import annotations
 

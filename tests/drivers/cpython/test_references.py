@@ -11,9 +11,11 @@ from gcspy_server.api import LEVEL, AttachOptions
 from tests.drivers.conftest import Start
 from tests.drivers.targets import StillTarget
 
-# Lists, tuples, instances with and without dictionaries, slots and cycles, all small enough for pools. It keeps each reference
-# between objects that the collector tracks, where from and where to, as numbers in an array, and tells where that is. It tells in a function:
-# what 3.15 is to import when it is needed (PEP 810) it imports when a global name is bound to it and read, which fills the young generation.
+# Lists, tuples, instances with and without dictionaries, slots and cycles, all small enough for
+# pools. It keeps each reference between objects that the collector tracks, its source and its
+# target, as numbers in an array, and prints the array's address. It prints in a function: 3.15 does
+# lazy imports (PEP 810) when a global name is bound to them and read, which fills the young
+# generation.
 PROGRAM = """
 import array, random
 random.seed(7)
@@ -74,8 +76,9 @@ def test_what_is_found_agrees_with_what_the_target_follows(python: str, start: S
     within, out, into, down, up = found.references.sum(axis=0).tolist()
     assert out == into, "what leaves one pool arrives in another"
     assert len(edges) > 30_000
-    # The items of `keep` and `young`, and of a table or two of the interpreter, are too large for pools. What is found
-    # besides: keys and texts, which the program does not list as it tells only of five types.
+    # The items of `keep` and `young`, and of a table or two of the interpreter, are too large for
+    # pools. The reader also finds keys and texts, which the program does not list as it lists only
+    # five types.
     assert within + out >= 0.97 * len(edges) - 5_000
     generation = dict(
         zip(
@@ -89,7 +92,7 @@ def test_what_is_found_agrees_with_what_the_target_follows(python: str, start: S
     true_up = int((of_edges[:, 0] < of_edges[:, 1]).sum())
     assert true_down >= 300
     assert true_up >= 1_000
-    # Room for more items, of which nobody clears what was there before, is looked at too.
+    # Room for more items is read too, and nobody clears its old contents.
     assert true_down - 5 <= down <= true_down + 5
     assert true_up <= up <= true_up + 5
 

@@ -1,4 +1,4 @@
-"""A script that a CPython 3.14 or later is asked to run: it runs, or is taken back; and one that was told not to is left alone."""
+"""A script that a CPython 3.14 or later is asked to run: it runs, or the request is withdrawn; and an interpreter with remote debugging disabled is left alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 from gcspy_server.api import AttachOptions, Event, Mode
 from tests.drivers.targets import find_python
 
-# Left to itself it never looks up; and it tells at its end what it was left with.
+# Left to itself it never checks for requests; and at its end it prints the state it was left with.
 BUSY = """
 import gc, json, os, sys, threading
 def open_files():

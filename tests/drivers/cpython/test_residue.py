@@ -1,4 +1,4 @@
-"""Attached to and let go of again and again, a busy server misses no request and keeps nothing of it, by any way in."""
+"""A busy server that is attached to and detached from again and again misses no request and keeps no residue, by any way in."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _attach_and_detach(process: subprocess.Popen[str], way: str) -> None:
 
 
 def again_and_again(python: str, way: str, times: int) -> str:
-    """Attach and detach so often; return what was measured, for a human."""
+    """Attach and detach this often; return the measurements, for a human."""
     with running(python, SERVER) as process:
         client = Client(process)
         for _ in range(2):  # the module of the stub, and what it imports, stay

@@ -1,4 +1,4 @@
-"""The stopped mode: what is read of a program that never rests is of one moment, and how long it was held is told."""
+"""The stopped mode: the reading of a program that never rests is of one moment, and the time of the hold is reported."""
 
 from __future__ import annotations
 
@@ -132,14 +132,15 @@ def test_the_mode_is_chosen_while_it_is_watched_and_refused_where_it_cannot_be(
                 viewer.send(m.SetSetting(id=MODE, value=chosen().modes.index(mode)))
                 viewer.until(
                     lambda: chosen().mode is mode
-                )  # settings are told for their costs, too
+                )  # settings are reported for their costs, too
                 return chosen()
 
             def gather() -> Event:
                 seen = len(viewer.changes)
                 driver.tick()
                 viewer.until_events(seen + 1)
-                # That the setting applies is told behind the event; an answer to a ping may come between the two.
+                # The message that the setting applies follows the event; an answer to a ping may
+                # come between the two.
                 viewer.until(lambda: chosen().applies > 0)
                 return viewer.changes[-1].event
 

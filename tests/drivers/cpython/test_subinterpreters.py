@@ -1,4 +1,4 @@
-"""Sub-interpreters: listed, each with its own collector, and with arenas of their own where they have them."""
+"""Sub-interpreters: listed, each with its own collector, and with separate arenas where they have them."""
 
 from __future__ import annotations
 

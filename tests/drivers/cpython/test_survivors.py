@@ -15,8 +15,9 @@ from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.cpython.test_cooperative import until_line
 from tests.drivers.cpython.test_objects import Watched
 
-# One interpreter of each version answers all of this. After a burst few objects stay, in arenas that were made for the burst; then
-# they go as well. `say` tells numbers as lines that `wait_objects` takes apart.
+# One interpreter of each version answers all of this. After a burst few objects stay, in arenas
+# made for the burst; then they go as well. `say` prints numbers as lines that `wait_objects`
+# parses.
 BURST = """
 import os
 def say(**figures):
@@ -213,7 +214,7 @@ def test_survivors_of_each_collection_are_told_with_exact_events(python: str, le
     assert [generation for generation, _, _ in found] == [0, 1, 0, 2]
     for (generation, survivors, _), figure, silent in zip(found, truth, unread[-4:], strict=True):
         if silent:
-            continue  # on a machine that starves us: said with the event, and what is shown is of an earlier one
+            continue  # on a machine that starves us: the event reports it, and the display is of an earlier one
         if level == 2 and generation == 0:
             assert survivors is None
         else:

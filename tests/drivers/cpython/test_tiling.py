@@ -17,7 +17,7 @@ GEOMETRY = PoolGeometry()
 
 
 def reading_of(totals: list[int], classes: list[int] | None = None) -> HeapReading:
-    """Make a reading of arenas with so many pools each; classes of the pools in turn, -1: free."""
+    """Make a reading of arenas with this many pools each; classes of the pools in turn, -1: free."""
     count = len(totals)
     first = 0x7F00_0000_0000 + np.arange(count, dtype=np.uint64) * np.uint64(4 << 20)
     total = np.array(totals, dtype=np.uint32)

@@ -64,7 +64,7 @@ class Fault:
     Attributes:
         about: What is wrong with it.
         source: Its module, after ``from gcspy_faulty_base import *``; the class is ``Bad``.
-        told: What every command that meets the mistake says.
+        told: The message of every command that meets the mistake.
         hangs: Whether what it does never ends.
         module: Whether there is a module at all.
     """

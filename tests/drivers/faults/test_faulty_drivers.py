@@ -1,6 +1,7 @@
-"""Faulty drivers against `gcspy ps`, `gcspy check-driver`, `gcspy tail` and a window: each mistake is told, no session is lost.
+"""Faulty drivers against `gcspy ps`, `gcspy check-driver`, `gcspy tail` and a window: each mistake is reported, no session is lost.
 
-What is seen is compared with `docs/driver-faults.md`; with GCSPY_WRITE_FAULTS in the environment that is written anew.
+The output is compared with `docs/driver-faults.md`; with GCSPY_WRITE_FAULTS in the environment it
+is written again.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def checked(
 
 @pytest.fixture(scope="module")
 def rows() -> Iterator[dict[str, str]]:
-    """Collect the rows of the table; write them into the document, beside those of other tests, if that was asked for."""
+    """Collect the rows of the table; write them into the document, beside those of other tests, if requested."""
     found: dict[str, str] = {}
     yield found
     if "GCSPY_WRITE_FAULTS" in os.environ:

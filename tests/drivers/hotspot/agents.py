@@ -37,7 +37,7 @@ print("ready", flush=True)
 while True:
     driver.wait(0.05)
 """
-"""A sidecar that holds the program at each event until it is told to go on."""
+"""A sidecar that holds the program at each event until the test releases it."""
 
 
 def need_agent() -> None:
@@ -78,9 +78,9 @@ class Told(Watched):
             self.holder.wait(1.0)
 
     def during(self, work: Callable[[], object]) -> None:
-        """Serve the JVM's events while something is done that makes it collect, until that is done and all are told.
+        """Serve the JVM's events during an action that makes it collect, until the action is done and all events are reported.
 
-        Of a JVM that goes on collecting all is never told: `beside` is for that.
+        A JVM that keeps collecting never reports all: `beside` is for that.
         """
         self.beside(work)
         while self.holder._events.line.counts != self.server.counts()[1:3]:
@@ -140,19 +140,19 @@ class HoldingSidecar:
         return self.process.stdout.readline().strip()
 
     def go_on(self) -> None:
-        """Let the JVM go on."""
+        """Let the JVM continue."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
 
 class Doing:
-    """Something that a JVM was told to do, and is not waited for yet.
+    """A request to a JVM whose end is not awaited yet.
 
     Args:
         jvm: The JVM.
-        command: As of `Jvm.tell`.
-        number: As of `Jvm.tell`.
+        command: As in `Jvm.tell`.
+        number: As in `Jvm.tell`.
     """
 
     def __init__(self, jvm: Jvm, command: str, number: int = 1) -> None:
@@ -163,7 +163,7 @@ class Doing:
         jvm.process.stdin.flush()
 
     def done(self, secs: float) -> bool:
-        """Wait for its end, at most so long."""
+        """Wait for its end, at most this long."""
         while select.select([self._output], [], [], secs)[0]:
             line = self._output.readline().strip()
             if line == "done" or not line:

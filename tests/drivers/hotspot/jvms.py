@@ -1,7 +1,7 @@
-"""JVMs to watch: found on this machine, started with a tiny program that does what it is told and else stands still.
+"""JVMs to watch: found on this machine, started with a tiny program that obeys commands and is otherwise idle.
 
-A JVM that stands still for its program goes on for itself now and then. So what is read from outside and what the JVM says of itself are
-compared between two equal readings; see `agreed`.
+A JVM whose program is idle runs by itself now and then. So the tests compare readings from outside
+with the JVM's own report between two equal readings; see `agreed`.
 """
 
 from __future__ import annotations

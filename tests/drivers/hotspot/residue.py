@@ -1,4 +1,4 @@
-"""What is left of us in a JVM."""
+"""Our residue in a JVM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def residue(pid: int) -> dict[str, list[str]]:
-    """What a JVM has of threads, descriptors and mapped files, and what is left for it, once it has closed the line of the last request."""
+    """A JVM's threads, descriptors and mapped files, and our residue, once it has closed the connection of the last request."""
     while True:
         descriptors = []
         for fd in os.listdir(f"/proc/{pid}/fd"):

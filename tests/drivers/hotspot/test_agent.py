@@ -1,4 +1,4 @@
-"""The agent in a JVM: what it tells is what happened, what is read in a hold is of one moment, and no end of ours harms the JVM."""
+"""The agent in a JVM: it reports exactly what happened, a reading in a hold is of one moment, and no end of ours harms the JVM."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def agent() -> None:
 
 @pytest.fixture(scope="module")
 def jvm(java: str, classes: Path) -> Iterator[Jvm]:
-    """Return one JVM of each version for the tests that leave it as it was."""
+    """Return one JVM of each version for the tests that leave it unchanged."""
     with Jvm(java, classes, "-Xmx64m", "-XX:+UseSerialGC") as started:
         started.ask("VM.version")  # from now on it has the thread that listens
         yield started
@@ -138,7 +138,7 @@ def test_nothing_of_the_heap_changes_in_a_hold_and_it_does_outside_of_one(
         while len(equal) < 6:
             told.holder.wait(1.0)
         assert all(equal)
-        # The same look at the running program finds that it runs.
+        # The same check on the running program finds that it runs.
         looks = 0
         while (first := heap_bytes(told)) == heap_bytes(told):
             looks += 1
@@ -192,7 +192,7 @@ def test_with_nobody_to_hold_it_for_it_goes_on_as_soon_as_it_was_read(
                 ):  # it collects meanwhile, and comes to the end of that
                     told.driver.alive()
             elif request.event == GC_END:
-                assert doing.done(_LONG_SECS)  # and so does what it was told
+                assert doing.done(_LONG_SECS)  # and so does the command's work
             went_on.append(request.event)
             return fill(request)
 
@@ -338,7 +338,7 @@ def test_what_nobody_wants_is_counted_and_not_told(jvm: Jvm) -> None:
         server = driver.describe().server()
         driver.open(server)
         for _ in range(5):
-            jvm.tell("collect")  # nobody answers anything
+            jvm.tell("collect")  # no answer comes
         driver.tick()
         assert server.counts()[GC_START : GC_END + 1] == (4, 4), (
             "the last of each may always be on its way"

@@ -94,13 +94,13 @@ def _unset(_env: int) -> None:
 
 
 def say(*numbers: int) -> None:
-    """Tell the test."""
+    """Report to the test."""
     sys.stdout.write(json.dumps(numbers) + "\n")
     sys.stdout.flush()
 
 
 def play(path: str, where: str) -> None:
-    """Play a VM that collects while its agent is busy, and tell what the shared page counts, each time."""
+    """Play a VM that collects while its agent is busy, and print the counts of the shared page, each time."""
     vm = PlayedVm(Path(path))
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as listener:
         listener.bind(where)
@@ -112,7 +112,7 @@ def play(path: str, where: str) -> None:
         page = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
         vm.ends(0)  # of a collection that began before
         say(*page[:2])
-        page[2] = 1  # each start is told, and waited for
+        page[2] = 1  # each start is reported, and waited for
         while True:
             holding = threading.Thread(target=vm.starts, args=(0,))
             holding.start()
@@ -170,7 +170,7 @@ def test_what_comes_while_the_agent_is_busy_is_counted_and_joins_no_two_collecti
 def test_whenever_it_comes_into_a_busy_jvm_it_counts_each_collection(
     java: str, classes: Path
 ) -> None:
-    """Coming and leaving meet collections that go on meanwhile: none is counted twice, or left out."""
+    """Attaching and detaching overlap with collections: none is counted twice, or left out."""
     need_agent()
     with Jvm(java, classes, "-XX:+UseSerialGC", "-Xmx48m") as jvm:
         jvm.tell("churn", 2)

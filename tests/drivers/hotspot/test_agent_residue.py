@@ -1,4 +1,4 @@
-"""Attached to and let go of again and again, by any way in, a busy JVM misses nothing and keeps nothing of it."""
+"""A busy JVM that is attached to and detached from again and again, by any way in, misses nothing and keeps no residue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _attach_and_detach(pid: int, way: str) -> None:
                 driver.tick()
     finally:
         driver.close()
-    if way:  # the first may be the end of a collection that had begun before anybody wanted it
+    if way:  # the first may be the end of a collection that began before any client wanted it
         assert [event.event for event in events] in (
             [GC_START, GC_END, GC_START],
             [GC_END, GC_START, GC_END],

@@ -1,4 +1,4 @@
-"""The attach protocol against listeners that are none: nothing is sent where it would harm, and nothing is waited for without a bound."""
+"""The attach protocol against false listeners: it sends nothing where it would harm, and waits for nothing without a bound."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_only_the_thread_that_connects_becomes_the_targets_user() -> None:
 
 @need_root
 def test_another_process_that_listens_in_its_place_is_not_spoken_to() -> None:
-    """Also one of the same user: the socket's name is in a folder of everybody's."""
+    """Also a listener of the same user: the socket's name is in a folder that everybody can write."""
     heard: list[bytes] = []
     with program(HANDLING, uid=NOBODY) as running, Process(running.pid) as target:
         path = socket_of(running.pid)

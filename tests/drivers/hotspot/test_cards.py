@@ -1,4 +1,4 @@
-"""Cards that are worth telling are found as if each were looked at by itself."""
+"""The search for reportable cards gives the same result as a check of each card by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The space "Classes": every class has its tile at the first look, and what has none is told."""
+"""The space "Classes": every class has its tile at the first reading, and those without a tile are reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gcspy_server.api import Server
 
 
 class Found:
-    """What of `HeapObjects` the space looks at: of class k there are k + 1 objects of 16 bytes."""
+    """The parts of `HeapObjects` that the space reads: of class k there are k + 1 objects of 16 bytes."""
 
     def __init__(self, classes: int) -> None:
         self.names = [f"class {number}" for number in range(classes)]

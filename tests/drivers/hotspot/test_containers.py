@@ -35,7 +35,7 @@ def java() -> str:
 
 @pytest.fixture(scope="module")
 def open_classes(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the program's folder where everybody can read it."""
+    """Return the program's folder where every user can read it."""
     folder = Path("/var/tmp") / f"gcspy-test-{os.getpid()}"
     shutil.copytree(classes, folder)
     folder.chmod(0o755)
@@ -44,7 +44,7 @@ def open_classes(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def _row(pid: int, *before: str, python: str = sys.executable) -> dict[str, object]:
-    """Return what `gcspy ps` says of a process, asked by somebody."""
+    """Return the output of `gcspy ps` for a process, run by another user."""
     path = ":".join(entry for entry in sys.path if entry)
     done = subprocess.run(
         [*before, python, "-m", "gcspy", "ps", "--json"], capture_output=True, text=True, timeout=60, check=False,

@@ -173,7 +173,7 @@ def test_what_happened_while_we_were_silent_is_missed_or_else_the_budgets(
         doing = Doing(jvm, "collect")
         while line.counts[0] < 1:
             told.driver.alive()
-        while not doing.done(1):  # it waits for two seconds and goes on
+        while not doing.done(1):  # it waits for two seconds and continues
             told.driver.alive()
         for _ in range(3):
             jvm.tell("collect")

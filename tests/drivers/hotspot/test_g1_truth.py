@@ -145,7 +145,8 @@ def test_a_dirty_card_is_where_the_store_was(jvm: Jvm) -> None:
         jvm.tell("store", 1000)
         watched.driver.tick()
         more = np.maximum(watched.values("Heap", "Dirty cards") - dirty, 0)
-        # 1,000 references of 4 bytes: 8 cards of 512 bytes, or 4 of 1,024; the JVM looks at so few later.
+        # 1,000 references of 4 bytes: 8 cards of 512 bytes, or 4 of 1,024; the JVM refines so few
+        # later.
         assert 4 <= more.sum() <= 200, (dirty.sum(), more.sum())
 
 

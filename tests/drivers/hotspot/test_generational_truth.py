@@ -47,7 +47,7 @@ def test_every_tile_is_as_the_jvm_says(jvm: Jvm) -> None:
         assert set(said) == {"eden", "from", "to", "old"}, text
         names = watched.space("Heap").names
         assert isinstance(names, UniformNames)
-        # Another way than the driver's: byte by byte for every 8 bytes of the heap.
+        # A different method from the driver's: byte by byte for every 8 bytes of the heap.
         words = np.zeros(names.count * names.tile_bytes // 8, dtype=np.int64)
         where = np.zeros(len(words), dtype=np.int64)
         texts = watched.stream("Heap", "Space").schema.enum_names

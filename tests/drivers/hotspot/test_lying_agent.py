@@ -1,4 +1,4 @@
-"""A JVM whose agent says what is not so: each lie ends in one line, soon and without much memory, and the program goes on."""
+"""A JVM whose agent lies: each lie ends in one message, soon and without much memory, and the program continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gcspy_protocol.errors import TargetError
 from tests.drivers.hotspot.agents import Told
 from tests.drivers.hotspot.jvms import Jvm
 
-# By the letter of the lie in `lying_agent.c`; in the order in which they are told.
+# By the letter of the lie in `lying_agent.c`; in the order of their occurrence.
 LIES = {
     "g": "not a GCspy stub",
     "m": "not a GCspy stub",
@@ -38,7 +38,7 @@ _MOST_BYTES = 64 << 20
 
 @pytest.fixture(scope="module")
 def jvm(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
-    """Return a JVM whose agent tells all lies, one after the other."""
+    """Return a JVM whose agent sends all lies, one after the other."""
     java, compiler = shutil.which("java") or _any_java(), shutil.which("gcc")
     if compiler is None:
         pytest.skip("no gcc on PATH: an agent that lies is not built")

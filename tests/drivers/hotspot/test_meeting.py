@@ -1,4 +1,4 @@
-"""The place where an agent looks for a sidecar is the target's to choose: what root makes there can be turned against nobody."""
+"""The target chooses the place where an agent looks for a sidecar: nobody can turn the files that root makes there against another user."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ while not os.path.exists("stop"):
             os.symlink(victim, "link")
 print(swaps, flush=True)
 """
-"""Puts a link to somebody else's file in the place of the socket, as fast as it can."""
+"""Puts a link to another user's file in the place of the socket, as fast as it can."""
 
 COMING = """
 import socket, sys
@@ -57,7 +57,7 @@ for line in sys.stdin:
     except OSError as error:
         print(error.strerror, flush=True)
 """
-"""Connects where it is told to, as an agent does, and says whom it found."""
+"""Connects to the given address, as an agent does, and prints whom it found."""
 
 
 def look_of(path: Path) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ _KINDS = {
 
 @dataclass
 class Case:
-    """A small heap, and everything that a walk is told."""
+    """A small heap, and all inputs of a walk."""
 
     words: I64
     place: I64
@@ -60,7 +60,7 @@ class Case:
     generations: npt.NDArray[np.int8]
 
     def walk(self, how: Walk) -> list[object]:
-        """Walk, and after each stop go on behind it; returns all that comes of it, in an order that does not depend on how."""
+        """Walk, and after each stop continue behind it; returns all results, in an order that does not depend on the route."""
         tiles = ((_WORDS * 8) >> _TILE_SHIFT) + 1
         state = np.zeros(len(STATE), dtype=np.int64)
         sums, ages = (

@@ -142,7 +142,7 @@ def test_every_byte_of_the_heap_is_of_an_object_or_free_or_dead(jvm: Jvm) -> Non
 
 
 def jvm_is(watched: Watched, collector: str) -> bool:
-    """Tell which collector it has."""
+    """Print which collector it has."""
     return watched.driver.describe().target["collector"] == collector
 
 
@@ -394,7 +394,8 @@ def test_live_objects_of_g1_are_those_that_its_marking_found(java: str, classes:
             assert (watched.values("Heap", "Used")[known] - dead[known] == live.data[known]).all()
             assert (marked_bytes[known] <= live.data[known]).all()
             assert marked_bytes.sum() > 3_000_000
-            # Regions of which all is dead are free at once: what is left of 12 MB depends on how objects came to lie.
+            # Regions without live objects are free at once: the rest of 12 MB depends on where
+            # objects came to lie.
             assert dead.sum() > 100_000
             assert (marked_objects[known] > 0).any()
 
@@ -492,7 +493,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                     np.ones(told.space("Objects").count, dtype=np.bool_) if known is None else known
                 )
                 if "not read: gcspy was silent" in told.space("Objects").info:
-                    return  # a busy machine gave this process no time, and the JVM went on
+                    return  # a busy machine gave this process no time, and the JVM continued
                 # At the end that allocation is not in order yet for which it was collected.
                 assert np.count_nonzero(~rows) <= (
                     0 if event.event == GC_START else _IN_FLIGHT_TILES
@@ -526,7 +527,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
 
 
 def churn_until(told: Told, jvm: Jvm, looks: list[tuple[int, str]], count: int) -> None:
-    """Have a JVM collect until so many collections were looked at."""
+    """Have a JVM collect until this many collections were observed."""
     jvm.tell("churn", 3)
     while len(looks) < count:
         told.holder.wait(1.0)

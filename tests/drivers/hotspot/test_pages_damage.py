@@ -1,4 +1,4 @@
-"""Pages of ZGC that change while they are read: laid out in our own memory, and changed between two looks at them."""
+"""Pages of ZGC that change while they are read: laid out in our own memory, and changed between two readings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver with a server in the test's own thread, to look at what it fills."""
+"""A driver with a server in the test's own thread, to inspect the values it fills in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Watched:
     Args:
         pid: The process.
         options: As the user would choose them.
-        observed: Whether all events are collected here, as by somebody who must not miss one.
+        observed: Whether all events are collected here, as by a client that must not miss one.
         budget: What watching may take of the JVM's time, in thousandths; None: there is no budget.
     """
 

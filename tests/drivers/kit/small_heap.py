@@ -1,4 +1,4 @@
-"""A heap of a few objects, made by hand, with names that tell their numbers."""
+"""A heap of a few objects, made by hand, with names that contain their numbers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class SmallHeap:
 
 
 class Numbered:
-    """Names that tell the numbers of objects; a `Namer`.
+    """Names that contain the numbers of objects; a `Namer`.
 
     Args:
         heap: The objects.

@@ -1,4 +1,4 @@
-"""With a stub where that was asked for; without one only where the choice was left to us, and then it is said why."""
+"""With a stub where it was requested; without one only where the choice was left to us, and then the reason is given."""
 
 from __future__ import annotations
 

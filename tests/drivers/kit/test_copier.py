@@ -1,4 +1,4 @@
-"""Copies are what the memory was, piece by piece, and a buffer is there for as many records as were asked for."""
+"""Copies equal the memory, piece by piece, and a buffer holds the requested number of records."""
 
 from __future__ import annotations
 

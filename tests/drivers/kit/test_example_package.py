@@ -1,4 +1,4 @@
-"""The example of a driver package: installed beside, it is found, and shows what is in the database."""
+"""The example of a driver package: installed beside GCspy, it is found, and shows the contents of the database."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ driver.close()
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder into which the package was installed, as anybody would beside GCspy."""
+    """Return a folder with the package installed, as any user would install it beside GCspy."""
     folder = tmp_path_factory.mktemp("installed")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     command += ["--no-build-isolation", "--disable-pip-version-check", "--target", str(folder)]

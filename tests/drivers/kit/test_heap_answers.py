@@ -1,4 +1,4 @@
-"""Who holds objects, and what keeps most alive: tables of small heaps, worked out by hand."""
+"""Holders of objects, and the objects that keep most alive: tables of small heaps, computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one look at all memory shows, and what two: reports of small heaps, worked out by hand."""
+"""The result of one reading of all memory, and of two: reports of small heaps, computed by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def look(
     resident: int = 0,
     **ways: int,
 ) -> MemoryLook:
-    """Look at a heap; types of it are counted only where a test says so."""
+    """Read a heap; its types are counted only where a test says so."""
     number_of = {name: number for number, name in reversed(KINDS.items())}
     return MemoryLook(
         nanos=round(secs * 1e9),

@@ -30,7 +30,7 @@ CLOCK, GREW = 0, 1
 
 
 class Noticing(SampledDriver):
-    """Tells what a test has happen."""
+    """Reports the events that a test causes."""
 
     name = "noticing"
     noticed: int | None = GREW

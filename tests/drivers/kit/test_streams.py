@@ -1,4 +1,4 @@
-"""What could not be read is unknown, and nothing of it is left for somebody to believe."""
+"""Values that could not be read are unknown, and none of them is left to be taken for a value."""
 
 from __future__ import annotations
 

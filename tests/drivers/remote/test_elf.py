@@ -91,7 +91,7 @@ def test_exported_symbols_are_the_same_in_file_and_memory(
             "",
             "malloc",
             "é",
-        ):  # malloc is only asked for, not exported
+        ):  # malloc is only imported, not exported
             assert image.exported(symbol) is None
             assert mapped.exported(symbol) is None
         version = image.exported("Py_Version")
@@ -160,7 +160,7 @@ def test_static_variables_are_found_whole_and_not_by_their_tails(start: Start) -
         assert int.from_bytes(memory.read(length, 4), "little") == 16
         assert maps.cover(int.from_bytes(memory.read(arenas, 8), "little"), 16 * 48)
         assert image.static("no_such_variable") is None
-        # A name that several source files have is nobody's.
+        # A name that several source files have belongs to none of them.
         with open(image.path, "rb") as file:
             symbols = ELFFile(file).get_section_by_name(".symtab")
             assert isinstance(symbols, SymbolTableSection)
@@ -304,7 +304,7 @@ def test_sizes_that_are_not_true_are_given_up(library: bytes, field: str) -> Non
 
 
 def test_a_chain_without_an_end_is_given_up(library: bytes) -> None:
-    """Each symbol of the chain has the hash that is asked for but for the bit that ends it, and another name."""
+    """Each symbol of the chain has the requested hash except for the bit that ends it, and another name."""
     begin = tables_of(library)[1]["DT_GNU_HASH"]
     buckets, first, bloom, _ = np.frombuffer(library, dtype="<u4", count=4, offset=begin).tolist()
     bucket_table = begin + 16 + 8 * bloom
@@ -331,7 +331,7 @@ def test_what_is_not_mapped_has_no_image() -> None:
 def test_a_file_that_is_only_read_is_not_taken_for_the_program(
     own_python: str, start: Start
 ) -> None:
-    """Somebody who reads a library's file through mmap has it mapped twice; the loader's mapping is the one."""
+    """A process that reads a library's file through mmap has it mapped twice; the loader's mapping is the one."""
     child = start(
         own_python,
         "import mmap\n"

@@ -106,7 +106,7 @@ def test_what_stands_in_the_place_of_a_mapped_file_is_not_opened(kind: str) -> N
         inode = path.stat().st_ino
         put(kind, path, folder)
         found = open_file(process, maps, str(path))
-        # The kernel still has the very file, for who may ask for it; anybody else reads the mappings.
+        # The kernel still has the very file, for users that may open it; others read the mappings.
         if found is not None:
             with found:
                 assert os.fstat(found._stream.fileno()).st_ino == inode
@@ -163,7 +163,7 @@ def test_a_file_that_its_owner_has_a_lease_on_is_not_waited_for(tmp_path: Path) 
         try:
             ready, done = os.pipe()
             child = os.fork()
-            if child == 0:  # of another process: one's own lease is in nobody's way
+            if child == 0:  # of another process: one's own lease does not block it
                 import signal
 
                 signal.signal(signal.SIGIO, signal.SIG_IGN)

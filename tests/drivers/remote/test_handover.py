@@ -1,4 +1,4 @@
-"""The folder in which a target gets its files is made with the target's rights, and nobody else can exchange it."""
+"""The folder in which a target gets its files is made with the target's rights, and no other user can exchange it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ while not os.path.exists("stop"):
         open("enough", "w").close()
 print(swaps, flush=True)
 """
-"""Has ``tmp`` be a folder, nothing, and a link to somebody else's folder, in turn; says when it has been often enough."""
+"""Makes ``tmp`` a folder, nothing, and a link to another user's folder, in turn; reports when it did so often enough."""
 
 COMING = """
 import socket, sys
@@ -68,7 +68,7 @@ for line in sys.stdin:
 
 @contextmanager
 def confined(prepare: Callable[[Path], None]) -> Iterator[tuple[Process, Path]]:
-    """Run a program of nobody's whose root is a folder that was prepared for it."""
+    """Run a program of user nobody whose root is a prepared folder."""
     with folder_of(NOBODY) as folder:
         prepare(folder)
         with (

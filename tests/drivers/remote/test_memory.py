@@ -1,4 +1,4 @@
-"""Bounded reads: what is there is read exactly, what is not is said, and nothing is made up. Read from ourselves."""
+"""Bounded reads: existing memory is read exactly, missing memory is reported, and nothing is invented. Read from ourselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked for is written and nothing else; what cannot be written is said. Written into ourselves."""
+"""It writes the requested bytes and nothing else; it reports bytes it cannot write. Written into ourselves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _room() -> Room:
     holder = (ctypes.c_char * len(area)).from_buffer(area)
     second = ctypes.c_void_p(ctypes.addressof(holder) + PAGE)
     assert _LIBC.mprotect(second, ctypes.c_size_t(PAGE), ctypes.c_int(mmap.PROT_READ)) == 0
-    return holder  # which keeps them, and lets go of them
+    return holder  # which keeps them, and releases them
 
 
 def test_what_is_asked_for_is_written_and_nothing_beside_it(process: Process, room: Room) -> None:

@@ -1,4 +1,4 @@
-"""All threads of a target stand still during a hold and go on after it, whatever becomes of us."""
+"""All threads of a target stand still during a hold and continue after it, whatever happens to us."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_killed_while_it_holds_it_leaves_the_target_running(counting: tuple[int,
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
             before = counters.copy()
-            # Another one is told who holds it.
+            # A second tracer learns who holds it.
             with (
                 Process(pid) as process,
                 pytest.raises(NotPermitted, match=f"process {holder.pid} is attached"),
@@ -241,8 +241,8 @@ def test_threads_that_do_not_stand_still_are_let_go(
     assert not [thread for thread in threading.enumerate() if thread.name == "gcspy hold"]
 
 
-# One thread starts children, each of which ends with a number of its own; the others count. With "exec", a thread that is not the first
-# executes the program anew, again and again.
+# One thread starts children, each of which ends with a different exit code; the others count. With
+# "exec", a thread that is not the first executes the program again, again and again.
 FORKING = """
 import mmap, os, struct, sys, threading, time
 with open(sys.argv[1], "r+b") as file:

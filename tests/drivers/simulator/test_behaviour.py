@@ -1,4 +1,4 @@
-"""What every collector must do, told by `verify`, which knows none of them."""
+"""The duties of every collector, checked by `verify`, which knows none of them."""
 
 from __future__ import annotations
 

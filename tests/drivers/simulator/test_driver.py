@@ -22,7 +22,7 @@ STEPS = 60
 
 
 def run(session: SimulatorSession, look: Callable[[Event], None] | None = None) -> list[Event]:
-    """Run a session to its end, with an observer who wants everything."""
+    """Run a session to its end, with an observer that requests everything."""
     seen: list[Event] = []
 
     def observe(event: Event) -> None:

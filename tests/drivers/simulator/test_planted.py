@@ -18,7 +18,7 @@ from tests.drivers.simulator.variants import HEAP_BYTES, ROOTS, over, run_at_ran
 
 
 class MissesARoot(MarkSweep):
-    """Never looks at the last root slot."""
+    """Never scans the last root slot."""
 
     def _begin(self, kind: str) -> Sequence[Phase]:
         roots, mark, sweep = super()._begin(kind)
@@ -84,7 +84,7 @@ class HasNoBarrier(Incremental):
 
 
 class ForgetsTheRootsAtTheEnd(Incremental):
-    """Does not look at the roots again before it sweeps."""
+    """Does not scan the roots again before it sweeps."""
 
     def _remark(self, limit: int) -> int:
         return self._marking.trace(limit)
@@ -98,7 +98,7 @@ class ForgetsToCountRoots(RefCount):
 
 
 class TakesAwayTooMuch(RefCount):
-    """Does not put the counts of what is in use back."""
+    """Does not reset the counts of used objects."""
 
     def _put_back(self, limit: int) -> int:
         before = self.heap.words.copy()

@@ -53,7 +53,7 @@ class MissesStoresToRoots(Plan):
 
 
 class ForgetsForwardingAddresses(Plan):
-    """Takes each object that was copied for one that was not: whoever else refers to it gets a copy of its own."""
+    """Treats each copied object as not copied: every other reference to it gets a separate copy."""
 
     def step(self, limit: int = 1 << 60) -> bool:
         over = super().step(2)
@@ -129,7 +129,7 @@ def worked(mutator: Mutator) -> list[str]:
                 return wrong_of(mutator)
         kinds = list(plan.kinds)
         if plan.incremental and plan.collection is None and turn % 2:
-            plan.begin(FULL)  # and the program goes on meanwhile
+            plan.begin(FULL)  # and the program continues meanwhile
             plan.step(3)
         else:
             plan.collect(kinds[turn % len(kinds)])

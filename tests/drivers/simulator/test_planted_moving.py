@@ -31,7 +31,7 @@ def but(phases: Sequence[Phase], name: str, work: Callable[[Phase, int], int]) -
 
 
 class MissesARoot(SemiSpace):
-    """Never looks at the last root slot."""
+    """Never scans the last root slot."""
 
     def _begin(self, kind: str) -> Sequence[Phase]:
         def all_but_one(phase: Phase, limit: int) -> int:
@@ -140,7 +140,7 @@ class DoesNotRecordPromoted(GenerationalCompact):
 
 
 class FreesACarTooEarly(Train):
-    """Does not look at what a car's own train refers to."""
+    """Does not follow references from a car's own train."""
 
     def _pull_set(self, limit: int) -> int:
         return 0 if self._state[FROM_TRAIN] else super()._pull_set(limit)
@@ -178,7 +178,7 @@ class LosesAReferenceBetweenRegions(GarbageFirst):
 
 
 class EvacuatesFromRootsOnly(GarbageFirst):
-    """Frees the collection set without a look at its remembered sets."""
+    """Frees the collection set without reading its remembered sets."""
 
     def _pull_sets(self, limit: int) -> int:
         return 0

@@ -1,4 +1,4 @@
-"""The programs: on each collector they find what they stored, keep alive what they say, and can be written by anybody."""
+"""The programs: on each collector they find what they stored, keep alive what they announce, and anybody can write one."""
 
 from __future__ import annotations
 

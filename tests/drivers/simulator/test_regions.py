@@ -1,4 +1,4 @@
-"""What a region collector is for: pauses of so many regions, garbage first."""
+"""The purpose of a region collector: pauses of a bounded number of regions, garbage first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Train is for: cycles across cars, popular objects, trains that go on for ever."""
+"""The purpose of the Train: cycles across cars, popular objects, trains that run for ever."""
 
 from __future__ import annotations
 

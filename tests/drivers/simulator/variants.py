@@ -70,7 +70,7 @@ class Watch(CollectionListener):
             self._verify()
 
     def collection_ends(self, collection: Collection) -> None:
-        # What was made while an incremental collection went on may be garbage that the next one finds.
+        # Objects made during an incremental collection may be garbage that the next one finds.
         whole = collection.kind == FULL and not self._mutator.plan.incremental
         self._verify(collected=whole)
 

@@ -75,7 +75,7 @@ class Went:
         session: The session.
         events: All its events.
         sums: At each event, by space and stream: the sum over tiles, of one that was gathered then.
-        summaries: The same as the driver told it.
+        summaries: The same as reported by the driver.
     """
 
     session: TracedSession

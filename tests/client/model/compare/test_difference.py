@@ -30,7 +30,7 @@ dtypes = st.sampled_from(sorted(DTYPES))
 def state_of(
     cells: dict[int, int | None], dtype: str, naming: Naming = Naming.EXTENTS
 ) -> tuple[SpaceState, StreamSource]:
-    """A space of tiles by key; None is an unknown value, -1 … cannot be told from a value."""
+    """A space of tiles by key; None is an unknown value, -1 … cannot be distinguished from a value."""
     stream = Stream(id=0, name="s", dtype=dtype, maximum=100)
     changing = Changing(naming, stream)
     info = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""What is read from a recording is what was seen live; it goes on as the recording grows, and can be stopped."""
+"""A recording gives the same rows as the live session; reading continues as the recording grows, and can be stopped."""
 
 from __future__ import annotations
 

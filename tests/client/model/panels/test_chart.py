@@ -1,4 +1,4 @@
-"""Charts are the tables that they are made of, and a table that is none of theirs is the server's fault."""
+"""Charts equal the tables they show, and an invalid table is the server's fault."""
 
 from __future__ import annotations
 

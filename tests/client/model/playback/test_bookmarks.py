@@ -1,4 +1,4 @@
-"""Bookmarks: in a file or in memory alike, found from anywhere, never at the cost of somebody else's."""
+"""Bookmarks: in a file or in memory alike, found from any event, never at the cost of another user's."""
 
 from __future__ import annotations
 

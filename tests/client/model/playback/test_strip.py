@@ -33,7 +33,7 @@ def table(
 
 
 def gaps_of(rows: NDArray[Any], filtered: set[int], *, pieces: int = 1) -> dict[int, list[int]]:
-    """Pixels of gaps by time, one a nanosecond, when the rows come in so many pieces."""
+    """Pixels of gaps by time, one a nanosecond, when the rows come in this many pieces."""
     followed = UnrecordedEvents()
     numbers = np.arange(1, len(rows) + 1, dtype=np.uint64)
     for end in np.linspace(len(rows) / pieces, len(rows), pieces).astype(int).tolist():
@@ -52,7 +52,7 @@ def test_what_was_missed_is_not_told_as_not_recorded_too() -> None:
 
 
 def test_a_tick_that_was_told_as_another_event_is_not_missing() -> None:
-    # Clock: 1, (2 told as a collection), 3, (4 hidden), 5
+    # Clock: 1, (2 reported as a collection), 3, (4 hidden), 5
     rows = table([0, 10, 20, 40], [0, 1, 0, 0], [1, 1, 3, 5])
     assert gaps_of(rows, set()) == {0: list(range(20, 41))}
     assert gaps_of(rows, {0}) == {0: list(range(41))}, (

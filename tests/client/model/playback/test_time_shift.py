@@ -149,7 +149,7 @@ def test_what_is_saved_whole_or_in_part_is_intact_and_tells_the_same(
 
 
 def steady(shift: TimeShift, events: int, **more: Any) -> Steady:
-    """A session of which so many events came, and are kept."""
+    """A session of which this many events arrived, and are kept."""
     made = Steady(shift, **more)
     made.connect()
     made.events(events)
@@ -206,7 +206,7 @@ def test_a_reconnect_goes_on_with_a_gap_that_is_counted() -> None:
     with shifting() as shift:
         session = steady(shift, 5)
         before = shift.recording_id
-        session.encode(events=4)  # nobody hears them
+        session.encode(events=4)  # no client receives them
         session.connect()
         session.events(2)
         assert shift.settle(_SOON)
@@ -260,7 +260,7 @@ def test_of_many_small_events_only_so_many_are_kept() -> None:
         memory_bytes=1 << 22, disk_bytes=1 << 22, most_events=500, rule=ChunkRule(most_events=20)
     ) as shift:
         session = steady(shift, 4000, tiles=100)
-        assert shift.status.last == 4000  # whoever looks how it stands finds the timeline trimmed
+        assert shift.status.last == 4000  # a reader of the state finds the timeline trimmed
         assert 500 <= shift.last - shift.first + 1 == len(shift.timeline) < 1500
         assert shift.status.memory_bytes < session.sent_bytes < 1 << 22
         assert values_at(shift, shift.first) == session.values(shift.first).tolist()

@@ -71,7 +71,7 @@ def same(one: EventTimeline, other: EventTimeline) -> bool:
 
 
 def lets_through(filters: list[EventFilter], row: Any) -> bool:
-    """As a server decides it: of an event that is enabled, one in so many, by its occurrence."""
+    """The same decision as a server's: of an enabled event, one in N, by its occurrence."""
     for one in filters:
         if one.event == row["event"] and (not one.enabled or row["occurrence"] % one.period):
             return False
@@ -121,7 +121,8 @@ def test_what_is_forgotten_is_as_if_it_had_never_come(
     assert np.array_equal(found.rows, wanted.rows)
     assert found.kinds == wanted.kinds
     if len(wanted):
-        # The first event that is left may have a hole before it; nobody knows that of one that began there.
+        # There may be a hole before the first remaining event; for an event that began there, this
+        # is unknown.
         assert set(wanted.missed()[0].tolist()) <= set(found.missed()[0].tolist())
         assert set(found.missed()[0].tolist()) - set(wanted.missed()[0].tolist()) <= {wanted.first}
     for kind in range(4):

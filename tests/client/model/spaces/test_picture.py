@@ -1,4 +1,4 @@
-"""The picture as a whole: it follows events, resizes and other streams, and ends as one painted anew would be."""
+"""The picture as a whole: it follows events, resizes and other streams, and equals a newly painted one at the end."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_sorting_by_two_columns_one_after_the_other(values: list[int], odd: list
     assert found == sorted(range(count), key=lambda i: (-odd[i], values[i], i))
     kept = np.array(odd[:count], dtype=np.bool_)
     table.keep(kept)
-    # Made anew it is sorted by the last column alone, in which those that are kept are equal.
+    # Made again it is sorted by the last column alone, in which the kept rows are equal.
     assert [table.tile(row) for row in range(len(table))] == np.flatnonzero(kept).tolist()
     table.keep(None)
     table.unsort()

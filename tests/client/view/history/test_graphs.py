@@ -1,4 +1,4 @@
-"""History graphs in the window: several of them, looked at closely, with lines and pooling, and written into files. Real server, real window."""
+"""History graphs in the window: several of them, zoomed in, with lines and pooling, and written into files. Real server, real window."""
 
 from __future__ import annotations
 
@@ -577,7 +577,7 @@ def test_the_series_that_are_written_are_what_the_tiles_held(
         assert (row["tiles 1 covered"], row["tiles 2 tiles"]) == ("10", "1")
 
 
-# ----------------------------------------------------------------- a session that goes on
+# ----------------------------------------------------------------- a session that continues
 
 
 def test_graphs_ranges_and_lines_are_there_again_after_a_reconnect(

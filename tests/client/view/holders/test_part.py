@@ -1,4 +1,4 @@
-"""Who holds it, in the window: a real server that answers, and a real window that asks about what is selected, shows a tree, and goes to tiles and back."""
+"""Holders in the window: a real server that answers, and a real window that queries the selection, shows a tree, and goes to tiles and back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROWS = (
 
 
 class Held:
-    """A program with a heap and types, whose driver answers who holds objects."""
+    """A program with a heap and types, whose driver answers queries for holders."""
 
     def __init__(self) -> None:
         self.server = Server("held", events=("Tick",))

@@ -1,4 +1,4 @@
-"""Levels and budget in the window: chosen by hand and by action, told in footer and panel, and what is old looks it."""
+"""Levels and budget in the window: set by hand and by action, shown in footer and panel; old values are drawn as old."""
 
 from __future__ import annotations
 

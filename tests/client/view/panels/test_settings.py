@@ -1,4 +1,4 @@
-"""The panel of settings: what was chosen while the program stands still says what holds until it runs on."""
+"""The panel of settings: a setting changed while the program is paused shows the old value until the program continues."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_value_that_is_chosen_while_paused_waits_and_says_what_holds_until_the
     assert row.label.text() == "Heap (65,536 →)"
     assert "until then 65536" in row.label.toolTip()
     assert panel.soon.isVisibleTo(panel)
-    # A step is an event further on: it takes what was chosen before the program's next step.
+    # A step is an event further on: it applies the changes before the program's next step.
     window.link.send(Step())
     window.link.send(Resume())
     wait(lambda: not row.waits)

@@ -1,4 +1,4 @@
-"""What is in a tile and what grew, in the window: a real server that reports types by name, and a real window that asks."""
+"""Types in a tile and growth in the window: a real server that reports types by name, and a real window that sends queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = ["(none)", *(f"type {number}" for number in range(1, 30))]
 
 
 class Typed:
-    """A program whose tiles have types, and which tells them."""
+    """A program whose tiles have types, and which reports them."""
 
     def __init__(self) -> None:
         self.server = Server("typed", events=("Tick",))

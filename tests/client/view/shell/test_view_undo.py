@@ -1,4 +1,4 @@
-"""Taking back what was done to the view, in a window on a real server."""
+"""Undoing changes of the view, in a window on a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A space through each renderer, in a window on a real server: what is seen, pointed at, chosen and followed."""
+"""A space through each renderer, in a window on a real server: display, pointing, selecting and following."""
 
 from __future__ import annotations
 
@@ -490,4 +490,4 @@ def test_a_reconnect_keeps_how_spaces_are_looked_at(watched: Watched, wait: Wait
     assert isinstance(table, TableView)
     assert table.model.rowCount() == 3
     rows = table.model.table
-    wait(lambda: rows.text(0, 0).endswith("young"))  # names of the rows that are seen are asked for
+    wait(lambda: rows.text(0, 0).endswith("young"))  # names of the visible rows are requested

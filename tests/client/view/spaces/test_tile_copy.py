@@ -1,4 +1,4 @@
-"""What is known of a tile, copied as text."""
+"""The details of a tile, copied as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver declares is a form on the start page; what was chosen there reaches whoever attaches."""
+"""The options that a driver declares are a form on the start page; the values reach the code that attaches."""
 
 from __future__ import annotations
 

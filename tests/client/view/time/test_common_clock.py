@@ -27,7 +27,7 @@ STEPS = 400
 
 
 class Run:
-    """One heap, and the program that runs on it when it is told to."""
+    """One heap, and the program that runs on it on request."""
 
     def __init__(self, semispace_bytes: int, address: str) -> None:
         self.server, self.heap = make_server(), SemispaceHeap(semispace_bytes)
@@ -63,7 +63,7 @@ def clock_of(window: MainWindow) -> tuple[int, int]:
 
 
 def shows(window: MainWindow, value: int) -> bool:
-    """Whether B shows an end of a collection at so many bytes."""
+    """Whether B shows an end of a collection at this many bytes."""
     return clock_of(window) == (COLLECTION_ENDS, value)
 
 

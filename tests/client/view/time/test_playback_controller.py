@@ -189,7 +189,7 @@ def test_a_range_of_a_recording_is_played_over_and_over(played: Played, wait: Wa
     played.press("time.reverse")
     wait(
         lambda: timing.wire.running and (8, 7) in pairwise(seen)
-    )  # several may come between two looks; forwards there is none
+    )  # several may arrive between two checks; forwards there is none
     seen.clear()
     wait(lambda: seen.count(8) > 3)
     assert all(after == (before - 1 if before > 5 else 8) for before, after in pairwise(seen))

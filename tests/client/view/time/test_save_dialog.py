@@ -15,7 +15,7 @@ from tests.client.watching import EVENTS, Wait, Watched
 
 
 class SlowSave:
-    """A saving that waits for each event until it is let go on."""
+    """A save operation that waits for each event until the test releases it."""
 
     def __init__(self) -> None:
         self.steps = threading.Semaphore(0)
@@ -52,7 +52,7 @@ def test_a_session_is_saved_whole_and_can_be_opened_again(
     path = tmp_path / "session.gcspy"
     dialog.path.setText(str(path))
     dialog.start.click()
-    watched.program.let_happen()  # the session goes on meanwhile
+    watched.program.let_happen()  # the session continues meanwhile
     wait(lambda: "saved to" in dialog.said.text())
     with Recording.open(path) as saved:
         assert saved.finished

@@ -69,7 +69,7 @@ def test_a_trigger_leaves_the_target_standing_at_the_very_event_with_the_window_
         assert f"max(Used) = {wanted:,}" in part.notice.where.text()
         shown = window.session.live.spaces[1].streams[0].values
         assert set(shown.tolist()) == {wanted}, "and what is shown is what was gathered at it"
-        # A whole round trip later it still stands there; then it goes on when it is told to.
+        # A whole round trip later it is still paused there; then it continues on request.
         part.manager.remove(1)
         wait(lambda: not window.session.live.triggers.triggers)
         assert target.events() == wanted

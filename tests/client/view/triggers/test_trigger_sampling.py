@@ -1,4 +1,4 @@
-"""A trigger of the window's on a process that was not prepared: the sampling stands, and the process goes on."""
+"""A trigger of the window's on an unprepared process: the sampling stops, and the process continues."""
 
 from __future__ import annotations
 

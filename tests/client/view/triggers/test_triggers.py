@@ -53,7 +53,7 @@ def cells(panel: TriggerPanel, row: int) -> list[str]:
 
 
 def at_tick(events_from_now: int) -> str:
-    """True from the tick on that is so many after those that have happened."""
+    """True from the tick on that is this many after those that have happened."""
     return f"max(Used) > 0 and occurrence >= {EVENTS + events_from_now}"
 
 
@@ -285,7 +285,7 @@ def test_a_playback_stops_at_the_very_event_and_a_bookmark_goes_to_the_file(
 def test_the_notice_stays_when_it_is_told_before_the_pause_is_and_goes_with_it(
     watched: Watched,
 ) -> None:
-    # FIRED comes before STATE: what has not stopped yet did not go on.
+    # FIRED comes before STATE: a session that has not stopped yet did not continue.
     notice = watched.window.triggers.notice
     trigger = Trigger(id=1, expression="1 < 2")
     fired = Fired(trigger=trigger, sequence=1, time_nanos=1, event=0, occurrence=1, pauses=True)

@@ -1,4 +1,4 @@
-"""Who holds what was planted is named, in the words of the program."""
+"""The holders of planted objects are named, with the program's names."""
 
 from __future__ import annotations
 

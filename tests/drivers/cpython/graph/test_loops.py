@@ -20,11 +20,11 @@ from tests.drivers.conftest import Start
 from tests.drivers.cpython.graph.test_referents import KINDS
 
 FEW = 1500
-"""Objects that the loops as they are written look into: a microsecond each as machine code, and a millisecond so."""
+"""Objects that the pure Python loops read: a microsecond each as machine code, and a millisecond without."""
 
 
 def stopping(walk: Callable[..., int], most: int) -> Callable[..., int]:
-    """A walk that ends after so many objects, whatever is left."""
+    """A walk that ends after this many objects, whatever is left."""
 
     def walk_some(*arguments: object) -> int:
         walked, forms, starts, own, elsewhere, _ = arguments
@@ -98,7 +98,8 @@ def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
     damaged = source._replace(copy=copy)
     graph = build_graph(damaged, compiled)
     assert 0 < graph.objects <= len(copy.words) // 2 + 1
-    # As it is written, a place beyond an array is an error, where machine code would look at other memory.
+    # In pure Python, an index beyond an array is an error, where machine code would read other
+    # memory.
     build_graph(damaged, interpreted(compiled))
 
 

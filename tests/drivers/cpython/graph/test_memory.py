@@ -47,7 +47,7 @@ def column(table: DetailTable, name: str) -> dict[str, int | None]:
 
 
 def total(table: DetailTable, name: str) -> int:
-    """Add up a column, what was left out included."""
+    """Add up a column, including the omitted rows."""
     at = [each.name for each in table.columns].index(name)
     rest = table.rest_cells[at] if table.rest_cells else 0
     assert isinstance(rest, int)

@@ -146,7 +146,7 @@ def pairs_of(graph: HeapGraph) -> NDArray[np.int64]:
 
 
 def missing(graph: HeapGraph, told: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which pairs that the target told were not found."""
+    """The pairs that the target reported and the reader did not find."""
     kind = np.dtype([("by", "<i8"), ("held", "<i8")])
     found = np.ascontiguousarray(pairs_of(graph)).view(kind).reshape(-1)
     wanted = np.unique(np.ascontiguousarray(told).view(kind).reshape(-1))

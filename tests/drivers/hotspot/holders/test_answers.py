@@ -1,4 +1,4 @@
-"""Who holds what was planted in a JVM is named, in the words of the program; and nothing of us is left."""
+"""The holders of planted objects in a JVM are named, with the program's names; and no residue of ours is left."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_jvm_that_takes_no_commands_is_refused(java: str, planted_classes: Pat
 
 
 def test_a_dump_is_its_users_alone_and_gone_before_it_is_read(planted: int) -> None:
-    """Whoever kills us then leaves nothing; killed earlier, we leave a folder that the next one removes (tests/drivers/remote/test_handover.py)."""
+    """A SIGKILL then leaves nothing; an earlier one leaves a folder that the next sidecar removes (tests/drivers/remote/test_handover.py)."""
     before = {each.name for each in Path("/tmp").glob("gcspy-" + "[0-9a-f]" * 16)}
     modes: list[int] = []
     left: list[Path] = []

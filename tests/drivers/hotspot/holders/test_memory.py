@@ -1,4 +1,4 @@
-"""What all memory of a JVM is for adds up to its resident set, and what grew is named with who holds it, wherever objects have moved."""
+"""The uses of a JVM's memory add up to its resident set, and growing parts are named with their holders, wherever objects have moved."""
 
 from __future__ import annotations
 
