@@ -1,6 +1,6 @@
 """Reports tests that take long, and of those that are run again, when it happens.
 
-A run that is ended from outside prints no summary: what it had told until then is all that anybody has.
+A run that is ended from outside prints no summary: its output until then is all there is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LONG_SECS = 20.0
 
 
 MOST_TOLD = 10_000
-"""Characters of a failure that are told, from its end, where the test is run again."""
+"""How many characters of a failure are printed, from its end, where the test is run again."""
 
 
 class ProgressReport:
@@ -28,7 +28,7 @@ class ProgressReport:
         self._terminal = terminal
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write a line for a report that somebody would look for."""
+        """Write a line for a report that a reader may search for."""
         words = self.words(report)
         if words is not None:
             self._terminal.ensure_newline()

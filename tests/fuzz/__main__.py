@@ -64,7 +64,7 @@ def _fuzz(name: str, seconds: float, seed: int, *, keep: bool, found: Path | Non
 
 
 def _write(folder: Path, inputs: list[bytes]) -> None:
-    """Keep those inputs, of at most 4 KiB each and 40 of them, beside what is there."""
+    """Keep those inputs, of at most 4 KiB each and 40 of them, beside the existing ones."""
     folder.mkdir(parents=True, exist_ok=True)
     for data in [one for one in inputs if len(one) <= 4096][:40]:
         (folder / sha256(data).hexdigest()[:12]).write_bytes(data)

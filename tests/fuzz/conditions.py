@@ -1,4 +1,4 @@
-"""Triggers as a controller sets them, over a session of three spaces: what is set, looked at and told breaks no rule.
+"""Triggers as a controller sets them, over a session of three spaces: setting, evaluating and reporting break no rule.
 
 An input is lines. One that begins with ``!`` is an event, whose bytes are the values of the streams; each other line sets a trigger:
 
@@ -112,7 +112,7 @@ def _quiet() -> Iterator[None]:
 
 
 def triggers(data: bytes) -> None:
-    """Set, look and tell, a line at a time."""
+    """Set, evaluate and report, one line at a time."""
     held = TriggerSet()
     for number, line in enumerate(data.split(b"\n")[:_MOST_LINES], 1):
         if line.startswith(b"!"):

@@ -1,7 +1,9 @@
 """Guides mutations by coverage: an input that reaches a new edge between two lines of ours is kept and mutated in turn.
 
-An input breaks the rules when it raises an error that is none of ours, has the process take much memory, or runs more lines than its length allows. Lines are counted, not
-seconds, so that a run with a seed repeats itself on any machine. What runs in C is not counted: decompressors are bounded by tests of their own.
+An input breaks the rules when it raises an error that is not ours, makes the process take much
+memory, or runs more lines than its length allows. Lines are counted, not seconds, so that a run
+with a seed repeats itself on any machine. C code is not counted: decompressors are bounded by tests
+of their own.
 
 Why not atheris? It would be ten times as fast, and is one more thing to install; this needs nothing.
 """
@@ -33,7 +35,7 @@ _OURS = tuple(
 )
 _FREE_LINES = 300_000
 _LINES_A_BYTE = 3_000
-"""A run may go through so many lines of ours for each byte of its input, and so many more."""
+"""A run may execute this many lines of ours for each byte of its input, plus a fixed number."""
 
 _MOST_MEMORY = 256 << 10
 """KiB by which the largest memory of the process may grow with one input."""

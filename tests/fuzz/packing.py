@@ -44,7 +44,7 @@ class _Frame:
 
 @dataclass
 class _Table:
-    """What is said behind the rows, where it is not what it should be."""
+    """The part behind the rows, with a wrong content."""
 
     wanted: bool = True
     checksums: bool = False
@@ -57,7 +57,7 @@ def _frame(data: bytes, *, size: bool = True, checksum: bool = True) -> bytes:
 
 
 def _sized(told: int, data: bytes) -> bytes:
-    """A frame of one raw block, whose header tells another size than it has (RFC 8878, section 3.1.1)."""
+    """A frame of one raw block, whose header declares another size than it has (RFC 8878, section 3.1.1)."""
     head = bytes.fromhex("28b52ffd") + b"\xa0" + (told & 0xFFFFFFFF).to_bytes(4, "little")
     return head + (len(data) << 3 | 1).to_bytes(3, "little") + data
 

@@ -1,7 +1,7 @@
 """Decoders of what a target's stub, agent and VM say: bytes that an untrusted program chooses.
 
-The descriptors that a stub hands over are made here, as bytes cannot be any; times of events are told relative to now, since an
-event of another hour is refused before anything else of it is looked at.
+The descriptors that a stub hands over are made here, as bytes cannot be any; times of events are
+relative to now, since an event of another hour is refused before its other fields are read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PAGE_BYTES = 4096
 
 
 def _packets(data: bytes) -> Iterator[bytes]:
-    """The first of 24 bytes; the others, each of a length that a byte before it tells."""
+    """The first of 24 bytes; the others, each with a length given by the byte before it."""
     yield data[: _HELLO.size] or b"\0"
     at = _HELLO.size
     while at < len(data) and at < _MOST_BYTES:
@@ -59,7 +59,7 @@ def _from_now(packet: bytes) -> bytes:
 
 
 def _timer() -> int:
-    """A timer that has run out: who reports an event goes on at once."""
+    """A timer that has run out: a reporter of an event continues at once."""
     libc = ctypes.CDLL(None, use_errno=True)
     timer = int(libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_CLOEXEC))
     libc.timerfd_settime(timer, 0, struct.pack("<4q", 0, 0, 0, 1), None)
@@ -109,15 +109,15 @@ def stub_line(data: bytes) -> None:
 
 
 class _AtRest(Rest):
-    """Whoever reports an event sleeps at once; else each would be waited for."""
+    """A reporter of an event sleeps at once; else each would be waited for."""
 
     def reached_by(self, thread: int) -> bool:
-        """Tell that it sleeps."""
+        """Report that it sleeps."""
         return True
 
 
 class _Reader:
-    """A driver that reads nothing, and counts what it was asked for."""
+    """A driver that reads nothing, and counts the requests."""
 
     def __init__(self) -> None:
         self.told = 0
@@ -167,7 +167,7 @@ def agent_line(data: bytes) -> None:
 
 
 def attach_answer(data: bytes) -> None:
-    """Take what a JVM's attach listener answers when it is told to load the agent."""
+    """Take the answers of a JVM's attach listener to the request to load the agent."""
     with Process(os.getpid()) as process:
         agent = Agent(process)
         listener = agent._listener

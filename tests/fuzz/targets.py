@@ -334,7 +334,7 @@ _NAMES = ("look.scale", "look.theme", "look.palettes", "recent.servers", "layout
 
 
 def _settings(data: bytes) -> None:
-    """A file of settings, or, behind a zero byte, a value a line: each name is read as every kind of value, then stored anew."""
+    """A file of settings, or, behind a zero byte, a value a line: each name is read as every kind of value, then stored again."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "settings.ini"
         if data[:1] == b"\0":

@@ -1,4 +1,4 @@
-"""Texts that somebody may put where a name is expected, to have it rendered, obeyed, run or laid out for ever.
+"""Texts that an attacker may put where a name is expected, to have it rendered, obeyed, run or laid out for ever.
 
 Each that has a second line begins it with `FORGED`: no line that is shown may begin so.
 """

@@ -17,7 +17,7 @@ __all__ = ["TextField", "poisoned", "text_fields"]
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A field of a message, or of what is in one, that holds one text or several."""
+    """A field of a message, or of one of its parts, that holds one text or several."""
 
     owner: type
     name: str
@@ -68,8 +68,9 @@ def poisoned(value: Any, text_of: Callable[[TextField], str | None]) -> Any:
     """A message with other texts in it.
 
     Args:
-        value: The message, or what is in one.
-        text_of: The text for a field; None leaves what is there. Where there are several, each ends with its number.
+        value: The message, or one of its parts.
+        text_of: The text for a field; None keeps the existing one. Where there are several, each
+            ends with its number.
     """
     if isinstance(value, tuple):
         return tuple(poisoned(one, text_of) for one in value)

@@ -1,4 +1,4 @@
-"""A picture that tells whether anybody has opened it, by the kernel's word (inotify)."""
+"""A picture that reports whether a process has opened it, through the kernel (inotify)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Sentinel:
         assert watch >= 0, os.strerror(ctypes.get_errno())
 
     def opened(self) -> bool:
-        """Whether anybody has opened it since it was asked last."""
+        """Whether a process has opened it since the last call."""
         try:
             return bool(os.read(self._fd, 1 << 16))
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""A server that says what it was told to say, to one client, over a Unix socket."""
+"""A server that sends prepared messages, to one client, over a Unix socket."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class SpeakingServer:
 
     Args:
         path: Of its socket.
-        messages: What is said first.
-        answer: What is said to a request; None: nothing.
+        messages: The first messages.
+        answer: The answer to a request; None: no answer.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class SpeakingServer:
     def _serve(self) -> None:
         try:
             self._peer, _ = self._listening.accept()
-            self._listening.close()  # whoever comes again finds nobody
+            self._listening.close()  # a client that connects again finds no server
             self._peer.settimeout(_PATIENCE_SECS)
             with self._lock:
                 self._waiting.put(self._connection.preamble())

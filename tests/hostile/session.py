@@ -53,7 +53,7 @@ ANSWER = m.Answer(
         note="some of it was unknown",
     ),
 )
-"""What is answered; without a table where nothing was told."""
+"""The answer; without a table where none was given."""
 
 NAMES = m.TileNames(
     space=TYPES, sequence=1, first=0, names=tuple(f"type {i}" for i in range(_COUNTS[TYPES]))

@@ -36,7 +36,7 @@ def text_at(texts: dict[str, str], turn: int) -> str:
 
 
 def marked(path: Path, texts: dict[str, str], turn: int) -> None:
-    """Put bookmarks beside a recording, as somebody may who sends both."""
+    """Put bookmarks beside a recording, as a sender of both may do."""
     bookmarks = tuple(
         Bookmark(
             number=number,
@@ -94,7 +94,7 @@ def assert_pictures(window: MainWindow, wait: Wait, folder: Path) -> None:
 
 
 def not_opened(window: MainWindow, wait: Wait, folder: Path, name: str) -> list[Shown]:
-    """What is said of a file that is gone, and of one that is no recording."""
+    """The message for a missing file, and for one that is not a recording."""
     window.opener.play([folder / f"gone {name}"])
     found = list(shown_texts())
     broken = folder / f"{name} broken.gcspy"

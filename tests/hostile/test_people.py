@@ -1,4 +1,4 @@
-"""Whoever joins a real server may call itself anything, and set triggers with any note: a window beside it shows characters."""
+"""A client of a real server may use any name, and set triggers with any note: a window beside it shows characters."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def name_of(sentinel: Sentinel, turn: int) -> str:
 
 
 def made(folder: Path, name: str) -> Path:
-    """A short trace with a name for everything that has one."""
+    """A short trace with a name for everything that can have one."""
     names: SymbolsWriter = symbols()
     field = name.replace(" ", "_") or "x"  # a blank ends it
     names.cause(3, name)

@@ -1,4 +1,4 @@
-"""Whatever a server says, wherever it says it: the window shows the characters, opens nothing, and keeps its shape."""
+"""Whatever a server sends in any text: the window shows the characters, opens nothing, and keeps its shape."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def session() -> list[Message]:
 
 
 def answers() -> list[m.Answer]:
-    """Return the two that there are: a table, and why there is none."""
+    """Return the two possible answers: a table, and a reason why there is none."""
     return [ANSWER, m.Answer(number=1, space=1, sequence=1, state=AnswerState.UNKNOWN, reason="no")]
 
 

@@ -20,7 +20,7 @@ __all__ = ["walked"]
 
 @contextmanager
 def _nothing_waits(found: list[Shown]) -> Iterator[None]:
-    """Menus and dialogs are looked at instead of being waited for."""
+    """Menus and dialogs are inspected instead of being waited for."""
 
     def look(_self: QWidget, *_arguments: object) -> int:
         found.extend(shown_texts())

@@ -42,12 +42,12 @@ def modules() -> dict[str, Path]:
 
 
 def needs_qt(module: str) -> bool:
-    """Tell whether this module is one that may import Qt."""
+    """Return whether this module may import Qt."""
     return any(module == room or module.startswith(f"{room}.") for room in NEEDS_QT)
 
 
 def exports(module: str) -> bool:
-    """Tell whether this module is one that may import what the extra "export" brings."""
+    """Return whether this module may import the packages of the extra "export"."""
     return module.startswith("gcspy_replay.file.export.")
 
 

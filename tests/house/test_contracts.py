@@ -1,4 +1,4 @@
-"""Who may import whom: the contracts of pyproject.toml hold, cover every room, and can fail."""
+"""Imports between packages: the contracts of pyproject.toml hold, cover every package, and can fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody is told to install somebody else's package, and what is installed is what was locked."""
+"""No document tells users to install a stranger's package, and the installed versions are the locked ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.house.rooms import ROOT
 from tests.house.test_sources import committed
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OTHERS_NAME = "gcspy"  # on the public index, somebody else's project
+OTHERS_NAME = "gcspy"  # on the public index, another project
 
 # What stands behind "pip install", up to the end of the command.
 COMMAND = re.compile(
@@ -25,7 +25,7 @@ COMMAND = re.compile(
 
 
 def named(text: str) -> list[str]:
-    """Return what a text tells people to install: names, paths and options."""
+    """Return the installations that a text recommends: names, paths and options."""
     words = [word for found in COMMAND.finditer(text) for word in found[1].split()]
     return [word.strip("'\"`,.;:)") or "." for word in words]
 

@@ -1,4 +1,4 @@
-"""Commands, server and client know no runtime: what is of one is said by its driver, and only drivers of programs are imported."""
+"""Commands, server and client know no runtime: its driver has the knowledge of it, and only drivers of programs are imported."""
 
 from __future__ import annotations
 

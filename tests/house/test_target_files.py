@@ -1,4 +1,4 @@
-"""The drivers open what a target names in one place; whoever opens a path otherwise is here, with the reason."""
+"""The drivers open the files that a target names in one place; every other opening of a path is listed here, with the reason."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ OPENING = {
     "os.mkfifo", "os.utime", "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.realpath", "mmap.mmap", "subprocess.run",
     "subprocess.Popen", "read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob",
 }  # fmt: skip
-"""Calls by which a path is opened, or what is behind one is looked at or changed."""
+"""Calls that open a path, or inspect or change the file behind it."""
 
 NEVER = {"os.chmod", "os.chown", "os.lchown", "os.system", "os.umask", "chmod", "lchmod", "chown"}
-"""Calls that no driver needs: whose a file is, and who may open it, is decided when it is made."""
+"""Calls that no driver needs: the owner and the mode of a file are set when it is made."""
 
 REASONS = {
     "cooperative/line.py": "a sealed page of memory",

@@ -31,7 +31,7 @@ TERMS = {
 
 
 def is_verb_like(name: str) -> bool:
-    """Tell whether a module's name ends like a verb and is no term of the field."""
+    """Return whether a module's name ends like a verb and is not a term of the field."""
     return bool(VERB_LIKE.search(name)) and name.rpartition("_")[2] not in TERMS
 
 
@@ -88,7 +88,7 @@ ALIASES = {
 
 
 def texts() -> dict[str, str]:
-    """Return every document and source that somebody reads; the change log keeps the words of its time."""
+    """Return every document and source with readers; the change log keeps the words of its time."""
     found = {}
     for folder in ("", *(path.name for path in ROOT.iterdir() if path.is_dir())):
         if folder.startswith(".") or folder == "build":
@@ -150,7 +150,7 @@ VISIBLE = re.compile(
 
 
 def messages(source: str) -> list[str]:
-    """Return the texts of a source that somebody may get to see: its strings, without docstrings, names and SQL."""
+    """Return the texts of a source that a user may see: its strings, without docstrings, names and SQL."""
     tree = ast.parse(source)
     bodies = [body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", 0), list)]
     silent = {id(one.value) for body in bodies for one in body if isinstance(one, ast.Expr)}

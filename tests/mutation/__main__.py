@@ -58,7 +58,8 @@ def copied(folder: Path) -> dict[str, str]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     path = os.pathsep.join(str(folder / part) for part in _PATHS)
-    # What is compiled is kept for all runs: else each of them compiles Qt's and numpy's modules anew, which takes longer than most tests.
+    # Compiled code is kept for all runs: else each of them compiles Qt's and numpy's modules again,
+    # which takes longer than most tests.
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     return {
         **kept,

@@ -61,7 +61,7 @@ class Fault:
 
 
 class _Finder(ast.NodeVisitor):
-    """Collects the faults of one module; what is inside of annotations, messages and docstrings is left alone."""
+    """Collects the faults of one module; annotations, messages and docstrings are left alone."""
 
     def __init__(self, source: bytes) -> None:
         self._source = source
@@ -92,7 +92,7 @@ class _Finder(ast.NodeVisitor):
             self._add(kind, begin + places[0][0], begin + places[0][1], new)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # the name is ast's
-        """Look into a body; not at decorators, defaults and annotations."""
+        """Visit a body; not decorators, defaults and annotations."""
         if node.name in _SKIPPED_FUNCTIONS:
             return
         outer, self._in_function = self._in_function, True
@@ -101,7 +101,7 @@ class _Finder(ast.NodeVisitor):
         self._in_function = outer
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:  # the name is ast's
-        """Look into a body, as of any function."""
+        """Visit a body, as of any function."""
         outer, self._in_function = self._in_function, True
         for statement in node.body:
             self.visit(statement)
@@ -117,7 +117,7 @@ class _Finder(ast.NodeVisitor):
         """Leave texts alone."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:  # the name is ast's
-        """Look at the value, not at the annotation."""
+        """Visit the value, not the annotation."""
         if node.value is not None:
             self.visit(node.value)
 

@@ -1,9 +1,9 @@
 """Which test functions of a folder run which lines of a package, as coverage saw it.
 
-One run of the folder's tests under coverage in one process. What runs in child processes or as
-compiled loops is not seen there; what survives the tests that were seen to run its line is therefore
-shown to those that run anything of its folder. What was seen can be kept in a file: only test files
-that changed since then are run again, or all of them when a source of the package changed.
+One run of the folder's tests under coverage in one process. It does not see child processes and
+compiled loops; a fault that survives the tests seen to run its line is therefore run against all
+tests that run anything of its folder. The result can be kept in a file: only test files changed
+since then are run again, or all of them when a source of the package changed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Reach:
         )
 
     def within(self, secs: float, names: list[str]) -> list[str]:
-        """Return as many of some test functions, from the first on, as take so long together; at least one of them."""
+        """Return as many of the given test functions, from the first on, as together take the given time; at least one of them."""
         ends = itertools.accumulate(self.seconds[name] for name in names)
         return [
             name

@@ -16,14 +16,14 @@ from benchmarks.targets.anttracks_synthetic import SMALL, Synthetic
 
 
 def made(folder: Path, events: int) -> bytes:
-    """Write a trace of about so many events; returns its bytes."""
+    """Write a trace of about this many events; returns its bytes."""
     written = Synthetic(sizes=SMALL).write(folder, events)
     assert outcome(folder) == ("sound", written.events)
     return (folder / "trace").read_bytes()
 
 
 def outcome(folder: Path) -> tuple[str, int]:
-    """Rebuild what is in a folder, and ask for its lives: what was said of it, and how many events there were."""
+    """Rebuild the heap from a folder, and query its lives: the messages, and how many events there were."""
     try:
         with open_trace(folder) as trace, RebuiltHeap(trace) as heap:
             report = check(heap)

@@ -1,4 +1,4 @@
-"""Loops of the room: compiled in a thread when somebody wants them, and never where they are not wanted."""
+"""Loops of this package: compiled in a thread on request, and never without one."""
 
 from __future__ import annotations
 

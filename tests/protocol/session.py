@@ -45,7 +45,7 @@ Tile = int | None
 
 @dataclass
 class StreamTruth:
-    """What everybody should see of a stream."""
+    """What every client should see of a stream."""
 
     dtype: str
     default: int
@@ -56,7 +56,7 @@ class StreamTruth:
 
 @dataclass
 class SpaceTruth:
-    """What everybody should see of a space."""
+    """What every client should see of a space."""
 
     space: Space
     streams: dict[int, StreamTruth]
@@ -67,7 +67,7 @@ class SpaceTruth:
 
 @dataclass
 class Truth:
-    """What everybody should see of the session."""
+    """What every client should see of the session."""
 
     epoch: int = 1
     sequence: int = 0
@@ -177,7 +177,7 @@ class Session:
         return encode_event(self._last, frames)
 
     def keyframe(self) -> bytes:
-        """The latest event as somebody needs it who missed it, or whatever was before."""
+        """The latest event as a client needs it that missed it, or the previous values."""
         if self._last is None:
             return b""
         frames: list[Frame] = []
@@ -249,7 +249,8 @@ class Session:
             if stream.stamp is None or self._draw(st.integers(0, 3)) == 0:
                 stream.tiles[tile] = self._draw(value)
         known = np.array([v is not None for v in stream.tiles], dtype=np.bool_)
-        # What stands where nothing is known is anybody's: a driver's buffer has the last torn read there.
+        # Places of unknown values may hold anything: a driver's buffer has the last torn read
+        # there.
         values = np.array([99 if v is None else v for v in stream.tiles], dtype="<" + stream.dtype)
         mask = known if self._draw(st.booleans()) or not known.all() else None
         frames = [self._encoders[space.space.id, stream_id].encode(values, mask, stamp)]
@@ -270,7 +271,7 @@ class Session:
         return frames
 
     def snapshot(self) -> Truth:
-        """The truth as of now, for a client that comes to this point later."""
+        """The truth at this moment, for a client that reaches this point later."""
         return deepcopy(self.truth)
 
 

@@ -43,7 +43,7 @@ BINARY = {
 SMALL = Limits(
     payload_bytes=1 << 16, raw_bytes=1 << 18, tiles=1 << 12, map_bytes=1 << 14, text_chars=1 << 10
 )
-"""Limits under which garbage that is believed stays cheap."""
+"""Limits under which accepted garbage stays cheap."""
 
 
 def parts(frame: bytes) -> tuple[Header, bytes]:

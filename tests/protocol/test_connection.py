@@ -1,4 +1,4 @@
-"""One end of a connection: any cutting, any garbage, any end of the stream, and who may say what when."""
+"""One end of a connection: any fragmentation, any garbage, any end of the stream, and which end may send what when."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SMALL = Limits(
     payload_bytes=1 << 14, raw_bytes=1 << 16, event_bytes=1 << 17, tiles=1 << 10, map_bytes=1 << 13, text_chars=1000,
     values_bytes=1 << 20,
 )  # fmt: skip
-"""Limits under which garbage that is believed stays cheap."""
+"""Limits under which accepted garbage stays cheap."""
 
 
 def info(text: str = "text") -> m.SpaceInfo:
@@ -72,7 +72,7 @@ def read_all(connection: Connection, pieces: list[bytes]) -> tuple[list[Message]
 
 
 def place_of(error: str) -> str:
-    """An error without the bytes that a stranger began with: of those we tell as many as came at once."""
+    """An error without the stranger's first bytes: the message quotes as many of those as arrived at once."""
     return error if "it began with" not in error else error.rpartition(" at ")[2]
 
 
@@ -327,7 +327,7 @@ def test_an_event_is_counted_as_large_as_it_unpacks() -> None:
     with pytest.raises(RemoteProtocolError, match="an event of more than 131072 bytes"):
         list(client.messages())
     client = opened(Role.CLIENT, SMALL)
-    for _ in range(3):  # each event begins to count anew
+    for _ in range(3):  # each event begins to count again
         client.receive_data(encode_event(EVENT, [small, small]))
         assert len(list(client.messages())) == 3
 

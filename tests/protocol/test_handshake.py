@@ -134,7 +134,7 @@ def test_a_change_anywhere_in_the_servers_answer_is_noticed() -> None:
         except ProtocolError:
             with pytest.raises(LocalProtocolError):
                 end.prove()
-        else:  # it was in the head of PROOF, where nobody looks: the server notices
+        else:  # it was in the head of PROOF, which the client does not check: the server notices
             far = server()
             far.receive_data(end.prove())
             with pytest.raises(Unproven):

@@ -1,4 +1,4 @@
-"""The client interpreter: what contradicts what was said before, and what changed, told to the view."""
+"""The client interpreter: contradictions to earlier messages, and changes reported to the view."""
 
 from __future__ import annotations
 

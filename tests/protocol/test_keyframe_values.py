@@ -1,4 +1,4 @@
-"""Values between the tiles and the values of a keyframe: unknown for whoever looks, and made for nobody else."""
+"""Values between the tiles and the values of a keyframe: unknown to readers, and made only for them."""
 
 from __future__ import annotations
 

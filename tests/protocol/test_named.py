@@ -1,4 +1,4 @@
-"""Streams whose values are names: which of them are told apart."""
+"""Streams whose values are names: which of them are distinguished."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_addresses_without_sizes_are_our_own_fault() -> None:
 
 
 def test_the_message_is_not_compared_by_content() -> None:
-    """Arrays have no one truth value: whoever compares says what is the same."""
+    """Arrays have no one truth value: the comparing code decides equality."""
     one, two = (tiles_of(1, Naming.STRINGS, [None]) for _ in range(2))
     assert one != two
     assert same(one, two)

@@ -269,7 +269,7 @@ def test_a_delta_lists_exactly_the_tiles_whose_known_value_changed() -> None:
     known = np.ones(20, dtype=bool)
     known[3] = False
     assert isinstance(read(encoder.encode(values, known, stamp(1))), StreamKey)
-    values[3] = 9  # unknown before and after: nobody can see that it changed
+    values[3] = 9  # unknown before and after: no reader can see that it changed
     values[5] = 1
     known[7] = False  # known before
     message = read(encoder.encode(values, known, stamp(2)))

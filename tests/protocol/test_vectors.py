@@ -1,4 +1,4 @@
-"""The golden files, both ways, and that nobody makes them anew."""
+"""The golden files, both ways, and that nobody regenerates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden vectors: what is in `protocol/vectors/`, read; and a script that writes those that are not there yet.
+"""Golden vectors: reads the files in `protocol/vectors/`; and a script that writes the missing ones.
 
     python -m tests.protocol.vectors
 

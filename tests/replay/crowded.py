@@ -23,7 +23,7 @@ _TILES = 9
 
 
 def crowded(spaces: int, events: int = 2) -> bytes:
-    """The bytes of a closed recording of so many spaces, of nine tiles each."""
+    """The bytes of a closed recording of this many spaces, of nine tiles each."""
     store, interpreter = MemoryStore(), ClientInterpreter()
     writer = RecordingWriter(store, interpreter, facts=FACTS)
 

@@ -1,4 +1,4 @@
-"""A reader of recordings written from FORMAT.md and SPEC.md alone, as somebody else would write it.
+"""A reader of recordings written from FORMAT.md and SPEC.md alone, as an outsider would write it.
 
 It shares no line with the product, and knows nothing of it: struct, zlib, zstandard, msgpack and numpy. It is
 strict: where a page says what must be, anything else is an AssertionError. It reads forwards, chunk by chunk, from
@@ -96,7 +96,7 @@ class Stream:
 
 @dataclass
 class Space:
-    """A space: what was said of it, its tiles and streams."""
+    """A space: its description, its tiles and streams."""
 
     told: dict[str, Any]
     streams: dict[int, Stream]
@@ -141,7 +141,7 @@ class Space:
 
 
 class Reader:
-    """A session as the frames of a recording tell it.
+    """A session as described by the frames of a recording.
 
     Attributes:
         welcome: Whom was recorded.

@@ -62,7 +62,7 @@ class Seen:
 
 
 def without_clients(truth: Truth) -> Truth:
-    """The truth without who was connected and where one of them looked, which a recording does not tell."""
+    """The truth without the participants and their views, which a recording does not contain."""
     truth = deepcopy(truth)
     truth.said.pop(m.Clients, None)
     truth.said.pop(m.Looked, None)
@@ -124,7 +124,7 @@ class Recorder:
                 self.seen.left.append(message)
 
     def _follow_tap(self, message: Message) -> None:
-        """Let the tap go on while nothing is recorded."""
+        """Let the tap continue while nothing is recorded."""
         assert self._tap is not None
         if not isinstance(
             message, (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)
@@ -132,7 +132,7 @@ class Recorder:
             self._tap.take(message)
 
     def run(self, steps: int, *, late: bool = False) -> Seen:
-        """Let so many things happen, then close the recording.
+        """Let this many things happen, then close the recording.
 
         Args:
             late: The client was there before; it begins to record in the middle.
@@ -319,7 +319,7 @@ class Small:
         self.say(m.Counters(counts=(n, n // 3)))
 
     def events(self, count: int) -> Small:
-        """Transmit so many events."""
+        """Transmit this many events."""
         for _ in range(count):
             self.event()
         return self

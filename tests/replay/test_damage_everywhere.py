@@ -180,7 +180,7 @@ class Outcome:
 
 
 def outcome_of(parts: tuple[bytes, ...], changed: int, data: bytes, *, traced: bool) -> Outcome:
-    """Read, verify and repair, within bounds of work and (where that is looked at, for it is slow) memory."""
+    """Read, verify and repair, within bounds of work and (where it is measured, for it is slow) memory."""
     if not traced:
         return _outcome_of(parts, changed, data)
     tracemalloc.start()
@@ -304,7 +304,7 @@ def change_everywhere(name: str, *, share: int | None = None) -> None:
             assert of_part - saved <= concerned, f"{what}: a repair lost {of_part - saved}"
             untold = (
                 not it.closed or not saved or at >= here[-1][2]
-            )  # nobody knows what there was at the end
+            )  # the state at the end is not known
             assert untold or saved | outcome.lost >= of_part, f"{what}: a repair forgot events"
     assert tried > 150
 

@@ -1,4 +1,4 @@
-"""An animation shows the frames it was given, with their colours, for as long as it was told."""
+"""An animation shows the given frames, with their colours, for the given durations."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def assert_agrees(reader: Reader, session: ClientInterpreter) -> None:
 
 
 def assert_agree_everywhere(data: bytes) -> int:
-    """Assert that both readers tell the same of each event, and return how many there are."""
+    """Assert that both readers report the same of each event, and return how many there are."""
     reader, recording = Reader(), Recording([MemorySource(data)])
     cursor = recording.cursor()
     numbers = []

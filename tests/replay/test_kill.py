@@ -1,4 +1,4 @@
-"""SIGKILL of whoever records: what was shown is in the file, and the file opens without repair."""
+"""SIGKILL of a recorder: every event it reported is in the file, and the file opens without repair."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ while True:
 
 
 def record_and_kill(path: Path, events: int) -> int:
-    """Kill a recorder as soon as it reported so many events; return the last of which it told."""
+    """Kill a recorder as soon as it reported this many events; return the last one it reported."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -37,13 +37,13 @@ def record_and_kill(path: Path, events: int) -> int:
             if int(line) >= events:
                 break
         process.kill()
-        # What it told before the kill came through, if the last line is whole.
+        # Its reports before the kill came through, if the last line is whole.
         more = process.stdout.read().splitlines(keepends=True)
     return max([events, *(int(line) for line in more if line.endswith("\n"))])
 
 
 def assert_survived(path: Path, told: int) -> None:
-    """Assert that the recording has every event of which the recorder told, and perhaps one more."""
+    """Assert that the recording has every event that the recorder reported, and perhaps one more."""
     with Recording.open(path) as recording:
         assert told <= recording.last <= told + 1
         assert len(recording.events) == recording.last

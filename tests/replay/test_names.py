@@ -1,4 +1,4 @@
-"""Numbers of names: names grow with a session, and are those of then wherever one goes in its recording."""
+"""Numbers of names: names grow with a session, and are those of the shown event wherever one goes in its recording."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TILES = 40
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[str, ...]]]:
-    """A session in which a kind comes at each event, and what a client was shown of it live; it asked for no name."""
+    """A session in which a kind appears at each event, and the live display of a client that asked for no name."""
     path = tmp_path_factory.mktemp("names") / "names.gcspy"
     server = Server("names", events=("Tick",))
     kinds = server.add_space("Kinds", names=StringNames(KINDS[:2]), tile_title="Kind ")

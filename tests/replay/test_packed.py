@@ -1,4 +1,4 @@
-"""A packed recording is the recording: read the same at any place, told from damage, and never trusted."""
+"""A packed recording is the recording: read the same at any place, distinguished from damage, and never trusted."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class CountingRecording:
 
 
 def frames_of(pieces: list[bytes], *, table: bool) -> bytes:
-    """Pieces packed by another program, which tells the truth of them."""
+    """Pieces packed by another program, which describes them truly."""
     packer = zstandard.ZstdCompressor(level=19, write_checksum=True)
     memo: dict[bytes, bytes] = {}
     frames = [memo.setdefault(piece, packer.compress(piece)) for piece in pieces]

@@ -121,7 +121,7 @@ def test_where_few_tiles_changed_only_those_are_sent(steps: int) -> None:
 
 
 def _fetch(playback: RecordingPlayback, place: Seek, now: int) -> Move | None:
-    """Seek in two halves: what takes long, during which what is shown stays, and what shows it."""
+    """Seek in two halves: the slow one, during which the display stays, and the one that shows the result."""
     try:
         target = playback.target(place)
     except RecordingError:
@@ -157,7 +157,7 @@ def small_playback(events: int = 12, **more: Any) -> RecordingPlayback:
 
 
 def played(playback: RecordingPlayback, most: int = 50, *, late: int = 0) -> list[tuple[int, int]]:
-    """Play until nothing is due; (number, nanoseconds) of what was shown, each asked for so late."""
+    """Play until nothing is due; (number, nanoseconds) of the shown events, each requested this late."""
     shown: list[tuple[int, int]] = []
     while (due := playback.due_nanos) is not None and len(shown) < most:
         move = playback.advance(due + late)

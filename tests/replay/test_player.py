@@ -114,7 +114,7 @@ def test_what_the_budget_had_done_is_told_as_it_was_at_the_event_that_is_shown(
     watcher.until_position(1)
     for number in (1, 30, 5, 8, 7, 19, 20, 21, 40, 3, 2):
         watcher.seek(number)
-        # What is told after an event is of the next one that is shown.
+        # Messages after an event belong to the next one that is shown.
         assert watcher.state.budget == budget(number - 1)
         assert watcher.state.settings == level(number - 1)
         assert watcher.state.mode is Mode.PLAYBACK, "how it was watched is not how it is played"
@@ -256,7 +256,7 @@ def test_the_first_follower_inherits_when_the_leader_leaves(play: Play, watch: W
     other.until_position(2)
     assert other.state.playback is not None
     assert other.state.playback.follows == heir.number
-    # Also when it follows somebody else.
+    # Also when it follows another client.
     late = watch(playing)
     late.until_position(1)
     heir.send(m.Follow(client=late.number))

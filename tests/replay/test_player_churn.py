@@ -1,4 +1,4 @@
-"""Clients of a player that go anywhere, follow anybody and change their minds: each always knows what the recording says."""
+"""Clients of a player that go anywhere, follow anyone and change their minds: each always has the state of the recording."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Churn:
         self.clients: list[Remote] = []
 
     async def sync(self, remote: Remote) -> None:
-        """Wait until all that it asked for was done."""
+        """Wait until all its requests were done."""
         await remote.send(m.TileNamesRequest(space=65_535, first=0, count=1))
         await remote.until(lambda: any("space 65535" in one.message for one in _errors(remote)))
         remote.heard.clear()
@@ -114,7 +114,7 @@ class Churn:
         return choose.choice(commands)
 
     async def run(self, rounds: int, *, clients: int) -> None:
-        """Let them do so many things."""
+        """Let them do this many things."""
         player = Player(
             self._recording.again(), beginning=STILL, options=SessionOptions(queued_events=3)
         )
@@ -157,7 +157,7 @@ def test_whatever_clients_do_each_knows_what_the_recording_says(
 
 @pytest.mark.soak
 def test_a_classroom_follows_and_churns(soak_seed: int) -> None:
-    """A hundred clients of one recording, most of whom follow somebody most of the time."""
+    """A hundred clients of one recording, most of which follow another most of the time."""
     data = small(300, rule=ChunkRule(events=20, weight=0), tiles=400)
     churn = Churn(Recording([MemorySource(data)]), random.Random(soak_seed))
     rounds = int(os.environ.get("GCSPY_SOAK_ROUNDS", "1000"))

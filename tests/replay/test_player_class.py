@@ -1,4 +1,4 @@
-"""A class at a player: the teacher's playback is everybody's who follows, whoever the teacher is."""
+"""A class at a player: all followers share the teacher's playback, whoever the teacher is."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Seen:
 
 
 class Shown:
-    """A player as a class knows it: who was welcomed, and what each of them sees."""
+    """A player as a class knows it: the welcomed clients, and what each of them sees."""
 
     def __init__(self) -> None:
         self.welcomed: dict[int, object] = {}

@@ -1,4 +1,4 @@
-"""Clients of a player that stall, lie or vanish, and recordings that do: nobody else notices, nothing hangs."""
+"""Clients of a player that stall, lie or vanish, and recordings that do: no other client notices, nothing hangs."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ async def seen(data: bytes) -> tuple[list[int], list[str]]:
     """Serve bytes to one viewer, to their end.
 
     Returns:
-        Numbers of the events that it saw, each checked by formula, and what it was told about losses.
+        Numbers of the events that it saw, each checked by formula, and the losses reported to it.
     """
     player = Player(Recording([MemorySource(data)]), beginning=RUSH_ONCE, growing=False)
     with trio.fail_after(PATIENCE_SECS):
@@ -240,7 +240,7 @@ def test_a_small_recording_is_served_whole() -> None:
 
 
 def flip(at: int) -> list[int]:
-    """Flip each bit of one byte in turn; what was seen is in order and true."""
+    """Flip each bit of one byte in turn; all shown events are in order and true."""
     seen_numbers = []
     for bit in (0, 6):
         data = bytearray(TINY)

@@ -1,4 +1,4 @@
-"""Questions to a player: answered of the event that is shown, by whoever has what was recorded; and honest where nobody has."""
+"""Queries to a player: answered for the shown event, from the recorded data; refused honestly where there is none."""
 
 from __future__ import annotations
 

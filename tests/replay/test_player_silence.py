@@ -1,4 +1,4 @@
-"""A leader of a playback that falls silent without an end: its class goes on, by the deadlines of a live session."""
+"""A leader of a playback that falls silent without an end: its class continues, by the deadlines of a live session."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Member:
                     self.changed.notify_all()
 
     async def until_leader(self, number: int) -> None:
-        """Wait until this client is told that another leads."""
+        """Wait until this client learns that another leads."""
         async with self.changed:
             while self.remote.state.clients.leader != number:
                 await self.changed.wait()

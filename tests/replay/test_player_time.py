@@ -207,7 +207,7 @@ def test_a_growing_recording_is_played_as_it_grows_and_given_up_after_a_while() 
             assert remote.state.state.value == "running"
             for number in (4, 5, 6):
                 session.event()
-                for _ in range(10):  # it is looked at five times a second
+                for _ in range(10):  # it is checked five times a second
                     await watch.passes(0.2)
                     await watch.ask()
                     if remote.positions[-1] == number:

@@ -1,4 +1,4 @@
-"""What is read is what was seen: event for event, tile for tile, whatever the session and its chunks."""
+"""Reading gives what the live client saw: event for event, tile for tile, whatever the session and its chunks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def assert_same_event(found: Event, seen: Event, *, first: bool) -> None:
 
 
 def assert_recorded(recording: Recording, seen: Seen) -> None:
-    """Assert that the recording tells what was seen, by stepping and by seeking."""
+    """Assert that the recording gives what the client saw, by stepping and by seeking."""
     assert len(recording) == len(seen.events) == len(recording.events)
     for i, (step, session) in enumerate(recording.steps()):
         assert step.number == i + 1
@@ -239,7 +239,7 @@ def test_several_cursors_do_not_disturb_each_other() -> None:
 
 def test_a_recording_is_opened_again_without_being_scanned_again_and_both_grow() -> None:
     class Counted(MemorySource):
-        """Bytes of which somebody counts how many are read."""
+        """Bytes that count how many of them are read."""
 
         read_bytes = 0
 

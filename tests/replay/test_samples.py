@@ -1,4 +1,4 @@
-"""The samples open, are intact, have what their README promises, and tell nothing of who made them."""
+"""The samples open, are intact, have what their README promises, and reveal nothing about their makers."""
 
 from __future__ import annotations
 

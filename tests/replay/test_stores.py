@@ -118,7 +118,7 @@ def test_parts_are_recordings_by_themselves_and_together(tmp_path: Path) -> None
     for path in store.paths:
         with Recording.open(path) as part:
             if not len(part):
-                continue  # the last one may hold no more than what was said after the last event
+                continue  # the last one may hold no more than the messages after the last event
             assert_true(part, following, part.last)
             following = part.last + 1
         with FileSource(path) as source:
@@ -165,7 +165,7 @@ def test_a_ring_keeps_the_latest_seconds(tmp_path: Path) -> None:
 def test_a_ring_keeps_an_eighth_and_an_event_too_much_at_most_however_slow_the_clock(
     tmp_path: Path, interval: float
 ) -> None:
-    """With chunks of eight events, as elsewhere, it kept nearly twice what was asked for."""
+    """With chunks of eight events, as elsewhere, it kept nearly twice the requested number."""
     second = 1_000_000_000
     session = Small(
         RingStore(tmp_path / "ring", keep_nanos=10 * second), nanos=int(interval * second)
@@ -269,7 +269,7 @@ def test_a_ring_needs_a_folder_without_a_recording(tmp_path: Path) -> None:
 
 
 class FullDisk(MemoryStore):
-    """A disk with room for so many bytes."""
+    """A disk with room for this many bytes."""
 
     def __init__(self, room: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What was written is brought to the disk now and then, beside the writing; what cannot be brought there is told."""
+"""Written data is synced to the disk now and then, beside the writing; a failed sync is reported."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Watcher(Viewer):
         name: As the others see it.
         control: Whether it would lead a class.
         person: Who sits there.
-        following: Whether it follows who leads the class.
+        following: Whether it follows the leader of the class.
     """
 
     def __init__(

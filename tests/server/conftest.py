@@ -104,11 +104,11 @@ class EndLog(logging.Handler):
             return list(lines)
 
     def abnormal(self, count: int = 1) -> list[str]:
-        """All warnings, once there are so many."""
+        """All warnings, once there are this many."""
         return self._wait(True, count)
 
     def normal(self, count: int = 1) -> list[str]:
-        """All ends that were nobody's fault, once there are so many."""
+        """All ends without a fault, once there are this many."""
         return self._wait(False, count)
 
 

@@ -73,7 +73,7 @@ class IndependentClient:
         self.sent += data
 
     def end(self) -> None:
-        """Say that no more is sent; reading goes on."""
+        """Announce that no more is sent; reading continues."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def take(self, size: int) -> bytes:

@@ -21,7 +21,7 @@ def dial(address: str) -> socket.socket:
 
 
 class Relay:
-    """Stands between a client and a server; can be cut, or held, as a cable that is pulled: nothing comes through, and nobody is told.
+    """Stands between a client and a server; can be cut, or held, as a cable that is pulled: nothing comes through, and neither side learns of it.
 
     Args:
         path: Where it listens; None: at a free port of this machine.

@@ -56,7 +56,7 @@ class Target:
         self.length.data[:] = self.random.integers(0, 1000, self.lists.count)
 
     def event(self, kind: int = START, cause: str = "") -> bool:
-        """Let an event happen; whether it was asked for."""
+        """Let an event happen; returns whether it was requested."""
         request = self.server.should_transmit(kind)
         if request is not None:
             self.gathered.append((kind, request.occurrence))

@@ -1,4 +1,4 @@
-"""Who may come in, and what those are told who may not: each refusal ends the connection and says why."""
+"""Admission, and the messages of refusals: each refusal ends the connection and gives the reason."""
 
 from __future__ import annotations
 

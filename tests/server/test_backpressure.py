@@ -1,4 +1,4 @@
-"""How the driver's thread waits for lossless clients, without any: capacities are told by the test."""
+"""How the driver's thread waits for lossless clients, without any: the test sets the capacities."""
 
 from __future__ import annotations
 

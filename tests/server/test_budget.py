@@ -55,7 +55,7 @@ class Run:
     def go(
         self, span: int, every: int, costs: dict[int, int], *, kinds: int = 1
     ) -> list[Gathering]:
-        """Let an event of each kind happen every so often."""
+        """Let an event of each kind happen at regular intervals."""
         end, before = self.now + span, len(self.done)
         while self.now < end:
             for kind in range(kinds):

@@ -1,4 +1,4 @@
-"""Clients that come, go and change their minds while the target runs as fast as it can: nobody ever gets a wrong tile.
+"""Clients that come, go and change their minds while the target runs as fast as it can: no client ever gets a wrong tile.
 
 A delta on the wrong base, a keyframe of another schema, an event twice or out of order: each is an error in the
 client interpreter, or a first tile that is not the number of its event.
@@ -71,12 +71,12 @@ def check(state: ClientInterpreter, event: m.Event, seen: list[int]) -> None:
         for stream in space.streams.values():
             if stream.sequence:
                 assert stream.occurrence <= event.occurrence
-            # Unknown at an event is what is no longer wanted: a keyframe names the tiles anew.
+            # Values unknown at an event are no longer requested: a keyframe names the tiles again.
             if stream.is_fresh(event) and space.count and stream.known is None:
                 assert stream.values[0] == event.occurrence
                 assert int(stream.values.max()) == event.occurrence
         number = space.streams[0]
-        if space.space.id == 1:  # everybody wants it, and it is gathered each time
+        if space.space.id == 1:  # every client requests it, and it is gathered each time
             assert number.is_fresh(event)
             assert number.known is None
         if number.is_fresh(event) and number.known is None:
@@ -87,7 +87,7 @@ def check(state: ClientInterpreter, event: m.Event, seen: list[int]) -> None:
 
 
 def visit(address: str, dice: random.Random) -> None:
-    """Join, look at some events, sometimes want less or fewer, and leave, sometimes without a word."""
+    """Join, receive some events, sometimes request less or fewer, and leave, sometimes without a message."""
     link = connect(address, client="visitor")
     try:
         look(link, dice)

@@ -1,4 +1,4 @@
-"""A class on one session: who is present, where the teacher looks, and who has control when the teacher is gone."""
+"""A class on one session: the participants, the teacher's view, and the controller after the teacher has gone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Join = Callable[..., Viewer]
 
 
 def entry_of(viewer: Viewer, number: int) -> m.Client:
-    """What a viewer was told about a client; one without a name where it was told nothing so far."""
+    """The view that a viewer received of a client; one without a name where it received nothing so far."""
     told = (one for one in viewer.state.clients.clients if one.id == number)
     return next(told, m.Client(id=number, name=""))
 
@@ -155,7 +155,7 @@ def test_the_named_successor_has_control_when_the_teachers_connection_is_cut(
 def test_a_teacher_behind_a_pulled_cable_gives_way_to_the_successor_within_two_seconds_and_has_control_again_when_heard(
     serve: Serve, join: Join, socket_directory: Path
 ) -> None:
-    """No end of the connection is ever told: the relay is open, and forwards nothing."""
+    """No end of the connection is ever signalled: the relay is open, and forwards nothing."""
     relay = Relay(socket_directory / "relay.sock", serve(Target()).addresses[0])
     try:
         teacher, heir = (
@@ -210,7 +210,7 @@ def test_a_teacher_who_was_silent_does_not_take_control_back_from_whom_the_succe
     heir.send(m.HandOver(client=third.number))
     heir.until(lambda: heir.state.clients.controller == third.number)
     teacher.sync()
-    # Who controls is looked after since: the next one, who reads nothing either, gives way.
+    # The controller is supervised since: the next one, who reads nothing either, gives way.
     third.send(m.NameSuccessor(client=heir.number))
     heir.until(lambda: heir.state.clients.controller == heir.number)
     teacher.sync()
@@ -254,7 +254,7 @@ def test_a_client_that_knows_nothing_of_classes_gets_none_of_it(serve: Serve, jo
     old.sync()
     kinds = {type(message) for message in old.diary}
     assert not kinds & {m.Looked, m.Ping}
-    assert entry_of(old, teacher.number).person == "t"  # as it was when it came
+    assert entry_of(old, teacher.number).person == "t"  # unchanged since it came
 
 
 def test_a_wrong_attend_ends_its_own_client_only(serve: Serve, join: Join, ended: EndLog) -> None:

@@ -1,4 +1,4 @@
-"""Pause, step, resume, delays, roles: in which order, and who may."""
+"""Pause, step, resume, delays, roles: their order, and who may use them."""
 
 from __future__ import annotations
 

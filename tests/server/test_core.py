@@ -1,4 +1,4 @@
-"""Events without clients: counting, filters, and what is asked for. An observer stands for the clients."""
+"""Events without clients: counting, filters, and requests. An observer stands for the clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.server.target import END, START, Target
 
 
 class Clock:
-    """A clock that stands still until it is told to go on."""
+    """A clock that stands still until the test advances it."""
 
     def __init__(self) -> None:
         self.nanos = 1_000

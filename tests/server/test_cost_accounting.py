@@ -1,4 +1,4 @@
-"""The cost budget in a session: what is left out is counted and told, what somebody asks for comes all the same."""
+"""The cost budget in a session: omitted streams are counted and reported, explicit requests are served all the same."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_trigger_fires_at_the_very_event_and_only_what_it_needs_is_gathered_fo
             size += [part for part in item.parts if part.stream == 1]
     else:
         raise AssertionError("it did not fire")
-    assert len(used) > 100  # it looked at each
+    assert len(used) > 100  # it read each
     assert 0 < len(size) < 40  # which the budget let be gathered whole only now and then
 
 
@@ -218,7 +218,7 @@ def test_a_client_is_told_of_the_budget_and_the_controller_changes_it_and_steps_
 
 
 def test_a_lower_level_is_given_between_and_its_cost_is_kept_apart() -> None:
-    """The level that was asked for keeps the cost that is its own, so that who chooses is told the truth."""
+    """The requested level keeps its own cost, so that the user's choice rests on true figures."""
     now = 1_000 * MS
     costs = {1: MS, 2: 2 * MS, 3: 200 * MS}
     described = ServerDescription(

@@ -1,4 +1,4 @@
-"""Faults of a driver stay in the driver: the session and the other drivers go on."""
+"""Faults of a driver stay in the driver: the session and the other drivers continue."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_tick_that_no_driver_takes_is_counted_once_as_left_out() -> None:
 
 
 def test_an_exact_event_that_its_driver_leaves_out_is_counted_and_lost() -> None:
-    """Nobody else can take it: it does not wait for the others, as a tick of the clock does."""
+    """No other driver can take it: it does not wait for the others, as a tick of the clock does."""
     first, second = Stepped("first"), Stepped("second")
     group, server, events = stepped_session(first, second)
     for number in range(1, 4):
@@ -466,7 +466,7 @@ def test_a_driver_that_raises_before_it_fills_anything_is_told_in_its_space(
 
 
 class Hanging:
-    """Gathers that do not return until they are let go, and then go on filling what they have."""
+    """Gathers that do not return until the test releases them, and then continue to fill their buffers."""
 
     def __init__(self) -> None:
         self.go_on, self.went_on, self.closed = (threading.Event() for _ in range(3))

@@ -46,7 +46,7 @@ async def test_of_too_many_that_do_not_greet_the_oldest_goes(
     await newcomer.greet()
     await member.send(m.Ping(number=5))
     await member.next(m.Pong)
-    # Whoever greeted left a place: nobody has to go for the next one.
+    # A client that greeted left a place: none has to go for the next one.
     Peer(session, nursery)
     await trio.testing.wait_all_tasks_blocked()
     assert [one.gone.is_set() for one in silent] == [True, False, False]
@@ -87,7 +87,7 @@ with target.server.serve(sys.argv[1]):
 
 
 class ServerProcess:
-    """A server in a process of its own, which does what it is told by lines."""
+    """A server in a separate process, which obeys lines of commands."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -131,7 +131,7 @@ def server_process(address: str) -> Iterator[ServerProcess]:
 
 
 def greeting_answered(sock: socket.socket) -> m.Message:
-    """Greet; what a newcomer is told first."""
+    """Greet; the first messages to a newcomer."""
     sock.settimeout(60)
     connection = Connection(Role.CLIENT)
     sock.sendall(connection.preamble() + connection.send(m.Hello(client="newcomer")))

@@ -1,4 +1,4 @@
-"""A viewer that floods: it is read more slowly, told so, and ended; nobody else waits for it."""
+"""A viewer that floods: the server reads it more slowly, warns it, and ends it; no other client waits for it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LIMITS = SessionOptions().requests
 
 
 async def to_the_end(peer: Peer) -> list[tuple[float, Message]]:
-    """All that a peer is told until the connection ends, and when."""
+    """All messages to a peer until the connection ends, and their times."""
     told: list[tuple[float, Message]] = []
     while data := await peer.stream.receive_some():
         peer.connection.receive_data(data)
@@ -63,7 +63,7 @@ def errors(told: list[tuple[float, Message]]) -> list[tuple[float, m.Error]]:
 
 
 async def is_told_and_ended(peer: Peer, flood: bytes) -> list[tuple[float, Message]]:
-    """Send so much; it is told at once, and ended five seconds later."""
+    """Send this much; the warning comes at once, and the end five seconds later."""
     await peer.stream.send_all(flood)
     began = trio.current_time()
     told = await to_the_end(peer)
@@ -278,7 +278,7 @@ def flood_in_turns(sock: socket.socket, connection: Connection, told: list[Messa
     Args:
         sock: On which the greeting is over.
         connection: Its frames.
-        told: What is read is put there.
+        told: Receives the messages that are read.
     """
     (ping,) = FLOODS["ping"]
     flood = connection.send(ping)

@@ -80,7 +80,7 @@ def test_a_pause_holds_until_it_is_resumed() -> None:
 def test_when_the_sessions_loop_falls_silent_the_target_goes_on() -> None:
     watched = Watched(silence_secs=0.2)
     with watched.held(STOP):
-        pass  # nobody pulses
+        pass  # no pulse comes
     assert watched.posted[-1] == State(
         state=ControlState.RUNNING, reason="the server's event loop does not respond"
     )

@@ -228,7 +228,7 @@ def test_who_does_not_prove_it_is_refused_with_the_reason(
     assert TOKEN not in reason
     (line,) = ended.abnormal()
     assert TOKEN not in line
-    connect(address, token=TOKEN).close()  # nobody else is worse off
+    connect(address, token=TOKEN).close()  # no other client is worse off
 
 
 def test_a_proof_that_was_overheard_is_worth_nothing(address: str, dial: Dial) -> None:

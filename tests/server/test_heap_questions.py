@@ -60,7 +60,7 @@ def ask(viewer: Viewer, number: int = 5, **fields: Any) -> None:
 
 
 def answer(viewer: Viewer) -> m.Answer:
-    """The next answer that is none of how far it is."""
+    """The next answer that is not a progress message."""
     while True:
         found = viewer.next(m.Answer)
         if found.state is not AnswerState.UNDER_WAY:

@@ -1,4 +1,4 @@
-"""Clients that stall, lie or vanish: nobody else notices, and the log says in one line what happened."""
+"""Clients that stall, lie or vanish: no other client notices, and the log says in one line what happened."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def greeted(sock: socket.socket, *, token: str = "") -> Connection:
 
 @dataclass
 class Bystander:
-    """A target, and a witness who watches it while somebody else misbehaves.
+    """A target, and a witness that watches it while another client misbehaves.
 
     Attributes:
         target: The target.
@@ -100,7 +100,7 @@ class Bystander:
         assert self.witness.state.missed_total == 0
 
     def alone(self) -> None:
-        """Wait until everybody else is gone, as the witness is told."""
+        """Wait until all others are gone, by the witness's list of participants."""
         self.witness.until(
             lambda: [one.id for one in self.witness.state.clients.clients] == [self.witness.number]
         )
@@ -131,7 +131,7 @@ def test_a_viewer_that_stops_reading_is_ended_after_a_while(beside: Beside, ende
         greeted(stalled)
         watched.witness.until(lambda: len(watched.witness.state.clients.clients) == 2)
         watched.notices_nothing(events=10)
-        watched.alone()  # it is gone for the others when they are told so
+        watched.alone()  # it is gone when the others receive the new list
         watched.notices_nothing()
     ended_with(ended, "'stranger'", "stalled: read nothing for 1 s", "unread")
 

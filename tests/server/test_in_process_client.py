@@ -14,7 +14,7 @@ from gcspy_server.api import Server, UniformNames
 
 
 class Hearer:
-    """Somebody in the same process."""
+    """A client in the same process."""
 
     def __init__(self) -> None:
         self.connection, self.state = Connection(Role.CLIENT), ClientInterpreter()

@@ -1,4 +1,4 @@
-"""Where a session may listen, who may join it there, and what is left when it is over."""
+"""Where a session may listen, who may join it there, and what remains when it is over."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_default_socket_is_in_a_directory_of_the_users_own(
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder that stands for /tmp, where nobody has a runtime directory."""
+    """Return a folder that stands for /tmp, where no user has a runtime directory."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/nonexistent")
     monkeypatch.setattr(addresses, "_SHARED", tmp_path)
     addresses._say.cache_clear()
@@ -53,7 +53,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def taken(how: str, path: Path) -> None:
-    """Have somebody be there first."""
+    """Let another server be there first."""
     if how == "another's":
         path.mkdir(mode=0o700)
         os.chown(path, 65534, 65534)
@@ -130,7 +130,7 @@ def test_sockets_of_killed_servers_are_swept_and_no_others(shared: Path) -> None
         (folder / "4.sock").write_text("no socket")
         for path in (old, served, folder / "4.sock"):
             os.utime(path, (0, 0))
-        # The clock was set back since: it is no new one.
+        # The clock was set back since: the socket is not a new one.
         os.utime(future, (1 << 32, 1 << 32))
         listeners.close_all(listeners.open_all([f"unix:{folder}/5.sock"], token=None))
         assert {path.name for path in folder.iterdir()} == {"2.sock", "3.sock", "4.sock"}

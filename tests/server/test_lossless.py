@@ -53,7 +53,7 @@ def until_occurrence(viewer: Viewer, occurrence: int) -> None:
 
 
 def until_held(target: Target, progress: Progress) -> int:
-    """Wait until the driver's thread waits for somebody; how many events it got through."""
+    """Wait until the driver's thread waits for a client; returns how many events it got through."""
     patience = threading.Event()
     for _ in range(10_000):
         if target.server._core.room.held:
@@ -104,14 +104,14 @@ def test_a_reader_that_reads_nothing_costs_one_deadline_and_not_one_at_each_even
     assert max(waits[:10]) >= 20_000_000
     assert not any(waits[10:]), "it lacks an event by then, and is to get a keyframe"
     assert witness.state.missed_total == 0
-    # What it had to read already it keeps; then it is told what it missed, and gets back in step.
+    # It keeps the data it had to read already; then it learns of its losses, and gets back in step.
     until_occurrence(recorder, 20)
     first = [occurrence for _, occurrence in recorder.events()[:-1]]
     assert first == list(range(1, len(first) + 1))
     assert len(first) >= 2, "one that the socket had begun to take, and what waited behind it"
     assert recorder.state.missed_total == 20 - len(recorder.changes) > 0
     recorder.assert_equals(witness)
-    # And is waited for again; for so long that it is not late again because this machine is busy.
+    # And is waited for again; long enough that it is not late again because this machine is busy.
     lossless(recorder)
     with target.running(*[START] * 6) as progress:
         until_held(target, progress)
@@ -176,7 +176,7 @@ def test_a_reader_that_is_too_slow_too_often_is_told_that_it_is_lossless_no_more
     error = recorder.next(m.Error)
     assert (error.code, error.fatal) == (ErrorCode.TOO_SLOW, False)
     assert "3 deadlines of 60 s in vain" in error.message
-    # It goes on like anybody else, and cannot have it back.
+    # It continues like any other client, and cannot have it back.
     until_occurrence(recorder, latest)
     recorder.send(m.Lossless(deadline_millis=1000))
     assert "already withdrawn from this connection" in recorder.next(m.Error).message
@@ -199,7 +199,7 @@ def test_a_program_is_held_for_its_controller_only(serve: Serve, join: Join) -> 
     controller = lossless(join(address, control=True))
     with target.running(*[START] * 12) as progress:
         until_held(target, progress)
-        # With control the promise is gone, and the program goes on.
+        # With control the promise is gone, and the program continues.
         controller.send(m.HandOver(client=viewer.number))
         progress.wait_for(12)
     assert "no longer controls the program" in controller.next(m.Error).message

@@ -1,4 +1,4 @@
-"""Questions for detail: answered of the latest gathering, by anybody's leave, never in the way of an event, and honest where nothing is known."""
+"""Queries for detail: answered for the latest gathering, for any client, never in the way of an event, and honest where the answer is unknown."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_a_reader_that_wants_to_lose_none_keeps_what_waits_and_is_refused_only_w
     assert q.room() == (0, 98)
     assert q.add_event(b"3", 3, keep=True) == 1
     assert drain(q) == [b"1", b"2"]
-    # An event that is larger than what is left was promised its place.
+    # An event that is larger than the remaining room was promised its place.
     assert q.add_event(b"x" * 99, 4, keep=True) == 0
     assert q.add_event(b"y" * 50, 5, keep=True) == 0
     assert q.room() == (0, 0)

@@ -23,7 +23,7 @@ _TILES = 64_000
 
 @dataclass
 class Somebody:
-    """A client, as the ledger knows it: with a real queue, and a note of what was done to it."""
+    """A client, as the ledger knows it: with a real queue, and a list of the calls on it."""
 
     memory: QueuedBytes
     last_taken: float = 0.0

@@ -1,4 +1,4 @@
-"""A link that lasts: over lost connections, for as long as somebody is patient, and no longer."""
+"""A link that lasts: over lost connections, for the given time, and no longer."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_patience_ends(serve: Serve, socket_directory: Path) -> None:
         relay.close()
         assert link.receive(0) is None, "what waits no longer gets no answer yet"
         assert not link.closed
-        link.send(m.Pong(number=1))  # goes nowhere, and harms nobody
+        link.send(m.Pong(number=1))  # goes nowhere, and harms no one
         with pytest.raises(
             LinkError, match=r"not reconnected within 0.05 s: cannot connect to unix:"
         ):

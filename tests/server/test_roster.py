@@ -1,4 +1,4 @@
-"""Who is present is told a few times a second at most, to everybody, however many come and go."""
+"""The list of participants goes a few times a second at most, to every client, however many come and go."""
 
 from __future__ import annotations
 

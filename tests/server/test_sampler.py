@@ -138,7 +138,7 @@ def test_who_connects_to_a_session_that_nobody_watched_need_not_wait_for_a_slow_
 
 
 class Dying(Counting):
-    """A driver whose target dies when it is told to."""
+    """A driver whose target dies on request."""
 
     def __init__(self) -> None:
         super().__init__()

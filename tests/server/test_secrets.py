@@ -1,4 +1,4 @@
-"""The token goes to nobody: whoever listens at the address, or stands between, learns nothing of it, and is refused with the reason."""
+"""The token goes to nobody: a listener at the address, or a relay in between, learns nothing of it, and is refused with the reason."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def read_for_ever(link: ReconnectingLink) -> None:
         pass
 
 
-# ------------------------------------------------------------- somebody in between
+# ------------------------------------------------------------- a relay in between
 
 
 class Between:
@@ -335,7 +335,7 @@ def test_who_stands_between_cannot_lower_the_version_nor_change_a_greeting(
     assert ended.abnormal()
 
 
-# --------------------------------------------------------------- what goes on working
+# --------------------------------------------------------------- what still works
 
 
 def test_a_tunnel_is_no_obstacle_whichever_end_is_a_unix_socket(

@@ -1,4 +1,4 @@
-"""Clients on real sockets: what they are told, in which order, and that they agree with the target."""
+"""Clients on real sockets: their messages, the order of these, and that they agree with the target."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_counters_count_filtered_events_too(serve: Serve, join: Join) -> None:
     assert viewer.next(m.Counters).counts == (1, 7)
     for _ in range(5):
         target.event(END)
-    # Nothing is transmitted any more: now the session's own pulse tells it.
+    # Nothing is transmitted any more: now the session's own pulse reports it.
     assert viewer.next(m.Counters).counts == (1, 12)
 
 

@@ -108,7 +108,7 @@ async def test_a_controller_that_is_silent_for_five_seconds_loses_a_held_target(
     controller = Peer(session, nursery)
     await controller.greet(control=True, pause=True)
     before = trio.current_time()
-    await trio.to_thread.run_sync(target.event, START)  # held, and let go by the session
+    await trio.to_thread.run_sync(target.event, START)  # held, and released by the session
     await controller.gone.wait()
     assert trio.current_time() - before > 5.0
     assert session.roles.controller is None

@@ -1,4 +1,4 @@
-"""What the controller may choose: told to everybody, taken between events, costed, and refused where it cannot be."""
+"""The controller's settings: sent to every client, applied between events, costed, and refused where impossible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that breaks a rule is told which one, whatever way it came and whatever it sends behind it."""
+"""A client that breaks a rule learns which one, whatever way it connected and whatever it sends afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triggers over a real socket: the target stands at the very event, and everybody is told in order."""
+"""Triggers over a real socket: the target stops at the very event, and every client learns of it in order."""
 
 from __future__ import annotations
 

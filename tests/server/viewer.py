@@ -72,7 +72,7 @@ class Viewer:
         return self.next(m.Event)
 
     def until_events(self, events: int) -> None:
-        """Wait until so many events have come, in all."""
+        """Wait until this many events have come, in all."""
         self.until(lambda: len(self.changes) >= events)
 
     def wait_state(self, state: ControlState) -> None:

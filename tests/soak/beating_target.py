@@ -1,9 +1,10 @@
-"""A target that tells when it last got something done: a plain script for any Python from 3.9.
+"""A target that records when it last made progress: a plain script for any Python from 3.9.
 
-``python beating_target.py FILE``: makes garbage, lets the collector run now and then, and after each unit of work writes to
-FILE, which is mapped. All are u64 in the machine's order: units done by the first thread; CLOCK_MONOTONIC in nanoseconds when
-the latest was done; units of a second thread; a mark, which is somebody else's to write, a time of the same clock; and the
-longest time without a unit after that mark, with the mark for which it holds. Never ends by itself.
+``python beating_target.py FILE``: makes garbage, lets the collector run now and then, and after
+each unit of work writes to FILE, which is mapped. All are u64 in the machine's order: units done by
+the first thread; CLOCK_MONOTONIC in nanoseconds when the latest was done; units of a second thread;
+a mark, which another process writes, a time of the same clock; and the longest time without a unit
+after that mark, with the mark for which it holds. Never ends by itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Rounds of a soak in which nobody is killed: lines are cut, bits flip, relays stall, disks fill up, clocks jump, clients are stopped.
+"""Rounds of a soak in which no process is killed: lines are cut, bits flip, relays stall, disks fill up, clocks jump, clients are stopped.
 
-In each round a server watches a target, one client watches undisturbed (the witness), and another is disturbed. The target works
-on, the witness goes on, the disturbed client goes on or says why not, what was recorded is whole, and nothing is left behind.
+In each round a server watches a target, one client watches undisturbed (the witness), and another
+is disturbed. The target works on, the witness continues, the disturbed client continues or gives
+its reason, the recording is whole, and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _JUMPS_SECS = (-86_400 * 365, -3600, -5, 5, 3600, 86_400 * 365)
 
 
 class Disturbances(Kills):
-    """Goes through rounds; a round's `Kill` names a way, a kind of `KINDS`, and who is disturbed."""
+    """Runs the rounds; a round's `Kill` names a way, a kind of `KINDS`, and the disturbed process."""
 
     tests = "tests/soak/test_disturbances.py"
     kinds: tuple[str, ...] = KINDS
@@ -150,7 +151,7 @@ class _Disturbed(KillRound):
         return path.stat().st_size if path.exists() else 0
 
     def _goes_on(self, client: Command) -> bool:
-        """Whether a client goes on; False: it has ended."""
+        """Whether a client continues; False: it has ended."""
         before = self._got(client)
         if not until(lambda: client.status is not None or self._got(client) > before):
             raise Fault(f"{client.name} neither goes on nor ends")
@@ -206,7 +207,7 @@ class _Disturbed(KillRound):
             until(lambda: client.status is not None, 0.7)  # by then the clock has jumped
         self._killed_nanos = time.monotonic_ns()
         goes_on = self._goes_on(client)
-        # Whoever was held has to work off what came meanwhile; what counts is that it comes to events of now.
+        # A held client has to process the backlog; the test is that it reaches current events.
         if goes_on and not until(lambda: client.status is not None or self._has_come_to_now()):
             raise Fault(f"{client.name} stays behind")
         self._ends(client, asked=client.status is None, codes=_ENDED_WELL if goes_on else _LOST)
@@ -218,7 +219,7 @@ class _Disturbed(KillRound):
         super()._judge_left(self._target())
 
     def clear(self) -> None:
-        """End what is left of it, and remove its files."""
+        """End the remaining processes, and remove the files."""
         for command in self._commands:
             command.send(signal.SIGCONT)
         super().clear()

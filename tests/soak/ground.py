@@ -1,7 +1,7 @@
-"""Where rounds of a soak happen: a folder, a process that starts commands, and targets that tell when they last worked.
+"""Where rounds of a soak happen: a folder, a process that starts commands, and targets that record when they last worked.
 
-Where it is permitted, all of it has a /tmp of its own, so that what is left there is ours and nobody else's. `Ground.left` is
-what a round left behind: processes, files of the runtime folder, files of /tmp.
+Where it is permitted, all of it has a separate /tmp, so that the files left there are ours alone.
+`Ground.left` is the residue of a round: processes, files of the runtime folder, files of /tmp.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Command", "Ground", "Round", "Target", "ground_of", "until"]
 ROOT = Path(__file__).resolve().parents[2]
 
 PATIENCE_SECS = 60.0
-"""How long anything may take that must happen; whoever waits for so long waits in vain."""
+"""Time limit for anything that must happen; after it, the wait has failed."""
 
 _POLL_SECS = 0.002
 
@@ -77,7 +77,7 @@ class Target:
         return self._get(beats.LONGEST) / 1e9
 
     def traced_by(self) -> list[str]:
-        """Threads that somebody traces, or that are stopped."""
+        """Threads that are traced or stopped."""
         found = []
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             try:
@@ -148,7 +148,7 @@ class Command:
 
 @dataclass
 class Round:
-    """What is there before a round, to be compared with what is there after it."""
+    """The state before a round, to be compared with the state after it."""
 
     processes: set[int]
     runtime: set[str]
@@ -268,7 +268,7 @@ class Ground:
         return {path.name for path in self.runtime.iterdir()} if self.runtime.is_dir() else set()
 
     def tmp_files(self) -> set[str]:
-        """What lies in /tmp as the commands see it; where it is everybody's, only what has our name."""
+        """The files in /tmp as the commands see it; where it is shared, only those with our name."""
         names = os.listdir(Path("/proc", str(self._process.pid), "root", "tmp"))
         return {
             name
@@ -282,7 +282,7 @@ class Ground:
         return Path(f"/proc/{self._process.pid}/root") / path.relative_to("/")
 
     def begin(self) -> Round:
-        """Look what is there."""
+        """Read the present state."""
         return Round(self.processes(), self.runtime_files(), self.tmp_files())
 
     def left(self, before: Round, secs: float = PATIENCE_SECS) -> list[str]:

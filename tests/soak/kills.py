@@ -1,4 +1,4 @@
-"""Rounds of a soak: somebody is killed at a random moment, then what must hold is judged.
+"""Rounds of a soak: a process is killed at a random moment, then the required conditions are checked.
 
 A round is a *way* to watch, a *victim*, and a *moment*. All of a round comes from its seed, which is made of the soak's seed
 and the round's number: `GCSPY_SOAK_ROUND=SEED:NUMBER` repeats one round alone.
@@ -73,7 +73,7 @@ _LISTENS = ("server", "sidecar", "player")
 _HANDED_OVER = re.compile(r"/tmp/gcspy-[0-9a-f]{16}")
 
 NEW_SECS = 11.0
-"""A socket that is so old is somebody's who listens, or nobody's."""
+"""A socket this old belongs to a process that listens, or to none."""
 
 _GONE = "gone"
 """In place of a moment: the victim had ended before."""
@@ -94,7 +94,7 @@ class Kill:
 
     Attributes:
         way: How is watched.
-        victim: Who is killed.
+        victim: The killed process.
         moment: When.
     """
 
@@ -109,7 +109,7 @@ class Scene:
 
     Attributes:
         ground: The ground.
-        control: A target that nobody watches: how late it is, all are.
+        control: A target without observers: its delays are the machine's.
         targets: By kind: ``python``, ``java``, ``python 3.14``; some may not be here.
         display: Environment of commands with a window, a real display; empty: no windows are killed.
         ways: By which ways is watched.
@@ -145,7 +145,7 @@ class Kills:
         scene: Where.
         seed: Of all rounds.
         counts: Rounds judged, by kill; the moment is the one that it came to.
-        faults: What did not hold, a text a round; filled by who goes through the rounds.
+        faults: The failed conditions, a text a round; filled by the runner of the rounds.
         gone_before: Rounds in which the victim had ended before it was killed.
         latest_secs: The longest that a target stood still after a kill, beyond the control's lateness.
         lost_secs: The most that a recording lost.
@@ -201,7 +201,7 @@ class Kills:
         return KillRound(self, kill, rng, number)
 
     def judge_sweep(self) -> None:
-        """A server that begins takes away what killed ones have left, once that is old enough to be nobody's.
+        """A new server removes the files of killed ones, once they are old enough to have no owner.
 
         Raises:
             Fault: Something stays.
@@ -230,14 +230,14 @@ class Kills:
             raise Fault(f"folders of the killed stay: {stay}; {server.complains()}")
 
     def typical(self, key: tuple[str, str, str], secs: float | None = None) -> float:
-        """About how long something takes; told how long it took, it is remembered."""
+        """The estimated time of an action; given the measured time, it is remembered."""
         before = self._typical.get(key, 1.0)
         if secs is not None:
             self._typical[key] = before = 0.7 * before + 0.3 * secs
         return before
 
     def baseline(self, target: Target) -> dict[str, list[str]]:
-        """What a target has without anybody who watches: asked for the first time when nobody does."""
+        """The residue of a target without observers: measured the first time when there is none."""
         if target.pid not in self._baselines:
             self._baselines[target.pid] = target.residue()
         return self._baselines[target.pid]
@@ -282,7 +282,7 @@ class KillRound:
     # --------------------------------------------------------------------------- steps
 
     def run(self) -> Kill | None:
-        """Start, kill, judge; return the kill with the moment that it came to, None where nobody was there to be killed."""
+        """Start, kill, check; return the kill with its actual moment, None where there was no process to kill."""
         kill, control = self._kill, self._scene.control
         target = self._target()
         if target is not None and kill.way != "run":
@@ -304,7 +304,7 @@ class KillRound:
         )
 
     def clear(self) -> None:
-        """End what is left of it, and remove its files."""
+        """End the remaining processes, and remove the files."""
         for command in self._commands:
             command.send(signal.SIGKILL)
         for pid in self._ground.processes() - self._before.processes:
@@ -381,7 +381,7 @@ class KillRound:
         return self._kill_at(main, lambda: main.pid, lambda: True, began)
 
     def _window_ends(self, window: Command) -> None:
-        """A window whose sidecar is gone stays, and says so; it ends when it is told to."""
+        """A window whose sidecar is gone stays, and reports it; it ends on request."""
         if not self._asked_to_end:
             window.send(signal.SIGTERM)
             self._asked_to_end = True
@@ -412,7 +412,7 @@ class KillRound:
         return bool(self._sockets_of_round())
 
     def _sockets_of_round(self) -> list[Path]:
-        """Sockets that somebody of this round listens on."""
+        """Sockets that a process of this round listens on."""
         listening = Path("/proc/net/unix").read_text()
         return [
             path
@@ -435,7 +435,7 @@ class KillRound:
         ready: Callable[[], bool],
         began: float,
     ) -> str:
-        """Kill at the moment that is requested; return the moment that it came to, `_GONE` where nobody was there any more."""
+        """Kill at the requested moment; return the actual one, `_GONE` where the process was gone already."""
         kill, rng, kills = self._kill, self._rng, self._kills
         if kill.moment == "attaching":
             secs = rng.uniform(0, 1.1 * kills.typical(self._key("attaching")))
@@ -498,14 +498,14 @@ class KillRound:
                     raise Fault(f"{command.name} says {sign}")
 
     def _judge_program(self) -> None:
-        """The program of `gcspy run` works on, whoever was killed; then it is ended, and so does what waits for it."""
+        """The program of `gcspy run` works on, whichever process was killed; then it is ended, and so are the processes that wait for it."""
         target = self._own_target
         assert target is not None
         until(lambda: self._program() or not self._strangers())
         target.pid = self._program()
         if not target.pid:
             if self._kill.moment == "attaching" or self._asked_to_end:
-                return  # it was not started yet, or was told to end
+                return  # it was not started yet, or was ended on request
             raise Fault("the program is gone")
         if not until(lambda: target.beat_since(self._killed_nanos) or not self._program()):
             raise Fault("the program does not go on")
@@ -530,7 +530,7 @@ class KillRound:
         return 0
 
     def _judge_progress(self, targets: list[Target]) -> None:
-        """Whoever was watched works on, soon after the kill; how soon the control did is added to what is allowed."""
+        """The watched process works on, soon after the kill; the control's delay is added to the limit."""
         for target in targets:
             if not until(partial(target.beat_since, self._killed_nanos)):
                 raise Fault("the target stands still")
@@ -580,7 +580,7 @@ class KillRound:
             raise Fault(f"left in the target: {target.residue()} instead of {before}")
 
     def _judge_sockets(self) -> None:
-        """Whoever listened and was killed leaves its socket, which the next server sweeps; nobody else leaves anything."""
+        """A killed listener leaves its socket, which the next server removes; no other process leaves anything."""
         new = self._ground.runtime_files() - self._before.runtime
         self._kills.sockets = max(self._kills.sockets, len(self._ground.runtime_files()))
         most = 1 if self._kill.victim in _LISTENS else 0

@@ -7,8 +7,9 @@ started as usual. Orphans become children of this process (a subreaper), so that
     one JSON line in:   {"argv": ["tail", "unix:/path"], "out": FILE, "err": FILE, "fsize": null, "env": {}}
     one JSON line out:  {"pid": 4711}; and, when a process has ended:  {"ended": 4711, "status": -9}
 
-With ``"clock": [AFTER, BY]`` the wall clock, as Python tells it, is BY seconds further from AFTER seconds on.
-With ``"program": true`` argv is executed instead. Standard input's end ends this process and all its children.
+With ``"clock": [AFTER, BY]`` the wall clock, as Python reports it, is BY seconds further from AFTER
+seconds on. With ``"program": true`` argv is executed instead. Standard input's end ends this
+process and all its children.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _become(request: dict[str, Any]) -> None:
 
 
 def _jump(after_secs: float, by_secs: float) -> None:
-    """Have the wall clock jump: the machine's own is everybody's, so what asks for it is exchanged."""
+    """Make the wall clock jump: the machine's own is shared, so the functions that read it are replaced."""
     began, real = time.monotonic(), time.time_ns
 
     def time_ns() -> int:
@@ -138,7 +139,7 @@ def _serve() -> list[str] | None:
 
 
 def _end_all() -> None:
-    """Kill what is left, and what that leaves."""
+    """Kill the remaining processes, and their children."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     while left := children():
         for pid in left:
@@ -149,7 +150,8 @@ def _end_all() -> None:
 
 def main() -> int:
     """Serve until standard input ends."""
-    # Whoever ends a run so ends all of its group; this process ends with its standard input, and its children with it.
+    # Ending a run ends all of its group; this process ends with its standard input, and its
+    # children with it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

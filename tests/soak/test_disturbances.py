@@ -1,4 +1,4 @@
-"""Whatever happens to lines, disks, clocks and clients: the target works on, others go on, and what was recorded is whole."""
+"""Whatever happens to lines, disks, clocks and clients: the target works on, others continue, and the recording is whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.soak.test_kills import ONE_ROUND, small_scene
 ROUNDS = "GCSPY_SOAK_DISTURBANCES"
 
 _MOST_FAULTS = 20
-"""After so many no more rounds are done."""
+"""No more rounds begin after this time."""
 
 
 def test_one_disturbance_of_each_kind() -> None:

@@ -1,4 +1,4 @@
-"""Whoever is killed at whatever moment, by whatever way it watches: the target works on, and nothing stays behind."""
+"""A kill of any process at any moment, by whatever way it watches: the target works on, and nothing stays behind."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ONE_ROUND = "GCSPY_SOAK_ROUND"
 _FEW = 5
 
 _MOST_FAULTS = 20
-"""After so many no more rounds are done."""
+"""No more rounds begin after this time."""
 
 
 def _display(ground: Ground) -> dict[str, str]:
-    """A real display for the windows, if there is an X server to start; else none that anybody sees."""
+    """A real display for the windows, if there is an X server to start; else an invisible one."""
     if shutil.which("Xvfb") is None:
         print("there is no Xvfb here: no windows and no sidecars of windows are killed")
         return {}
@@ -111,7 +111,7 @@ def scene() -> Iterator[Scene]:
 
 
 def run(rounds: int, seed: int, say: Callable[[str], object], *, first: int = 0) -> Kills:
-    """Do so many rounds; each is told when it is over."""
+    """Do this many rounds; each is reported when it is over."""
     with scene() as stands:
         kills = Kills(stands, seed)
         for number in range(first, first + rounds):

@@ -51,7 +51,7 @@ _LEFT_OUT = {
 
 _HARMLESS = (
     "propagateSizeHints",
-    "QWidgetWindow(",  # geometries that the window system refuses, told by the xcb platform
+    "QWidgetWindow(",  # geometries that the window system refuses, as the xcb platform reports
     "Unable to set geometry",
     "This plugin does not support",
     "setGeometry",
@@ -117,7 +117,7 @@ class Walker:
         ]
 
     def walk(self, steps: int) -> None:
-        """Do so many steps; between two of them Qt does what it likes for some milliseconds."""
+        """Do this many steps; between two of them Qt does its own work for some milliseconds."""
         names = [step for _, _, step in self._steps]
         weights = [weight for weight, _, _ in self._steps]
         titles = {step: title for _, title, step in self._steps}
@@ -155,7 +155,7 @@ class Walker:
         QApplication.processEvents()
 
     def _breathe(self, millis: int) -> None:
-        """Let Qt work; at least what is there now."""
+        """Let Qt work; at least on the pending events."""
         until = time.monotonic() + millis / 1000
         while True:
             QApplication.processEvents()

@@ -1,4 +1,4 @@
-"""Lives of a program that never ran, and what is to be found out about them, told object by object in plain Python."""
+"""Lives of a program that never ran, and the expected results about them, computed object by object in plain Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Life:
     died_in: int = 0
     filler: bool = False
     looks: list[int] = field(default_factory=list)
-    """Numbers of the collections that looked at it and let it live."""
+    """Numbers of the collections that visited it and let it live."""
 
     @property
     def age(self) -> int:
@@ -116,7 +116,7 @@ def made_up(seed: int, *, objects: int = 1200, collections: int = 9) -> MadeUp:
 
 
 def collect(life: Life, number: int, chance: random.Random, *, promotes: bool) -> None:
-    """Let a collection look at a life."""
+    """Let a collection visit a life."""
     if life.filler or chance.random() < (0.8 if not life.looks else 0.3):
         life.died_in = number
         return

@@ -1,4 +1,4 @@
-"""What the analyses find, beside the same told object by object."""
+"""The results of the analyses, compared with the same computed object by object."""
 
 from __future__ import annotations
 

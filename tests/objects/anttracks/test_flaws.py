@@ -1,4 +1,4 @@
-"""A symbols file that contradicts itself is told; what the VM wrote never is."""
+"""A symbols file that contradicts itself is reported; the VM's own output never is."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_each_pointer_leads_to_an_object() -> None:
             )
             address = batch.address[record[mine]]
             row = np.minimum(np.searchsorted(before, address), len(before) - 1)
-            # Who points is told by where it was, and stays or is moved.
+            # The source of a pointer is identified by its old address, and stays or is moved.
             start = np.where(
                 (before[row] == address)
                 & (step.to[row] >= 0)

@@ -1,4 +1,4 @@
-"""Files of a run: found by what they are, wherever they are; what is missing, mixed up or damaged is said."""
+"""Files of a run: found by their content, wherever they are; missing, mixed up or damaged ones are reported."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_an_archive_leaves_no_file_behind_and_closes_its_own(
 
 
 def test_a_rotated_trace_is_one(tmp_path: Path) -> None:
-    """The files go on where the one before ended; each later one begins with a collection that names every live object."""
+    """Each file continues where the one before ended; each later one begins with a collection that names every live object."""
     first = TraceWriter(0)
     first.buffer(MAIN, head(EventId.NOP), alloc(EventId.IR_ALLOC_SLOW, NEW_POINT, address=BASE))
     second = TraceWriter(1)

@@ -1,4 +1,4 @@
-"""Who holds some objects: planted ones, counted."""
+"""The holders of some objects: planted ones, counted."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Plan:
         return made
 
     def many(self, count: int, *by: int) -> list[int]:
-        """Make so many, each referred to by the same objects."""
+        """Make this many, each referred to by the same objects."""
         return [self.one(*by) for _ in range(count)]
 
     def ask(self, chosen: list[int], bytes_each: int = 10, most: int = 12) -> list[HolderGroup]:
-        """Ask who holds some."""
+        """Query the holders of some."""
         nodes = len(self.references)
         starts = np.cumsum([0, *map(len, self.references)])
         targets = [each for some in self.references for each in some]

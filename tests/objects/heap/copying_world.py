@@ -1,4 +1,4 @@
-"""A made heap with thread-local buffers and a generational copying collector, which tells records as it goes and knows what is where.
+"""A synthetic heap with thread-local buffers and a generational copying collector, which emits records as it goes and knows where each object is.
 
 It is the second source of records: no format, no file, and its own truth, kept by plain Python in dictionaries.
 """
@@ -58,7 +58,7 @@ class World:
         collections: How often it collects.
         failing: Numbers of collections whose evacuation fails; a full one follows.
         full: Numbers of full collections.
-        snapshots: Numbers of minor collections that tell every object.
+        snapshots: Numbers of minor collections that report every object.
     """
 
     seed: int
@@ -107,7 +107,7 @@ class World:
         self._mutate()
 
     def _mutate(self) -> None:
-        """Allocate until eden is full, each thread for itself; then mix what they told, keeping each one's order."""
+        """Allocate until eden is full, each thread for itself; then mix their records, keeping each one's order."""
         told: dict[int, list[tuple[Row, int]]] = {thread: [] for thread in (VM, *MUTATORS)}
         buffers: dict[int, list[int]] = {}
         while self._allocate(self.random.choice(MUTATORS), buffers, told):
@@ -411,7 +411,7 @@ class World:
     def _space_of(self, address: int) -> int:
         return next(index for index, (start, end) in self.bounds.items() if start <= address < end)
 
-    # What is known of it
+    # The known facts about it
 
     def truth(self, event: int) -> Heap:
         """Return the heap before an event; in a collection, that at its start."""

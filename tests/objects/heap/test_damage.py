@@ -16,7 +16,7 @@ from tests.objects.heap.copying_world import Told, World
 
 
 def outcome(folder: Path) -> tuple[bool, int]:
-    """Rebuild what is in a folder, and ask for everything; returns whether it is consistent, and how many events there were."""
+    """Rebuild the heap from the files in a folder, and query everything; returns whether it is consistent, and how many events there were."""
     with open_trace(folder) as trace, RebuiltHeap(trace) as heap:
         report = check(heap)
         assert len(heap.at(heap.events)) >= 0

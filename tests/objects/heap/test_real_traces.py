@@ -144,7 +144,8 @@ def compare_with_straight_replays(name: str, count: int) -> None:
         assert len(heap.checkpoints)
         assert not len(straight.checkpoints)
         events = [numbers.randrange(heap.events + 1) for _ in range(count)]
-        # Upwards, the straight one never goes back to the beginning: it is one replay, looked at here and there.
+        # Upwards, the straight one never goes back to the beginning: it is one replay, read here
+        # and there.
         expected = {event: straight.at(event) for event in sorted(events)}
         for event in events:
             assert same(heap.at(event), expected[event]), event

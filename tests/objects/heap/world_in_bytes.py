@@ -65,7 +65,7 @@ def written(world: World, folder: Path, *, first_file: int = 0) -> Written:
 
 
 def _begin(trace: TraceWriter, world: World) -> int:
-    """Tell what each file of a rotated trace begins with; returns how many events that are."""
+    """Write the first records of each file of a rotated trace; returns how many events that are."""
     told = [
         head(EventId.THREAD_ALIVE, 3 << 8) + long(_THREAD + 0x1000 * thread) + word(0x74310000)
         for thread in range(6)

@@ -127,7 +127,7 @@ def test_wide_references_and_compact_headers_are_told_by_distances(compiled: Loo
             made.instance(at, 0x1000, b"")
             at += (header + 7) & -8
         layout = read(made.bytes(), compiled).layout
-        # An empty object of 12 bytes takes as many as one of 16; what is larger is told by arrays alone.
+        # An empty object of 12 bytes takes as many as one of 16; only arrays reveal larger sizes.
         assert layout.reference == reference
         assert layout.rounded(np.array([layout.header]))[0] == (header + 7) & -8
 

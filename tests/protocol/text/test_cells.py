@@ -1,4 +1,4 @@
-"""A cell is never a formula, and tells what text it was written of."""
+"""A cell is never a formula, and its text can be recovered from it."""
 
 from __future__ import annotations
 
