@@ -34,7 +34,8 @@ class HolderGroup:
     Attributes:
         holders: Objects that hold them: one that dominates them all, or several, any of which is enough to keep them; at most four of
             those are listed.
-        independent: How many hold them independently of each other; 1: the one holder dominates them.
+        independent: How many hold them independently of each other; 1: the one holder dominates them. A root that holds an object itself
+            is one of them, and the object stands for it.
         objects: How many of the objects asked about.
         own_bytes: Their own size.
         example: One of the objects.
@@ -143,7 +144,9 @@ def _independent(
     held = held[known]
     pairs = np.unique(np.stack((held, holder)), axis=1)
     pairs = pairs[:, pairs[0] != pairs[1]]
-    # A root itself has no referrer that counts.
+    # What a root holds itself is held by that as well, whoever else refers to it; there its own name is the root's.
+    itself = graph.roots[asked[graph.roots]]
+    pairs = np.unique(np.concatenate((pairs, np.stack((itself, itself))), axis=1), axis=1)
     begins = np.searchsorted(pairs[0], chosen)
     lengths = np.searchsorted(pairs[0], chosen, side="right") - begins
     mark = _mixed(pairs[1])

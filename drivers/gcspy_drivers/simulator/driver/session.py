@@ -9,7 +9,8 @@ Knows how the parts hang together; what is gathered for which space is in their 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -18,6 +19,12 @@ from gcspy_drivers.simulator import loops
 from gcspy_drivers.simulator.driver.clock import StepClock
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
+from gcspy_drivers.simulator.driver.heap_answers import (
+    SimulatedGraph,
+    SimulatedNamer,
+    answer,
+    refuse_if_torn,
+)
 from gcspy_drivers.simulator.driver.heap_space import HeapSpace, parts_of
 from gcspy_drivers.simulator.driver.lockstep import Lockstep
 from gcspy_drivers.simulator.driver.options import SimulationOptions
@@ -29,12 +36,22 @@ from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, CollectionListener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import PLANS, make_plan
 from gcspy_drivers.simulator.programs import make_run
-from gcspy_server.api import GatherRequest, Mode, PauseActsOn, Server
+from gcspy_server.api import (
+    DetailTable,
+    GatherRequest,
+    HeapQuestion,
+    Mode,
+    PauseActsOn,
+    Server,
+)
 
 __all__ = ["SimulatorSession"]
 
 _ROOTS = 256
 """Root slots a thread."""
+
+_LOOK_SECS = 0.2
+"""Time between two looks whether anybody still waits for an answer."""
 
 
 class SimulatorSession(EmbeddedSession, CollectionListener):
@@ -96,6 +113,10 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self.settings = LiveSettings(self.server, options, self.plan, self.program)
         self.over = ""
         self._stop = threading.Event()
+        self._program = threading.Lock()
+        """Who has it may use the heap: the program's thread, but while it is at an event."""
+        self._runs = False
+        self.server.investigate_with(self.investigate)
         self._old_before: Words | None = None
         self._seen = 0
         self._level = 0
@@ -142,6 +163,15 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         """
         self._stop = stop
         loops.want()
+        with self._program:
+            self._runs = True
+            try:
+                return self._run_program(on_step)
+            finally:
+                self._runs = False
+
+    def _run_program(self, on_step: Callable[[], None] | None) -> str:
+        stop = self._stop
         self._event(STARTS)
         steps = 0
         try:
@@ -228,8 +258,41 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._level = self.settings.take_view()
         self._follow_sizes()
         number = self.kinds.number(name)
-        if self.happen(number, cause) and self.settings.pace_millis:
-            self._clock.wait(self.settings.pace_millis / 1000, self._stop)
+        with self._standing_still():
+            if self.happen(number, cause) and self.settings.pace_millis:
+                self._clock.wait(self.settings.pace_millis / 1000, self._stop)
+
+    @contextmanager
+    def _standing_still(self) -> Iterator[None]:
+        """Let others look at the heap meanwhile."""
+        if not self._runs:
+            yield
+            return
+        self._program.release()
+        try:
+            yield
+        finally:
+            self._program.acquire()
+
+    def investigate(
+        self, question: HeapQuestion, progress: Callable[[str, int, int], None]
+    ) -> DetailTable:
+        """Answer a question about the objects, as of the next event or, at a pause, the current one; in any thread.
+
+        Raises:
+            TargetError: There are no such objects, or a collection is under way.
+        """
+        progress("waiting for the next event", 0, 0)
+        while not self._program.acquire(timeout=_LOOK_SECS):
+            progress("waiting for the next event", 0, 0)
+        try:
+            refuse_if_torn(self.plan)
+            graph = SimulatedGraph(self.plan)
+        finally:
+            self._program.release()
+        progress("finding dominators", 0, 0)
+        threads = self.options.threads
+        return answer(graph, SimulatedNamer(graph, slots=_ROOTS, threads=threads), question)
 
     @property
     def clock_value(self) -> int:
