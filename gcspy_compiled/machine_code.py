@@ -192,7 +192,7 @@ def compile_with(
 
     Args:
         njit: numba's decorator.
-        signature: What it is told, such as ``int64(int64[::1], int64)``.
+        signature: The signature for numba, such as ``int64(int64[::1], int64)``.
         function: The function.
         keep: Whether numba may cache it.
     """

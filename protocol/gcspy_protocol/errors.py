@@ -132,7 +132,7 @@ class NotPermitted(TargetError):
     """The system does not let this user read the target.
 
     Args:
-        message: What was refused.
+        message: The refusal.
         remedy: The command or setting that would permit it.
     """
 
@@ -250,7 +250,7 @@ class UnknownName(ExpressionError):
 
 
 class CommandError(GCspyError):
-    """A command cannot be carried out as it was given.
+    """A command cannot be carried out as given.
 
     Args:
         message: What is wrong and what to do.

@@ -1,7 +1,7 @@
 """What a controller and a server say to each other about triggers (SPEC.md section 8.8).
 
-The classes are messages like those of `gcspy_protocol.messages`, which exports them too.
-Knows what they mean; does not know their bytes, nor when a condition is looked at.
+The classes are messages like those of `gcspy_protocol.messages`, which exports them too. The module
+knows their meaning; it does not know their bytes, nor when a condition is evaluated.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ __all__ = [
 ]
 
 MOST_TRIGGERS = 64
-"""Triggers of a session: each is looked at before an event is handed over."""
+"""Triggers of a session: each is evaluated before an event is handed over."""
 
 MOST_NOTE_CHARS = 1000
 
 
 class TriggerAction(StrEnum):
-    """What is done when the condition becomes true; FIRED tells everybody in each case."""
+    """The action when the condition becomes true; FIRED informs every client in each case."""
 
     PAUSE = "pause"
     """The target stands at the very event."""
     BOOKMARK = "bookmark"
-    """Whoever keeps bookmarks makes one."""
+    """Clients that keep bookmarks make one."""
     NOTE = "note"
-    """It is told, and no more."""
+    """The clients are informed; nothing else happens."""
 
 
 class TriggerState(StrEnum):
@@ -49,7 +49,7 @@ class TriggerState(StrEnum):
     WAITING = "waiting"
     """What it names does not exist, or not yet."""
     FAILED = "failed"
-    """Its evaluation failed; it is not looked at again before it is set anew."""
+    """Its evaluation failed; it is not evaluated again before it is set again."""
     OFF = "off"
     """It is not enabled, or was to fire once and has."""
 
@@ -62,9 +62,9 @@ class Trigger:
         id: Number, the controller's choice.
         expression: The condition; empty: the trigger of this id is removed.
         space: Name of the space whose streams stand in it without a space; empty: each has to be the only one of its name.
-        action: What is done then.
+        action: The action when it fires.
         once: Fires only once.
-        enabled: Whether it is looked at.
+        enabled: Whether it is evaluated.
         note: For people: why it was set.
     """
 
@@ -79,16 +79,16 @@ class Trigger:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TriggerStatus:
-    """A trigger and how it stands.
+    """A trigger and its state.
 
     Attributes:
-        trigger: As it was set.
-        state: How it stands.
+        trigger: The trigger as it was set.
+        state: Its state.
         fired: How often it has fired.
         sequence: Snapshot at which it fired last; 0: it has not.
         event: Kind of that event.
         occurrence: Its occurrence number.
-        operands: What went into it when it was looked at last before this was told.
+        operands: The operands of its last evaluation before this message.
         why: What it waits for, or what failed.
     """
 
@@ -120,7 +120,7 @@ class Fired:
     """Server, behind an EVENT: a condition became true at that event.
 
     Attributes:
-        trigger: As it was set.
+        trigger: The trigger as it was set.
         sequence: The snapshot.
         time_nanos: Its time.
         event: Kind of the event.

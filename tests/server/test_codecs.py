@@ -1,4 +1,4 @@
-"""What HELLO says of compression is honoured, in all that a session or a player sends."""
+"""The compression in HELLO applies to every message that a session or a player sends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Serve = Callable[..., ServedSession]
 
 
 class Reader:
-    """A client that keeps the headers of what it gets beside what they mean."""
+    """A client that keeps the headers of its messages beside their meaning."""
 
     def __init__(self, sock: socket.socket, codecs: tuple[str, ...]) -> None:
         self.compressed: set[int] = set()

@@ -120,7 +120,7 @@ def answer_table(
 
 
 def chosen_objects(heap: KnownHeap, question: HeapQuestion) -> NDArray[np.int32]:
-    """Return (k,) the objects that a question is about.
+    """Return (k,) the objects of a query.
 
     Raises:
         TargetError: There are none.

@@ -4,9 +4,10 @@ Collectors are loops over words, and are read more often than they are run: so t
 they are, they manage some hundred thousand objects a second; compiled by numba, where it is installed, a hundred times as many. Both do
 exactly the same, so it never matters when one takes the other's place.
 
-What a loop may take: arrays of whole numbers (`Words`, `Bytes`) and `int`; what it may use: arithmetic, indexing, ``if``, ``while``, ``for`` over
-``range``, names of whole numbers in its module, and other loops. Its signature is read off its annotations. What it changes that is no
-array's element it returns, or keeps in an array of one element.
+A loop may take arrays of whole numbers (`Words`, `Bytes`) and `int`; it may use arithmetic,
+indexing, ``if``, ``while``, ``for`` over ``range``, names of whole numbers in its module, and other
+loops. Its signature is read from its annotations. It returns each changed value that is not an
+element of an array, or keeps it in an array of one element.
 
 Run as written, each array is handed over as a memoryview: indexing one gives Python's own int, in half the time that numpy needs for one of its.
 
@@ -108,7 +109,7 @@ class SimulatorLoop(Generic[P, R]):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what it and the loops and numbers that it uses are: what was compiled of others is not taken for it."""
+        """A digest of the loop and of the loops and numbers that it uses: code compiled from other versions is not used for it."""
         code, space = self._parts()
         numbers = [
             (name, space[name]) for name in code.co_names if isinstance(space.get(name), int)
@@ -129,7 +130,8 @@ class SimulatorLoop(Generic[P, R]):
         if self._machine is None:
             inner = {name: one.compile(njit, keep=keep) for name, one in self.used.items()}
             function = self._copy(inner)
-            # numba finds what it kept by this name, and does not look whether what the function calls is still the same.
+            # numba finds its cached code by this name, and does not check whether the called
+            # functions are still the same.
             function.__qualname__ = f"{self.written.__qualname__}_{self.fingerprint}"
             self._machine = compile_with(njit, self.signature, function, keep=keep)
         return self._machine
@@ -166,7 +168,7 @@ def available() -> bool:
 
 
 def compile_all() -> bool:
-    """Compile every loop of every module that was imported, or load what was compiled before; False where it cannot be. Takes seconds."""
+    """Compile every loop of every imported module, or load its cached code; return False where that is impossible. Takes seconds."""
     return machine_code.compile_all(_loops)
 
 

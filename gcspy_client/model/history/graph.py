@@ -218,7 +218,7 @@ class HistoryGraph:
     # ------------------------------------------------------------------ pictures
 
     def whole(self, events_pixels: int, tiles_pixels: int) -> HistoryView:
-        """All events and all tiles in so many pixels."""
+        """All events and all tiles in this many pixels."""
         return HistoryView(
             events_pixels, tiles_pixels, 0, max(1, len(self.events)), 0, max(1, len(self.keys))
         )

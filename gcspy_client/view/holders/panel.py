@@ -106,12 +106,12 @@ class HolderPanel(QWidget):
         return self.empty.text() if self._pages.currentIndex() == 0 else ""
 
     def head(self, title: str, when: str, *, note: str = "", failed: bool = False) -> None:
-        """Say of what it is.
+        """Set the heading.
 
         Args:
             title: The question.
             when: How old the answer is, or how far the next one.
-            note: What else is to be known.
+            note: Further remarks.
             failed: Whether that is why there is no newer answer.
         """
         self.title.setText(title)

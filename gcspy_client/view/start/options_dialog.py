@@ -1,4 +1,4 @@
-"""What a driver lets the user choose before it attaches: a form made of what it declares.
+"""The options of a driver, chosen before it attaches: a form made from the driver's declarations.
 
 Knows the options of one process; does not know their effect. The process that attaches refuses
 invalid values.

@@ -341,7 +341,7 @@ def until_executed(process: Process) -> None:
 
 
 class LateEvent(threading.Event):
-    """Whoever sets it goes on a little later than whoever waits for it."""
+    """The setting thread continues a little later than the waiting one."""
 
     def set(self) -> None:
         super().set()
@@ -349,7 +349,7 @@ class LateEvent(threading.Event):
 
 
 def test_a_hold_that_failed_has_let_all_go_when_it_says_so() -> None:
-    """What was attached to and never stood still is let go by the end of the thread that attached."""
+    """A target that was attached and never stood still is released by the end of the attaching thread."""
     command = [sys.executable, "-c", "input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as child, Process(child.pid) as process:
         child.kill()

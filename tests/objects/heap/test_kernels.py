@@ -44,7 +44,7 @@ def taken(trace: Trace, loops: str) -> Iterator[tuple[HeapSnapshot, str]]:
 
 
 def damaged(world: World, seed: int) -> Told:
-    """Change some records of a world, so that much of what it says cannot be."""
+    """Change some records of a world, so that many of its statements are impossible."""
     numbers = np.random.default_rng(seed)
     rows = [dict(one) for one in world.rows]
     for row in numbers.choice(len(rows), 12, replace=False).tolist():

@@ -139,7 +139,7 @@ def _missing(
 
 
 def _free_in_malloc(copy: MemoryCopy, loops: Loops) -> int:
-    """Return the resident bytes of free chunks in glibc's heaps; what cannot be told apart is not counted."""
+    """Return the resident bytes of free chunks in glibc's heaps; chunks that cannot be distinguished are not counted."""
     total = 0
     for starts, last in _malloc_heaps(copy):
         for first in starts:

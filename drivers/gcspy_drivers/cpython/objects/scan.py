@@ -77,7 +77,7 @@ class Nodes:
         return len(self.address)
 
     def moved(self, pools: int) -> Nodes:
-        """Return the same nodes with the rows of their pools so many further on."""
+        """Return the same nodes with the rows of their pools shifted by a number."""
         if not pools:
             return self
         pool = np.where(self.pool >= 0, self.pool + np.int32(pools), self.pool)
@@ -218,7 +218,8 @@ class ObjectScanner:
         Args:
             copy: Source of the pools. `TypeTable.begin` was called for this gathering.
             index: Places of the pools of all heaps; None: those of this one.
-            entries: (pools, cells) filled: what each block is, see `references.BlockMap`; without rows: not wanted.
+            entries: (pools, cells) filled: the kind of each block, see `references.BlockMap`;
+                without rows: not requested.
 
         Raises:
             TargetGone: The target has ended.

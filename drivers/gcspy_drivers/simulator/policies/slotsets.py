@@ -132,7 +132,7 @@ def set_faults(
         links: The table of all sets.
         parts: The rows of all parts.
         count: How many parts there are.
-        what: What a part is called.
+        what: The name of a part.
         expected: The part in whose set each field has to be, by its word; others have to be in none.
     """
     found, missing = [], dict(expected)
@@ -156,7 +156,7 @@ def set_faults(
 
 
 def first_run(free: NDArray[np.bool_], needed: int) -> int:
-    """Return the first of so many adjacent parts that are free, the first that there are; -1: there are none."""
+    """Return the first part of the first sequence of this many adjacent free parts; -1: there is none."""
     edges = np.diff(np.concatenate(([0], free, [0])).astype(np.int64))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
     fits = starts[ends - starts >= needed]
