@@ -123,17 +123,18 @@ def run_window(
     """Show a window until it is closed.
 
     Args:
-        address: Where to connect; None shows the start page.
+        address: The address to connect to; None shows the start page.
         token: The session's token, where one is needed.
         theme: ``dark``, ``light``, each with ``-contrast`` behind it, or None: as the system.
         size: Width and height of the window, in logical pixels.
         control: Whether to ask for control.
         recording: The files that a player at this address plays: bookmarks are kept beside them.
-        opened: What the user named, to be listed on the start page; by default the recording.
+        opened: The file or address that the user named, listed on the start page; by default the
+            recording.
         compare: The files of a recording to put beside the session.
-        front: What can be started from the window.
+        front: The programs that can be started from the window.
         remember: Whether the address is listed on the start page from now on; a recording's files always are.
-        class_options: What is requested of a class.
+        class_options: The options of a class.
         on_ready: Called once with the window, when it is shown.
 
     Returns:
@@ -227,7 +228,7 @@ def take_screenshot(
     """Write a picture of the window on a session to a PNG file.
 
     Args:
-        address: Where to connect.
+        address: The address to connect to.
         path: The file.
         size: Width and height of the picture in pixels.
         theme: ``dark`` or ``light``.
@@ -237,7 +238,8 @@ def take_screenshot(
         settle_secs: How long to keep watching after those.
         event: Go to the event of this number first, if it is a recording that is played there.
         view: How the active space is drawn, as `choose_view` names it; None: as it would be.
-        arrange: What a user would do before; called when the events have come.
+        arrange: Actions before the picture, as a user would do them; called when the events have
+            arrived.
         control: Ask for control, for what only the client in control may do.
 
     Raises:

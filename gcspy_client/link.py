@@ -85,8 +85,8 @@ class WindowLink(QObject):
     """One connection to a server, made again when it is lost.
 
     Attributes:
-        status: Where it stands.
-        meter: What the connection carried since it was made.
+        status: Its state.
+        meter: The traffic of the connection since it was made.
         tap: Gets all received data; None: there is none. Set it before `open`.
         person: Name of the user, sent with the greeting; empty: not given.
         follows: Whether the greeting says that this client follows the leader of the class.
@@ -451,7 +451,7 @@ class WindowLink(QObject):
     # ------------------------------------------------------------------------- ending
 
     def _disconnected(self) -> None:
-        self._read_now()  # what came before the end counts, and may be a goodbye
+        self._read_now()  # data before the end counts, and may be a goodbye
         if self._socket is None:
             return
         try:

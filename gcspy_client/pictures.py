@@ -205,7 +205,7 @@ class Camera:
         stream: With `space`: the stream in which it is painted; None: its most important one.
 
     Attributes:
-        widget: What is photographed.
+        widget: The widget to photograph.
     """
 
     def __init__(
@@ -236,7 +236,8 @@ class Camera:
         """Take an event.
 
         Args:
-            interpreter: What a viewer knew right after it; it may change in place from event to event.
+            interpreter: A viewer's state right after the event; it may change in place from event
+                to event.
             change: The event, and what it changed.
 
         Raises:
@@ -266,7 +267,7 @@ class Camera:
         self._scene.settle()
         self._application.processEvents()
         self._scene.fill()
-        self._scene.settle()  # what was laid out anew may say other things: how many tiles a pixel, say
+        self._scene.settle()  # a new layout may change texts: how many tiles a pixel, say
         image = self.widget.grab().toImage()
         if (
             image.width(),
@@ -292,7 +293,7 @@ def chart_picture(
     """A picture of a chart alone, with its title and legend.
 
     Args:
-        chart: What is drawn; None: nothing, which the picture says.
+        chart: The chart to draw; None: nothing, which the picture says.
         title: Above it.
         size: Width and height in pixels.
         theme: For which ground.

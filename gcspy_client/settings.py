@@ -60,7 +60,7 @@ class UserSettings:
     # ------------------------------------------------------------------------- reading
 
     def value(self, name: str) -> object:
-        """What is stored under a name, as JSON has it; None where there is nothing, or nothing that can be read."""
+        """The value stored under a name, as JSON has it; None where there is nothing, or nothing that can be read."""
         text = self._memory.get(name) if self._kept is None else self._kept.value(name)
         if not isinstance(text, str) or len(text) > _LONGEST:
             return None

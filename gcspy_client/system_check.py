@@ -129,7 +129,8 @@ def missing(
         has_fonts: the test for fonts.
 
     Returns:
-        What is missing (a soname, or ``any font``) to the Debian package that brings it, in order of name.
+        Missing libraries (a soname, or ``any font``) and the Debian packages that provide them, in
+        order of name.
     """
     if not system.startswith("linux"):
         return {}
@@ -149,7 +150,7 @@ def remedy(absent: Mapping[str, str]) -> str:
     """Return one line: what is missing and the command that brings it. Empty when nothing is.
 
     Args:
-        absent: what `missing` returned.
+        absent: The result of `missing`.
     """
     if not absent:
         return ""

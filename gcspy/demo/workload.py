@@ -104,7 +104,7 @@ class Session:
 
 
 class Metrics:
-    """Counters, and the listeners that somebody forgets to remove."""
+    """Counters, and listeners that the program forgets to remove."""
 
     def __init__(self) -> None:
         self.requests = 0

@@ -36,7 +36,7 @@ LAST = (1 << 63) - 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlayingOptions:
-    """What is played, for which clients, and how.
+    """The recording, the clients and the options of a playback.
 
     Attributes:
         files: A file, the files of a split recording, the folder of a ring; or an object trace.
@@ -99,7 +99,7 @@ def default_playing_address() -> UnixAddress:
 
 
 def losses_of(recording: Recording) -> list[str]:
-    """What of a recording cannot be played, one line each; losses that only playing finds are reported then."""
+    """The parts of a recording that cannot be played, one line each; losses that only playing finds are reported then."""
     lines = [f"{name}: {damage.what}" for name, damage in recording.damages]
     if recording.torn_bytes:
         lines.append(
@@ -118,7 +118,7 @@ def play(
     """Open a recording, or make one of an object trace, and serve it until `stop` is set.
 
     Args:
-        options: What to play and how.
+        options: The options of the playback.
         stop: Set by another thread or a signal handler.
         on_ready: Called once, when clients can connect, with messages for the user, one line each.
         on_progress: Called with the current step of reading a trace, its progress, and its total.

@@ -75,7 +75,7 @@ def serve_target(
     """Attach, serve, and sample until `stop` is set or the target ends.
 
     Args:
-        options: What to monitor and how.
+        options: The options of monitoring.
         stop: Set by another thread or a signal handler.
         on_ready: Called once, when clients can connect.
 

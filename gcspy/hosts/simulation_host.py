@@ -31,7 +31,7 @@ _NUMBERS = {"align": "align_bytes", "pace": "pace_millis", "options": "plan"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimulatingOptions:
-    """What is simulated and served.
+    """The options of a simulation and its server.
 
     Attributes:
         simulation: Fields of the simulator's options that differ from the defaults.

@@ -28,7 +28,7 @@ _PICTURE_PIXELS = 1100, 560
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """Where results go, and how many.
+    """The destination of results, and their number.
 
     Attributes:
         as_json: One JSON object instead of a table.

@@ -61,7 +61,7 @@ class Grown:
 
 
 class TypeSamples:
-    """What types had at the events of a recording, taken while that is read."""
+    """The counts of types at the events of a recording, taken while it is read."""
 
     def __init__(self) -> None:
         self._log = GrowthLog()
@@ -79,7 +79,7 @@ class TypeSamples:
         """Compare the first with the last.
 
         Args:
-            recording: What was read.
+            recording: The recording.
             begin: Number of the first event that was read.
             end: Number of the last.
             top: Rows.

@@ -252,9 +252,9 @@ def write_gif(
     """Write an animation, at the pace of the recording.
 
     Args:
-        recording: What to show.
+        recording: The recording to show.
         path: The file.
-        chosen: What of it.
+        chosen: The chosen parts of it.
         replace: Whether an existing file may be replaced.
         speed: Playback speed.
         say: Called with messages for the user.

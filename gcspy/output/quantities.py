@@ -22,7 +22,7 @@ _LEAST_BYTES = 10_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kept:
-    """What a ring keeps: a number of bytes or a duration.
+    """The capacity of a ring: a number of bytes or a duration.
 
     Attributes:
         size_bytes: Maximum bytes; None: no limit.
@@ -67,7 +67,7 @@ def amount_of(text: str) -> int:
 
 
 def kept_of(text: str) -> Kept:
-    """What a ring keeps: ``90s``, ``10min``, ``2h``, or a size.
+    """The capacity of a ring: ``90s``, ``10min``, ``2h``, or a size.
 
     Raises:
         click.BadParameter: It is neither.

@@ -28,7 +28,7 @@ class Destination:
     Attributes:
         path: Of the file, of the first of several, or of the folder.
         split_bytes: Size at which a file is followed by another; None: one file.
-        keep: What the folder keeps; None: everything.
+        keep: The limit of the folder; None: everything is kept.
         replace: Whether an existing recording may be replaced.
         sync_secs: How often data is flushed to the disk; 0: left to the system.
     """

@@ -35,7 +35,7 @@ class Cost:
 
     Attributes:
         deadline_secs: How long the server waits for us at one event.
-        acts_on: What is held.
+        acts_on: The program that is held.
         held_nanos: How long it was held for us, and for other lossless clients if there are any.
         span_nanos: From the first event to the latest.
         ended: Why the mode ended; empty: it has not.

@@ -53,7 +53,7 @@ def new_file(path: Path, *, replace: bool) -> Iterator[Path]:
         replace: Whether a file of that name may be replaced.
 
     Yields:
-        Where to write.
+        The path to write to.
 
     Raises:
         CommandError: It exists already, or cannot be written.
@@ -79,7 +79,7 @@ def new_folder(path: Path, *, replace: bool, ours: Callable[[Path], bool]) -> It
         ours: Whether a folder contains nothing but an earlier export.
 
     Yields:
-        Where to write; it exists, and is empty.
+        The path to write to; the file exists, and is empty.
 
     Raises:
         CommandError: It exists already, or cannot be written.

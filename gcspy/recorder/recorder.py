@@ -109,7 +109,7 @@ class Progress:
         written_bytes: Written; a ring has deleted some of them.
         missed: Events that the server did not send us, since we were too slow or joined late.
         secs: Since the recorder began.
-        cost: What the lossless mode cost the target; None: it was not requested.
+        cost: The cost of the lossless mode for the target; None: it was not requested.
         reconnected: How often the connection was lost, and restored or tried again.
         budget: The server's report on its cost budget; None: it has none.
     """
@@ -141,7 +141,7 @@ class RecordingReport:
     """The result of a recording.
 
     Attributes:
-        progress: What was recorded.
+        progress: The progress of the recording.
         stopped: Why it ended.
         reason: The server's reason, or the error.
         error: The error; None for a requested end, and for the target's end.

@@ -50,7 +50,7 @@ class Page:
     source: str
 
     def text(self, keys: Iterable[Keys]) -> str:
-        """What the window shows: Markdown with keys, without pictures."""
+        """The description of the window: Markdown with keys, without pictures."""
         return _PICTURE.sub("", _with_keys(self.source, list(keys)))
 
     def pictures(self) -> list[str]:
@@ -74,7 +74,7 @@ def document(keys: Iterable[Keys], *, pictures: str) -> str:
 
     Args:
         keys: All keys of the window.
-        pictures: Where the pictures are, seen from the document.
+        pictures: The folder of the pictures, relative to the document.
     """
     rows, every = list(keys), pages()
     contents = "\n".join(f"* [{page.title}](#{page.name})" for page in every)

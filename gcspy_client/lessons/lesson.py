@@ -1,4 +1,4 @@
-"""What a lesson is, once its file was read.
+"""A lesson, read from its file.
 
 Knows no file and no window.
 """
@@ -17,16 +17,16 @@ TRIGGER: Final = 1
 """Number of the trigger that stops at a step's event: there is one at a time."""
 
 BEGINS: Final = "event == 'Program starts'"
-"""Where a lesson stands before its first step."""
+"""The state of a lesson before its first step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LessonQuestion:
-    """What happens next? What comes next is hidden until it is answered.
+    """A question about what happens next; the continuation is hidden until the student answers.
 
     Attributes:
         ask: The question.
-        choices: What can be answered, two or more.
+        choices: The possible answers, two or more.
         answer: Place of the right one.
         because: Explanation; shown with the answer.
     """
@@ -95,7 +95,7 @@ class LessonStep:
         view: The view; None: unchanged.
         filters: Event filters that hold from now on; None: as before.
         question: Asked when the step's event was reached; None: there is none.
-        line: Where it begins in its file.
+        line: The line in its file where it begins.
     """
 
     title: str
@@ -115,10 +115,10 @@ class Lesson:
     Attributes:
         name: Its name: that of its file, without the suffix.
         title: Its heading.
-        goal: What a student knows afterwards, in one sentence.
-        simulation: What is simulated: fields of the simulator's options, by name.
+        goal: The aim of the lesson, in one sentence.
+        simulation: The simulation: fields of the simulator's options, by name.
         steps: In their order; at least one.
-        path: Where it was read from.
+        path: The file it was read from.
     """
 
     name: str

@@ -20,7 +20,7 @@ def filters_of(step: LessonStep, events: Iterable[EventKind]) -> tuple[list[Mess
     """The event filters of a step; those that it does not name let everything pass.
 
     Returns:
-        What to send, and what is wrong; empty: nothing.
+        The requests to send, and the problem; empty: none.
     """
     if step.filters is None:
         return [], ""
@@ -39,7 +39,7 @@ def settings_of(step: LessonStep, settings: Iterable[Setting]) -> tuple[list[Mes
     """The settings of a step.
 
     Returns:
-        What to send, and what is wrong; empty: nothing.
+        The requests to send, and the problem; empty: none.
     """
     known = {setting.name: setting for setting in settings}
     wrong = _strange("setting", [name for name in step.settings if name not in known])

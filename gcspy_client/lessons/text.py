@@ -120,7 +120,7 @@ def parse_lesson(source: str, *, name: str, path: str) -> Lesson:
     Args:
         source: The text.
         name: Name of the lesson.
-        path: What errors call the file.
+        path: The file name in errors.
 
     Raises:
         CommandError: It is not a lesson; with the line.
@@ -205,7 +205,7 @@ def _step(path: str, lines: list[str], start: int, end: int) -> LessonStep:
 
 
 def _doing(block: _Block) -> dict[str, Any]:
-    """What a step does, as fields of `LessonStep`."""
+    """The actions of a step, as fields of `LessonStep`."""
     values = block.values
     block.check(values, _STEP_KEYS, "a step")
     until = values.get("until", "")

@@ -29,7 +29,7 @@ class GrownPart:
     """A type, another part of the memory, or a holder.
 
     Attributes:
-        name: What it is; empty: it counts, and is not named.
+        name: The name; empty: it counts, and is not named.
         grew: By how many bytes.
         of_objects: Whether it is objects, and not memory beside them or of free blocks.
     """

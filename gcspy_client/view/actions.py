@@ -1,4 +1,4 @@
-"""What the user can do, in one table: menus, the shortcut sheet and whatever lists commands are made from it.
+"""The user's actions, in one table: menus, the shortcut sheet and other lists of commands are made from it.
 
 An action has a name that never changes, words, keys, when it can be done, and what does it. Keys that
 belong to one widget only, such as arrows over tiles, are reported by the sheet as *gestures*.
@@ -35,7 +35,7 @@ class Action:
         name: Its name for programs, ``menu.verb``.
         menu: Title of its menu; behind a slash that of a menu in it: ``&View/&Panels``.
         text: Its words in the menu, with an ampersand before the letter that chooses it.
-        run: What does it.
+        run: Runs the action.
         keys: Its shortcuts, as Qt writes them.
         about: Its words in the sheet of shortcuts; by default those of the menu.
         enabled: Whether it can be done now.
@@ -59,7 +59,7 @@ class Action:
 
     @property
     def words(self) -> str:
-        """What it is called where no letter is marked."""
+        """Its name where no letter is marked."""
         return self.text.replace("&", "").removesuffix("…")
 
 
@@ -69,8 +69,8 @@ class Gesture:
 
     Attributes:
         menu: Title of its section in the list of shortcuts.
-        keys: What to press.
-        about: What it does.
+        keys: The keys.
+        about: A description of the action.
     """
 
     menu: str
@@ -128,7 +128,7 @@ class Actions:
         return can
 
     def tip(self, name: str, about: str = "") -> str:
-        """What a button for it says when the mouse rests on it: its words and its first key."""
+        """The tooltip of a button for it: its words and its first key."""
         action = self._table[name]
         words = about or action.about or action.words
         return f"{words}  ({action.keys[0]})" if action.keys else words

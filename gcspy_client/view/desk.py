@@ -1,4 +1,4 @@
-"""What every part of a window works with: the session, its link, and services for the view.
+"""The services for every part of a window: the session, its link, and services for the view.
 
 A part gets a desk and never the window. So it cannot reach other parts unless its creator passes
 them.
@@ -39,8 +39,8 @@ class Desk:
         frame: Owner of parts and parent of dialogs.
         session: The displayed and the live state.
         link: The connection to the server.
-        shift: What was kept of a live session.
-        settings: What is remembered from one window to the next.
+        shift: The kept events of a live session.
+        settings: The settings stored between windows.
         undo: Takes back changes of the view.
         docks: The panels.
         spaces: The tiles.

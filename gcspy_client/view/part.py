@@ -23,7 +23,7 @@ class Part(QObject):
     """One part of a window.
 
     Args:
-        desk: What it works with. Its frame owns the part.
+        desk: The window's desk. Its frame owns the part.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -31,7 +31,7 @@ class Part(QObject):
         self._desk = desk
 
     def actions(self) -> Sequence[Action]:
-        """What users can do with it, in the order of the menus; called once."""
+        """The actions of the part, in the order of the menus; called once."""
         return ()
 
     def gestures(self) -> Sequence[Gesture]:
@@ -39,7 +39,7 @@ class Part(QObject):
         return ()
 
     def entries(self) -> Sequence[PaletteEntry]:
-        """What the command palette offers now, besides actions."""
+        """The present entries of the command palette, besides actions."""
         return ()
 
     def refresh(self) -> None:

@@ -17,8 +17,8 @@ def write_png(picture: QImage, path: Path) -> None:
     """Write a picture to a file, or over it.
 
     Args:
-        picture: What is written.
-        path: Where to.
+        picture: The picture.
+        path: The path to write to.
 
     Raises:
         OSError: The file cannot be written, or there is nothing in the picture.

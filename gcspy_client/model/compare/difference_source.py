@@ -115,10 +115,10 @@ def difference_space(
     """The difference as a space.
 
     Args:
-        left: What was.
-        right: What is.
+        left: The values of A.
+        right: The values of B.
         compared: Their difference.
-        scale: What the end of the scale stands for.
+        scale: The value at the end of the scale.
         event: The event of the right side: that of the difference.
     """
     schema = _schema("Difference")
@@ -181,12 +181,12 @@ class DifferenceSource:
     """The numbers of such a space.
 
     Attributes:
-        left: What was.
-        right: What is.
+        left: The values of A.
+        right: The values of B.
         source: The numbers of the left side.
         other: Of the right side.
         compared: Their difference.
-        scale: What the end of the scale stands for.
+        scale: The value at the end of the scale.
     """
 
     left: SpaceState
@@ -216,7 +216,7 @@ class DifferenceSource:
         return TileArrays(signed, self.compared.compared, space.control.values)
 
     def changed(self, change: EventChange, space: SpaceState) -> Indices | None:  # noqa: ARG002  # the protocol's signature
-        """Any: each difference is made anew."""
+        """Any: each difference is made again."""
         return None
 
     def is_fresh(self, space: SpaceState, event: Event) -> bool:

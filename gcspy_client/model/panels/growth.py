@@ -86,7 +86,7 @@ class GrowthRow:
 
     Attributes:
         tile: Its number, which is its key.
-        name: What it is called.
+        name: Its name.
         new: It was not there at the earlier event.
         changes: For each measure.
         line: The first measure at each sample, oldest first; None where it was unknown or not there.

@@ -1,4 +1,4 @@
-"""Who holds objects: the question, its progress, and the latest answer, with its age.
+"""The query for holders: its text, its progress, and the latest answer, with its age.
 
 Knows questions, answers and a clock that it is given; does not know sockets or widgets.
 """

@@ -1,4 +1,4 @@
-"""Who holds objects, as a tree: the rows of an answer, grouped by the common beginnings of their paths from the roots.
+"""Holders as a tree: the rows of an answer, grouped by the common beginnings of their paths from the roots.
 
 Knows tables by the names of their columns, and the syntax of paths (``__main__.AUDIT[3].items``);
 asks no questions.

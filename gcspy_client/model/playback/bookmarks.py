@@ -114,7 +114,7 @@ class Bookmarks:
         place = bisect_left(self.all, number, key=_number_of)
         return self.all[place - 1] if place else None
 
-    # ------------------------------------------------------------------ what users do
+    # ------------------------------------------------------------------ actions of users
 
     def refresh(self) -> bool:
         """Read changes of other windows.

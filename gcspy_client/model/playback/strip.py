@@ -82,7 +82,7 @@ class TimelineInterval:
 
 
 class UnrecordedEvents:
-    """Where events happened that were not recorded: their occurrence numbers are missing.
+    """Gaps, where events happened that were not recorded: their occurrence numbers are missing.
 
     For a kind without a filter one may be missing for each event of another kind: a tick at which a
     collection was found is reported as the collection. Which kinds have a filter is checked as

@@ -213,11 +213,11 @@ class MultiplesRenderer(Renderer):
         return self._several.tiles_at(x, y)[1]
 
     def rectangle(self, tile: int) -> Place | None:
-        """Where a tile is in the first panel."""
+        """The place of a tile in the first panel."""
         return next(iter(self.rectangles(tile)), None)
 
     def rectangles(self, tile: int) -> list[Place]:
-        """Where a tile is in each panel."""
+        """The place of a tile in each panel."""
         return self._several.rectangles(tile)
 
     def inscriptions(self) -> list[Inscription]:

@@ -48,8 +48,8 @@ class LinkStatus:
     Attributes:
         phase: The state.
         address: The server's address.
-        message: What happened, one sentence.
-        remedy: What to do about it, one sentence; may be empty.
+        message: The event, one sentence.
+        remedy: The remedy, one sentence; may be empty.
         attempt: How many times connecting was tried in a row.
         retry_secs: Until the next try; None when there is none.
     """

@@ -82,7 +82,7 @@ class TileTable:
         return words or self.sources[column - 1].text(self.space, tile)
 
     def rows(self, tiles: Sequence[int]) -> Iterator[list[str]]:
-        """Yield the headings, and the cells of each of some tiles; worded when they are asked for."""
+        """Yield the headings, and the cells of each of some tiles; formatted on request."""
         yield self.columns
         for tile in tiles:
             yield [self.text(tile, column) for column in range(len(self.sources) + 1)]

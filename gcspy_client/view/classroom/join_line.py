@@ -28,7 +28,7 @@ _TOKEN = "Participants are asked for the session's token, which is not in this l
 
 
 def join_line(address: str) -> str:
-    """What a student types."""
+    """The line that students type to join."""
     return (
         f"gcspy view --follow '{address}'" if "#" in address else f"gcspy view --follow {address}"
     )
@@ -38,7 +38,7 @@ class JoinSheet(QDialog):
     """The lines.
 
     Args:
-        addresses: Where others join; none: they cannot.
+        addresses: The addresses for students; none: they cannot join.
     """
 
     def __init__(self, addresses: Sequence[str], parent: QWidget | None = None) -> None:

@@ -223,7 +223,7 @@ def _row(participant: Participant) -> tuple[Cell, ...]:
 
 
 def _mine(mine: Participant | None, leader: Participant | None, *, following: bool) -> str:
-    """What this window does, in words."""
+    """The state of this window, in words."""
     if mine is None:
         return "Not connected."
     if mine.leads:

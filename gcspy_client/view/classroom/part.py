@@ -52,7 +52,7 @@ class ClassPart(Part):
     Attributes:
         panel: The participants.
         following: Whether this window follows the leader.
-        addresses: Where others join.
+        addresses: The addresses for students.
         front: Name of the panel that came to the front last, while it can be seen; else empty.
         heir: Name of the person who shall be the successor as soon as present; empty: none in
             particular.
@@ -105,7 +105,7 @@ class ClassPart(Part):
         """Draw for another ground."""
         self.panel.set_theme(theme)
 
-    # ------------------------------------------------------------------------ who we are
+    # ------------------------------------------------------------------------ own name
 
     def class_options(self, class_options: ClassOptions) -> None:
         """Set the initial options; before it connects."""
@@ -116,7 +116,7 @@ class ClassPart(Part):
 
     @property
     def name(self) -> str:
-        """What the others call us: as the user said, else the login."""
+        """The name that others see: the user's choice, else the login."""
         return person_name(self._desk.settings.text(_NAME)) or login_name()
 
     def call(self, name: str, *, remember: bool = True) -> None:
@@ -183,7 +183,7 @@ class ClassPart(Part):
 
     @property
     def others(self) -> list[Participant]:
-        """Who else is present."""
+        """The other participants."""
         return [participant for participant in self.participants if not participant.ours]
 
     def hand_over(self, number: int) -> None:
@@ -258,7 +258,7 @@ class ClassPart(Part):
         self._sheet.show()
         return self._sheet
 
-    # ------------------------------------------------------------------------ what comes
+    # ------------------------------------------------------------------------ messages
 
     def _came(self, change: EventChange) -> None:
         self._moments.add(change.event)
@@ -300,7 +300,7 @@ class ClassPart(Part):
             if len(heirs) == 1 and not heirs[0].succeeds:
                 self.name_successor(heirs[0].number)
 
-    # ------------------------------------------------------------------------ where we look
+    # ------------------------------------------------------------------------ own view
 
     def _panel_seen(self, name: str, seen: bool) -> None:
         if seen:
@@ -394,7 +394,7 @@ class ClassPart(Part):
         desk.updater.refresh()
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done in a class."""
+        """The actions of a class."""
         return (
             Action(
                 name="class.follow",

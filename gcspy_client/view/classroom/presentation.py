@@ -34,8 +34,8 @@ class PresentationMode(Part):
     """Presents a window, and puts everything back.
 
     Args:
-        desk: What it works with.
-        needless: What a projector does not show.
+        desk: The window's desk.
+        needless: The parts that a projector does not show.
         front: Name of the panel that stays open beside the legend.
         enlarge: Makes the legend larger by a factor.
 

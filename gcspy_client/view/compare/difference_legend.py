@@ -60,7 +60,7 @@ class _Scale(QWidget):
 
 
 class DifferenceLegend(QWidget):
-    """What the colours of a difference mean.
+    """The meaning of the colours of a difference.
 
     Args:
         brief: Only the scale.

@@ -37,7 +37,7 @@ _REST_SHARE, _MOST_REST_SECS = 0.5, 0.25
 
 
 class LeftSide(Protocol):
-    """What spaces are compared with."""
+    """The other side of a comparison."""
 
     def state_of(
         self, space: SpaceState, source: TileSource
@@ -52,7 +52,7 @@ class DifferencePainter(QObject):
     """The differences of one session's spaces.
 
     Attributes:
-        comparison: What was worked out last; None: nothing yet.
+        comparison: The latest result; None: nothing yet.
 
     Signals:
         compared: There is another comparison.

@@ -96,7 +96,7 @@ class DifferenceView(SpaceView):
         self.setMinimumSize(60, 24)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    # ---------------------------------------------------------------------- what it shows
+    # ---------------------------------------------------------------------- the display
 
     def take(self, compared: SpaceComparison | None, why_not: str = "") -> None:
         """Show a comparison.
@@ -151,7 +151,7 @@ class DifferenceView(SpaceView):
         picture.scroll_to(before.layout.first_row)
 
     def follow(self, change: EventChange) -> None:
-        """What comes is compared soon."""
+        """Compare the new values soon."""
         self._stale()
 
     def use_space(self, space: SpaceState) -> None:
@@ -213,7 +213,7 @@ class DifferenceView(SpaceView):
 
     @property
     def canvas(self) -> TileCanvas | RendererCanvas | None:
-        """What paints it; None before the first comparison."""
+        """The painter; None before the first comparison."""
         return self._canvas
 
     def settle(self) -> None:
@@ -229,7 +229,7 @@ class DifferenceView(SpaceView):
     # ------------------------------------------------------------------------ which tile
 
     def place_of(self, tile: int | None) -> int | None:
-        """Where a tile of the space is among those that are compared; None where it is not."""
+        """The place of a tile of the space among the compared ones; None where it is not compared."""
         if tile is None or self.compared is None:
             return None
         right: Indices = self.compared.source.compared.right
@@ -256,7 +256,7 @@ class DifferenceView(SpaceView):
         return tile if 0 <= tile < self.space.count else None
 
     def words(self, place: int | None) -> list[tuple[str, str]]:
-        """What is reported about a place: name, A, B and the difference."""
+        """The text for a place: name, A, B and the difference."""
         if self.compared is None or place is None or not 0 <= place < self.compared.space.count:
             return []
         source = self.compared.source

@@ -47,7 +47,7 @@ class Other(QObject):
 
     Attributes:
         session: It.
-        name: What users called it.
+        name: Its name for users.
         clock: Its program's clock.
 
     Signals:

@@ -52,11 +52,11 @@ class CompareFacts:
 
     Attributes:
         left: Description of A; empty: there is none.
-        right: What B is.
+        right: The name of B.
         apart: How far they are apart.
         may_go: Whether one can go to A.
         can_set: Whether the displayed event can be set as A.
-        note: What could not be compared, and why.
+        note: The parts that could not be compared, and the reason.
     """
 
     left: str = ""
@@ -141,7 +141,7 @@ class _Rows(PlainTableModel):
         return heading(self._columns[section].title, role, right=self._columns[section].right)
 
     def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell shows."""
+        """The text of a cell."""
         row, column = self._rows[index.row()], self._columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             return column.text(row)
@@ -166,7 +166,7 @@ def _space(row: object) -> SpaceComparison:
 
 
 def _whole(row: object, *, left: bool) -> str:
-    """What the driver says of the whole stream, on one side."""
+    """The driver's summary of the whole stream, on one side."""
     source = _space(row).source
     space, numbers = (source.left, source.source) if left else (source.right, source.other)
     stream = space.streams.get(numbers.schema.id)
@@ -232,7 +232,7 @@ _SPACE_COLUMNS = [
 
 
 class ComparePanel(QWidget):
-    """What is compared, and what changed most.
+    """The compared sides, and the greatest changes.
 
     Signals: set_asked: Set the displayed event as A. go_asked: Show A. swap_asked: Let A and B
         change places. leave_asked: Leave the comparison. tile_asked: Id of a space and key of a

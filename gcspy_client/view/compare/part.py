@@ -57,7 +57,7 @@ class ReferenceEvent:
 
     @property
     def words(self) -> str:
-        """What it is called."""
+        """Its name."""
         return event_words(self.state, self.number)
 
     def state_of(
@@ -125,7 +125,7 @@ class ComparePart(Part):
     def _session(self) -> ClientSession:
         return self._desk.session
 
-    # ------------------------------------------------------------------- what users do
+    # ------------------------------------------------------------------- actions of users
 
     @property
     def can_set(self) -> bool:
@@ -393,7 +393,7 @@ class ComparePart(Part):
             self.leave()
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done about comparing."""
+        """The actions of comparing."""
         return (
             Action(
                 name="compare.set",

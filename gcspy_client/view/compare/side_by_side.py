@@ -88,7 +88,7 @@ class SideBySide(QObject):
 
     @property
     def comparison(self) -> Comparison | None:
-        """What was worked out last."""
+        """The latest result."""
         return self.painter.comparison
 
     def _left_side(self) -> ComparedSession:
@@ -331,7 +331,7 @@ class SideBySide(QObject):
         self.changed.emit()
 
     def note(self) -> str:
-        """What could not be paired; empty where everything was."""
+        """The parts that could not be paired; empty where all were."""
         left, right = self.alone()
         parts = [f"only in A: {', '.join(left)}"] if left else []
         parts += [f"only in B: {', '.join(right)}"] if right else []

@@ -24,7 +24,7 @@ _HEIGHT = 30
 
 
 def axis_ticks(events: HistoryEvents, view: HistoryView, most: int) -> list[tuple[float, str, str]]:
-    """Where ticks stand, as shares of the stretch that is seen, with an event number and a time each; one of them may be empty."""
+    """The places of ticks, as shares of the visible interval, with an event number and a time each; one of them may be empty."""
     if not len(events):
         return []
     times, begin = events.times, int(events.times[0])

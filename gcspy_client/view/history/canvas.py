@@ -69,7 +69,7 @@ class Brush:
     """A range of tiles that the user drew.
 
     Attributes:
-        name: What the user calls it.
+        name: The user's name for it.
         low: Its first key.
         high: Its last key.
         colour: Its colour.
@@ -132,7 +132,7 @@ class HistoryCanvas(QWidget):
         self.setMinimumSize(LEFT + RIGHT + 120, _TOP + _BOTTOM + 48)
         set_accessible_name(self, "History graph")
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ the display
 
     def clear(self, words: str = "") -> None:
         """Show nothing but words."""
@@ -155,7 +155,7 @@ class HistoryCanvas(QWidget):
             self.update()
 
     def look(self) -> GraphOptions:
-        """What it would like to see."""
+        """The requested picture."""
         scale, area = self.devicePixelRatioF(), self.area()
         tiles = self.tiles
         if self.tile_pixels is not None:
@@ -207,7 +207,7 @@ class HistoryCanvas(QWidget):
         self.drawn_anew.emit()
 
     def area(self) -> QRect:
-        """Where the graph is, in the widget."""
+        """The rectangle of the graph, in the widget."""
         return self.rect().adjusted(LEFT, _TOP, -RIGHT, -_BOTTOM)
 
     # ------------------------------------------------------------------------- places
@@ -223,11 +223,11 @@ class HistoryCanvas(QWidget):
         return self._shown[2]
 
     def x_of_share(self, share: float) -> float:
-        """Where in the widget a share of the stretch of time is."""
+        """The place in the widget of a share of the time interval."""
         return LEFT + share * self.area().width()
 
     def x_of(self, sequence: int) -> float | None:
-        """Where in the widget the middle of an event is; None when it is not in the graph."""
+        """The place in the widget of the middle of an event; None when it is not in the graph."""
         view, drawn = self.view(), self.drawn
         place = None if drawn is None else drawn.events.place_of(sequence)
         if view is None or drawn is None or place is None:
@@ -239,7 +239,7 @@ class HistoryCanvas(QWidget):
         return _TOP + view.share_of_tile(place) * self.area().height()
 
     def position_of(self, sequence: int, key: int) -> QPointF | None:
-        """Where in the widget a tile at an event is; None when it is not in the graph."""
+        """The place in the widget of a tile at an event; None when it is not in the graph."""
         x, view = self.x_of(sequence), self.view()
         place = None if self.drawn is None else self.drawn.place_of_key(key)
         if x is None or view is None or place is None:
@@ -584,7 +584,7 @@ class HistoryCanvas(QWidget):
         return None
 
     def under(self, position: QPointF) -> HitResult | None:
-        """What is under a place in the widget, in the picture that was drawn last."""
+        """The event and tile at a place in the widget, in the picture that was drawn last."""
         view, drawn = self.view(), self.drawn
         if view is None or drawn is None:
             return None

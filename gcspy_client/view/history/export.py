@@ -146,7 +146,7 @@ def _exported(track: HistoryTrack) -> ExportedGraph | None:
 
 
 def _ends(stream: Stream) -> tuple[str, str]:
-    """What the least and the greatest value of the scale are called."""
+    """The names of the least and the greatest value of the scale."""
     least = short_amount(stream, stream.minimum).strip()
     match stream.presentation:
         case Presentation.PERCENT | Presentation.PERCENT_VAR:

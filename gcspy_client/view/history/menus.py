@@ -36,7 +36,7 @@ class HistoryMenus:
 
     Args:
         panel: The graphs.
-        session: What can be graphed.
+        session: The session to graph.
     """
 
     def __init__(self, panel: HistoryPanel, session: ClientSession) -> None:

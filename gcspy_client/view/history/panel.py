@@ -74,7 +74,7 @@ class HistoryPanel(QWidget):
 
     Args:
         session: The active space and stream.
-        shift: What is kept of a live session.
+        shift: The kept events of a live session.
         files: The files of the recording that is played; none where they are not known.
         theme: For which ground.
 
@@ -148,7 +148,7 @@ class HistoryPanel(QWidget):
 
     @property
     def graph(self) -> HistoryGraph | None:
-        """What the graph at the top is made of; None while there is nothing to graph, or the panel is closed."""
+        """The source of the graph at the top; None while there is nothing to graph, or the panel is closed."""
         return self.first.graph
 
     @property
@@ -282,7 +282,7 @@ class HistoryPanel(QWidget):
             track.canvas.fit()
         self.tracks_changed.emit()
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ the display
 
     def refresh(self) -> None:
         """Keep up with what the window shows: another space or stream is another graph."""
@@ -467,7 +467,7 @@ class HistoryPanel(QWidget):
         self._say()
 
     def _say(self) -> None:
-        """What is under the mouse; without a mouse how much there is."""
+        """The text for the place under the mouse; without a mouse the amount of data."""
         track = self._pointed
         if track is not None and track.under is not None and track.canvas.drawn is not None:
             self._word = ""

@@ -28,7 +28,7 @@ class HistoryPart(Part):
     """History graphs of a window.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
         strip: The timeline, which shows the same stretch of time.
 
     Attributes:
@@ -69,7 +69,7 @@ class HistoryPart(Part):
         self.panel.stop()
 
     def gestures(self) -> tuple[Gesture, ...]:
-        """What the mouse and keys do over graphs."""
+        """Mouse and keys over graphs."""
         return (
             Gesture(_VIEW, "Click on the history graph", "go to the event and select the tile"),
             Gesture(
@@ -83,7 +83,7 @@ class HistoryPart(Part):
         )
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done to history graphs."""
+        """The actions of history graphs."""
         panel, menus = self.panel, self.menus
 
         def opened() -> bool:

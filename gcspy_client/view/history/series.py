@@ -1,6 +1,7 @@
-"""What ranges of tiles held at each event, as lines below a history graph, event below event.
+"""The values of ranges of tiles at each event, as lines below a history graph, event below event.
 
-Where several events share a pixel, the line goes through the least and the greatest of them: none is left out.
+Where several events share a pixel, the line goes through the least and the greatest of them: none
+is omitted.
 
 Knows series and the canvas above it; does not know where points come from.
 """
@@ -75,7 +76,7 @@ class HistorySeries(QWidget):
     """Draws series of numbers.
 
     Args:
-        canvas: Whose events stand above it.
+        canvas: The history graph above it.
         theme: For which ground.
     """
 

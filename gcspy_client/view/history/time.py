@@ -25,7 +25,7 @@ class HistoryTime(QObject):
     Attributes:
         span: First and last event number, or nanoseconds with `by_time`; None: all, as they come.
         by_time: Whether the axis is time.
-        whole: What all of it comes to now.
+        whole: The present total.
     """
 
     changed = Signal()

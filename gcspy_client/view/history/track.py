@@ -60,7 +60,7 @@ class HistoryTrack(QWidget):
         user wants to rename a `Brush`.
 
     Args:
-        spec: What it is of.
+        spec: Its specification.
         time: The stretch of time that is seen.
         theme: For which ground.
     """
@@ -186,14 +186,14 @@ class HistoryTrack(QWidget):
 
     @property
     def height_below(self) -> int:
-        """What the series below the picture take of its height."""
+        """The height of the series below the picture."""
         return (
             self.series.sizeHint().height() + self._foot.sizeHint().height() + 4
             if self.canvas.brushes
             else 0
         )
 
-    # -------------------------------------------------------------------- what it is of
+    # -------------------------------------------------------------------- its source
 
     @property
     def palette_now(self) -> Palette | None:

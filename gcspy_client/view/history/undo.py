@@ -40,7 +40,7 @@ class HistoryUndo(QObject):
 
     Args:
         panel: The graphs.
-        undo: What can be taken back.
+        undo: The changes that can be undone.
     """
 
     def __init__(self, panel: HistoryPanel, undo: ViewUndo) -> None:

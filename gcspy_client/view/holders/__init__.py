@@ -1,1 +1,1 @@
-"""Who holds objects: the panel with its tree, and its connection to the rest of the window."""
+"""The panel of holders with its tree, and its connection to the rest of the window."""

@@ -1,4 +1,4 @@
-"""Who holds objects, in a window: asks about the selection, and goes from a holder to its tile and back.
+"""Holders in a window: sends queries about the selection, and goes from a holder to its tile and back.
 
 The server answers from a copy of the process's memory that it makes for the question; so it is asked on request, and
 never at events.
@@ -47,7 +47,7 @@ class HolderPart(Part):
     """The panel of a window.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
         chosen_type: The type of the selected row in the table with the keyboard focus; empty: there
             is none.
 
@@ -135,7 +135,7 @@ class HolderPart(Part):
         self.asking.ask(subject, held=self.panel.held.isChecked())
 
     def _subject(self) -> HeapSubject | str:
-        """What is selected; or why it cannot be asked about."""
+        """The selection; or the reason why it cannot be queried."""
         type_name = self._chosen_type()
         session = self._desk.session
         space = session.active_space()
@@ -261,7 +261,7 @@ class HolderPart(Part):
         self.panel.tree.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with holders."""
+        """The actions of holders."""
         menu = "&View/&Who holds it"
 
         def has_rows() -> bool:

@@ -91,7 +91,7 @@ class _Model(PlainTreeModel):
         return self.top if node is None else node.children
 
     def index(self, row: int, column: int, parent: _Index | None = None) -> QModelIndex:
-        """Where a row is."""
+        """The place of a row."""
         below = self._below(parent)
         if 0 <= row < len(below) and 0 <= column < len(self.columns):
             return self.createIndex(row, column, self._numbers[id(below[row])])
@@ -126,7 +126,7 @@ class _Model(PlainTreeModel):
         return heading(column.name, role, about=column.about, right=_is_number(column))
 
     def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell says."""
+        """The text of a cell."""
         node = self.node(index)
         if node is None:
             return None
@@ -148,7 +148,7 @@ class _Model(PlainTreeModel):
         return None
 
     def text(self, node: HolderNode, column: int, *, whole: bool = False) -> str:
-        """What a cell says; a way whole, or what it adds to that of the row above."""
+        """The text of a cell; a path whole, or the part it adds to that of the row above."""
         if column == 0:
             return node.way if whole else node.label
         cell: Cell = node.cells[column - 1]
@@ -256,7 +256,7 @@ class HolderTree(QTreeView):
         return self._model.node(index)
 
     def text_of(self, node: HolderNode, column: int) -> str:
-        """What a cell says."""
+        """The text of a cell."""
         return self._model.text(node, column)
 
     def choose(self, node: HolderNode) -> None:

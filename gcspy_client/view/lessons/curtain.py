@@ -19,8 +19,8 @@ class Curtain(QWidget):
     """Covers one widget.
 
     Args:
-        covered: What it covers when it is drawn.
-        words: What it says.
+        covered: The widget that it covers when it is drawn.
+        words: Its text.
     """
 
     def __init__(self, covered: QWidget, words: str, colours: Tokens) -> None:

@@ -39,7 +39,7 @@ class LessonPanel(QWidget):
     Signals: guide_asked: A page of the guide was requested; its name.
 
     Args:
-        progress: Where one is.
+        progress: The progress in the lesson.
     """
 
     guide_asked = Signal(str)

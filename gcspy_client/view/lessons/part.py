@@ -43,7 +43,7 @@ class LessonPart(Part):
     """Lessons in a window.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
         triggers: Wait for the events of a lesson.
         views: How spaces are drawn.
         history: The history graphs.
@@ -52,7 +52,7 @@ class LessonPart(Part):
         over_time: Widgets that show later events as well.
 
     Attributes:
-        progress: Where one is.
+        progress: The progress in the lesson.
         panel: The text.
     """
 
@@ -90,7 +90,7 @@ class LessonPart(Part):
         """All of them."""
         return (*self._over_now, *self._over_time)
 
-    # ------------------------------------------------------------------- what users do
+    # ------------------------------------------------------------------- actions of users
 
     def open(self, lesson: Lesson | None) -> None:
         """Begin a lesson in this session, or put it away."""
@@ -113,7 +113,7 @@ class LessonPart(Part):
             except CommandError as error:
                 self._desk.say(str(error))
 
-    # ------------------------------------------------------------------------ what comes
+    # ------------------------------------------------------------------------ messages
 
     def refresh(self) -> None:
         """Follow the session, and update all texts."""
@@ -214,7 +214,7 @@ class LessonPart(Part):
         self.progress.blockSignals(True)
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with lessons."""
+        """The actions of lessons."""
         progress = self.progress
         return (
             Action(

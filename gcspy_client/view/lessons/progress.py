@@ -28,7 +28,7 @@ _FIRST = 1
 
 
 class LessonProgress(QObject):
-    """Where one is in a lesson.
+    """The progress in a lesson.
 
     Attributes:
         lesson: The lesson; None: there is none.
@@ -36,7 +36,7 @@ class LessonProgress(QObject):
         reached: For each step that was reached, the number of the event at which it stood.
         waiting: Whether the program runs to the event of the step `at`.
         answers: For each question that was answered, the place of the choice.
-        problem: What of the step could not be done; empty: nothing.
+        problem: The part of the step that failed; empty: none.
 
     Signals: changed: Any of these changed. view_requested: Another view is to be shown; its `View`.
         event_requested: An event of the past is to be shown; its number. 0: the latest.
@@ -63,7 +63,7 @@ class LessonProgress(QObject):
         self.problem = ""
         self._begun = False
 
-    # --------------------------------------------------------------------------- what is
+    # --------------------------------------------------------------------------- state
 
     @property
     def step(self) -> LessonStep | None:
@@ -116,7 +116,7 @@ class LessonProgress(QObject):
             else "only the client in control may run the program: Session ▸ Take control"
         )
 
-    # ------------------------------------------------------------------- what users do
+    # ------------------------------------------------------------------- actions of users
 
     def open(self, lesson: Lesson | None) -> None:
         """Begin a lesson, or put it away."""
@@ -156,7 +156,7 @@ class LessonProgress(QObject):
             self.answers[self.at] = choice
             self.changed.emit()
 
-    # ------------------------------------------------------------------------ what comes
+    # ------------------------------------------------------------------------ messages
 
     def follow(self) -> None:
         """Begin when the session has something to show; say when it ended before the event came."""

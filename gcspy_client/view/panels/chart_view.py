@@ -50,10 +50,10 @@ class ChartView(QWidget):
         parent: Its parent.
 
     Attributes:
-        plot: What draws it; None: nothing was drawn yet.
+        plot: The plot; None: nothing was drawn yet.
         title: Of what.
         head: The line of the title; choosers may be put at its end.
-        reading: What is under the mouse.
+        reading: The text for the place under the mouse.
     """
 
     def __init__(self, colours: Tokens, parent: QWidget | None = None) -> None:
@@ -119,7 +119,7 @@ class ChartView(QWidget):
         self._chart = chart
         if self.plot is None:
             with hooks_kept():
-                from gcspy_client.view.panels.plot import ChartPlot  # what is slow to load
+                from gcspy_client.view.panels.plot import ChartPlot  # modules that load slowly
             self.plot = ChartPlot(self._colours)
             self.plot.pointed.connect(self._point_at)
             self._pages.addWidget(self.plot)

@@ -52,7 +52,7 @@ _NONE = "This session has no levels and no budget: its driver decides what it ga
 
 
 class _Meter(QWidget):
-    """What was spent beside what may be: a bar with a mark."""
+    """The spent time beside the budget: a bar with a mark."""
 
     def __init__(self, colours: Tokens) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class CostPanel(QFrame):
         """Update all texts.
 
         Args:
-            session: What the server said.
+            session: The session with the server's report.
             why_not: Why nothing can be set now; empty: it can.
         """
         level, budget = cost.level_setting(session), cost.budget_setting(session)
@@ -381,7 +381,7 @@ class CostPart(Part):
         return cost.budget_setting(self._desk.session.live)
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done about cost."""
+        """The actions of cost."""
         levels = [
             Action(
                 name=f"level.{value}",

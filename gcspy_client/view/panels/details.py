@@ -61,7 +61,8 @@ class Details(QObject):
 
     Attributes:
         view: Name of the space, view chooser, legend.
-        tile: What the streams hold in the tile under the mouse, the selected one, and the whole space.
+        tile: The values of the streams in the tile under the mouse, the selected one, and the whole
+            space.
         trend: The graph of the chosen stream's summary, in a frame.
         graph: The graph itself.
         filters: The kinds of event, and their filters.
@@ -375,7 +376,7 @@ def _card(*parts: QWidget | QHBoxLayout | QVBoxLayout, stretches: bool = False) 
 
 
 def _made_cell(space: SpaceState, made: TileSource, tile: int | None) -> Cell:
-    """What a stream that the user made says of one tile."""
+    """The text of a user's stream for one tile."""
     if tile is None or not 0 <= tile < space.count:
         return _NOTHING
     text = made.text(space, tile)
@@ -383,7 +384,7 @@ def _made_cell(space: SpaceState, made: TileSource, tile: int | None) -> Cell:
 
 
 def _tile_cell(space: SpaceState, stream: Stream, tile: int | None) -> Cell:
-    """What a stream says of one tile."""
+    """The text of a stream for one tile."""
     if tile is None or not 0 <= tile < space.count:
         return _NOTHING
     words = control_words(int(space.control.values[tile]), space.space.unused_text)

@@ -32,7 +32,7 @@ class DetailsPart(Part):
     """View and legend, tile information, summary over time, events and filters.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
         details: The panels.
     """
 

@@ -135,7 +135,7 @@ class FactPanels(Part):
     """The three panels of a window, and the timer that has them speak.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
     """
 
     def __init__(self, desk: Desk) -> None:

@@ -154,7 +154,7 @@ class _Model(PlainTableModel):
         return None
 
     def flags(self, index: _Index) -> Qt.ItemFlag:
-        """What can be changed, where this window may."""
+        """The settings that this window may change."""
         flags = Qt.ItemFlag.ItemIsEnabled
         if self.reason:
             return flags
@@ -165,7 +165,7 @@ class _Model(PlainTableModel):
         return flags
 
     def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell shows."""
+        """The text of a cell."""
         row, column = self.rows[index.row()], index.column()
         t = tokens(self.theme)
         answer: object = None

@@ -25,7 +25,7 @@ _POINTS = 48
 
 
 class GrowthPanel(TablePanel):
-    """What grew.
+    """The growth of types.
 
     Signals:
         look_asked: Types are to be gathered now.
@@ -62,7 +62,7 @@ class GrowthPanel(TablePanel):
 
         Args:
             rows: The types.
-            measures: What is counted of them.
+            measures: The counts of the types.
             title: Of which space, since when.
             when: How long that is.
         """

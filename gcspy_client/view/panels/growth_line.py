@@ -42,8 +42,8 @@ class GrowthLine(Part):
     """The line.
 
     Args:
-        desk: What it works with.
-        log: What each type had at events that came.
+        desk: The window's desk.
+        log: The counts of each type at past events.
 
     Attributes:
         label: Its widget.

@@ -81,7 +81,7 @@ class ObjectTracker(Part):
         self._awaits_life = False
         self.release()
 
-    # -------------------------------------------------------------------------- what users do
+    # -------------------------------------------------------------------------- actions of users
 
     def open(self) -> None:
         """Open the panel and write what is sought."""
@@ -274,7 +274,7 @@ class ObjectTracker(Part):
         self.panel.turn(LIFE)
         self._mark()
 
-    # ------------------------------------------------------------------------ where it is
+    # ------------------------------------------------------------------------ its place
 
     def _mark(self) -> None:
         """Select the tile in which the followed object is now."""
@@ -313,7 +313,7 @@ class ObjectTracker(Part):
                 self._desk.spaces.ensureWidgetVisible(panel)
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with single objects."""
+        """The actions of single objects."""
         menu, nobody = "&View/Ob&jects", "no object is followed"
 
         def follows() -> bool:

@@ -27,7 +27,7 @@ from gcspy_client.view.widgets.table_panel import TablePanel
 __all__ = ["FOUND", "LIFE", "NEIGHBOURS", "ObjectsPanel"]
 
 FOUND, LIFE, NEIGHBOURS = range(3)
-"""What the panel shows."""
+"""The contents of the panel."""
 
 _TITLES = ("Found", "Life", "Neighbours")
 _TIPS = (

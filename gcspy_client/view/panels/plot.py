@@ -157,7 +157,7 @@ class Plot(pg.PlotWidget):
         """Show points, at least one.
 
         Args:
-            stream: Whose summary it is, for units.
+            stream: The stream of the summary, for units.
             seconds: Shape (points,), increasing: 0 for the latest event and negative before.
             values: Shape (points,); NaN is a gap.
         """
@@ -204,7 +204,7 @@ class Plot(pg.PlotWidget):
         ev.ignore()
 
     def place_of(self, point: int) -> QPointF:
-        """Where in the widget a point is, or would be on the level of its axis when its value is unknown."""
+        """The place of a point in the widget; a point with an unknown value is placed on the level of its axis."""
         value = float(self._values[point])
         box = self.getPlotItem().getViewBox()
         level = value if np.isfinite(value) else box.viewRange()[1][0]

@@ -118,7 +118,7 @@ class Sparkline(QWidget):
         """Show summaries.
 
         Args:
-            stream: Whose they are.
+            stream: The stream, for units.
             series: The summaries.
             now_nanos: When the latest event was; summaries may be older.
             owner: Space and stream, as ids.
@@ -198,5 +198,5 @@ class Sparkline(QWidget):
 
 def _plot_class() -> type[Plot]:
     with hooks_kept():
-        from gcspy_client.view.panels.plot import Plot  # what is slow to load
+        from gcspy_client.view.panels.plot import Plot  # modules that load slowly
     return Plot

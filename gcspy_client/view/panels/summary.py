@@ -31,7 +31,7 @@ class SummaryPanel(QFrame):
         theme: For which ground.
 
     Attributes:
-        rows: What the table says.
+        rows: The rows of the table.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:

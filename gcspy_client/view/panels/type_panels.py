@@ -53,9 +53,9 @@ class TypePanels(Part):
 
     Attributes:
         asking: The question and the answer.
-        log: What each type had at events that came.
+        log: The counts of each type at past events.
         contents: The content of a tile.
-        growth: What grew.
+        growth: The growth of types.
     """
 
     who_asked = Signal(str)
@@ -301,7 +301,7 @@ class TypePanels(Part):
             self.growth.say("Looking: types come with the next event.")
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with what is reported about types."""
+        """The actions of the type panels."""
         return (
             Action(
                 name="contents.whole",

@@ -37,10 +37,10 @@ def ask_text(parent: QWidget, title: str, question: str, text: str = "") -> str 
         parent: The dialog stands over this.
         title: Of the dialog.
         question: The question.
-        text: What stands in the line at first.
+        text: The initial text of the line.
 
     Returns:
-        What was written; None: nothing was.
+        The entered text; None: cancelled.
     """
     dialog = _dialog(parent, title, question)
     dialog.setInputMode(QInputDialog.InputMode.TextInput)
@@ -57,7 +57,7 @@ def ask_number(
         parent: The dialog stands over this.
         title: Of the dialog.
         question: The question.
-        number: What stands there at first.
+        number: The initial number.
         low: The least that is taken.
         high: The greatest.
 
@@ -80,7 +80,7 @@ def ask_one_of(
         parent: The dialog stands over this.
         title: Of the dialog.
         question: The question.
-        choices: What can be chosen.
+        choices: The choices.
         chosen: The number of the one that is chosen at first.
 
     Returns:
@@ -107,7 +107,7 @@ def ask_file(parent: QWidget, title: str, kinds: str, place: str = "") -> str | 
         parent: The dialog stands over this.
         title: Of the dialog.
         kinds: Which files are listed, as Qt writes it: ``Lessons (*.md)``.
-        place: Where it begins to look.
+        place: The initial folder.
     """
     name, _ = QFileDialog.getOpenFileName(parent, shown(title), place, kinds)
     return name or None
@@ -120,7 +120,7 @@ def ask_files(parent: QWidget, title: str, kinds: str, place: str = "") -> list[
         parent: The dialog stands over this.
         title: Of the dialog.
         kinds: Which files are listed.
-        place: Where it begins to look.
+        place: The initial folder.
     """
     names, _ = QFileDialog.getOpenFileNames(parent, shown(title), place, kinds)
     return list(names)
@@ -133,7 +133,7 @@ def ask_new_file(parent: QWidget, title: str, kinds: str, place: str = "") -> st
         parent: The dialog stands over this.
         title: Of the dialog.
         kinds: Which files are listed.
-        place: What is proposed.
+        place: The proposed path.
     """
     name, _ = QFileDialog.getSaveFileName(parent, shown(title), place, kinds)
     return name or None

@@ -59,21 +59,21 @@ class _PlainCells(_ItemModel):
     """Cells and headers that are plain text, of a model that follows in the order of bases."""
 
     def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell holds, as `data` of Qt's models."""
+        """The contents of a cell, as `data` of Qt's models."""
         raise NotImplementedError
 
     def header_data(self, section: int, orientation: Qt.Orientation, role: int) -> object:
-        """What a header holds, as `headerData` of Qt's models."""
+        """The contents of a header, as `headerData` of Qt's models."""
         return super().headerData(section, orientation, role)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """What a cell shows."""
+        """The text of a cell."""
         return _plain(self.cell_data(index, role), role)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> object:
-        """What a header shows."""
+        """The text of a header."""
         return _plain(self.header_data(section, orientation, role), role)
 
 
@@ -101,7 +101,7 @@ class PlainTableItem(QTableWidgetItem):
     """A cell of a table widget.
 
     Args:
-        text: What it says.
+        text: Its text.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -121,7 +121,7 @@ class PlainListItem(QListWidgetItem):
     """A row of a list widget.
 
     Args:
-        text: What it says.
+        text: Its text.
     """
 
     def __init__(self, text: str = "") -> None:

@@ -36,7 +36,7 @@ MOST_SHOWN = 2_000
 _MOST_TIP_CHARS, _TIP_COLUMNS = 4_000, 160
 
 _NOT_HTML = re.compile("<|&(?=lt;)")
-"""Where `Qt.mightBeRichText` would begin to read a tag."""
+"""The place where `Qt.mightBeRichText` would begin to read a tag."""
 
 
 class _Tipped(Protocol):
@@ -99,7 +99,7 @@ def show_tip(place: QPoint, text: str, widget: QWidget) -> None:
 
     Args:
         place: Where, on the screen.
-        text: What it says; empty: none.
+        text: Its text; empty: none.
         widget: It goes when the mouse leaves this.
     """
     QToolTip.showText(place, tip_words(text), widget)

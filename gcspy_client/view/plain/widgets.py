@@ -73,7 +73,7 @@ class PlainLabel(QLabel):
     One that wraps may also break a long word, such as a path: it would be as wide as its longest.
 
     Args:
-        text: What it says.
+        text: Its text.
         parent: Its parent.
     """
 
@@ -84,7 +84,7 @@ class PlainLabel(QLabel):
         self.setText(text)
 
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
         return super().text().replace(_BREAK, "")
 
     def setText(self, text: str) -> None:
@@ -114,7 +114,7 @@ class PlainLabel(QLabel):
 
 
 def _beside(text: str) -> str:
-    """What stands on a button or beside a box."""
+    """The text on a button or beside a box."""
     return button_words(shortened(text, _MOST_ON_A_BUTTON))
 
 
@@ -122,7 +122,7 @@ class PlainPushButton(QPushButton):
     """A button.
 
     Args:
-        text: What it says.
+        text: Its text.
         parent: Its parent.
     """
 
@@ -134,7 +134,7 @@ class PlainPushButton(QPushButton):
         super().setText(_beside(text))
 
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
         return super().text().replace("&&", "&")
 
 
@@ -153,7 +153,7 @@ class PlainToolButton(QToolButton):
         super().setText(_beside(text))
 
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
         return super().text().replace("&&", "&")
 
 
@@ -161,7 +161,7 @@ class PlainCheckBox(QCheckBox):
     """A check box.
 
     Args:
-        text: What it says.
+        text: Its text.
         parent: Its parent.
     """
 
@@ -173,7 +173,7 @@ class PlainCheckBox(QCheckBox):
         super().setText(_beside(text))
 
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
         return super().text().replace("&&", "&")
 
 
@@ -181,7 +181,7 @@ class PlainRadioButton(QRadioButton):
     """A radio button.
 
     Args:
-        text: What it says.
+        text: Its text.
         parent: Its parent.
     """
 
@@ -193,7 +193,7 @@ class PlainRadioButton(QRadioButton):
         super().setText(_beside(text))
 
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
         return super().text().replace("&&", "&")
 
 
@@ -211,8 +211,8 @@ class PlainComboBox(QComboBox):
         """One more to choose.
 
         Args:
-            text: What it says.
-            data: What it stands for.
+            text: Its text.
+            data: Its value.
         """
         super().addItem(shown(text), data)
 
@@ -242,7 +242,7 @@ class PlainLineEdit(QLineEdit):
     """An input line. Qt draws its content as plain text, and control characters as symbols.
 
     Args:
-        text: What stands in it at first.
+        text: Its initial text.
         parent: Its parent.
     """
 
@@ -282,7 +282,7 @@ class PlainMenu(QMenu):
         """One more entry.
 
         Args:
-            text: What it says.
+            text: Its text.
             run: Called when it is chosen.
         """
         made = super().addAction(button_words(shortened(text, _MOST_IN_A_MENU)))
@@ -295,7 +295,7 @@ class PlainMenu(QMenu):
         """A menu in this one.
 
         Args:
-            title: What its entry says.
+            title: The text of its entry.
         """
         made = PlainMenu(self, title=title)
         made.menuAction().setToolTip(tip_words(title))  # by default the title, as it may be HTML

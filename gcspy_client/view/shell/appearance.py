@@ -22,8 +22,8 @@ class Appearance(QObject):
         changed: Everything has to be drawn in the colours of `theme`.
 
     Args:
-        window: What is dressed.
-        settings: Where the user's choice is stored.
+        window: The window whose appearance is set.
+        settings: The store of the user's choice.
         theme: At first; None follows the system.
 
     Attributes:

@@ -51,7 +51,7 @@ class PaletteEntry:
 
     Attributes:
         group: Of what sort it is: *View*, *Space*, *Bookmark*.
-        text: What it is called.
+        text: Its name.
         run: Does it.
         keys: Its first shortcut, as the system writes it.
         why_not: Why it cannot be done now; empty: it can.
@@ -65,7 +65,7 @@ class PaletteEntry:
 
 
 class _Found(PlainListModel):
-    """What matches, the best first."""
+    """The matching entries, the best first."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -172,7 +172,7 @@ class CommandPalette(QFrame):
     """A field to type into, and what matches below it.
 
     Args:
-        entries: What there is now, asked each time it is opened.
+        entries: Returns the present entries, called each time it is opened.
         colours: Of the theme.
         window: Over what it lies.
     """
@@ -238,7 +238,7 @@ class CommandPalette(QFrame):
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def texts(self) -> list[str]:
-        """What is listed, the best first."""
+        """The listed entries, the best first."""
         return [entry.text for entry, _match in self._found.rows]
 
     # ------------------------------------------------------------------------- finding

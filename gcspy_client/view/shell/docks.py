@@ -201,7 +201,7 @@ class Docks(QObject):
     """The panels around a widget.
 
     Args:
-        centre: What they stand around.
+        centre: The central widget.
         theme: For which ground.
         undo: Takes back what the actions did to the layout.
 
@@ -217,7 +217,7 @@ class Docks(QObject):
         self._added: dict[str, _Added] = {}
         self._restored: bytes | None = None
         self._default = False
-        self._before: list[tuple[object, ...]] = []  # where each panel was before any change
+        self._before: list[tuple[object, ...]] = []  # the place of each panel before any change
 
     def __getitem__(self, name: str) -> Dock:
         return self._added[name].dock
@@ -241,11 +241,11 @@ class Docks(QObject):
         Args:
             name: For programs; the layout is kept under it, and its action is ``panel.NAME``.
             title: Its words.
-            widget: What stands in it; at the side it scrolls when it is given less height than it wants.
-            area: Where it stands by default.
+            widget: Its contents; at the side it scrolls when it is given less height than it wants.
+            area: Its default place.
             shown: Whether it is open by default.
-            keys: What opens and closes it.
-            about: What the sheet of shortcuts says of it; by default its title.
+            keys: The keys that open and close it.
+            about: Its description in the sheet of shortcuts; by default its title.
         """
         assert name not in self._added, f"two panels {name!r}"
         sideways = area in (
@@ -259,7 +259,7 @@ class Docks(QObject):
             self._place(self._added[name], self._group(area, name), roomy=self._roomy())
         return dock
 
-    # --------------------------------------------------------------------- what users do
+    # --------------------------------------------------------------------- actions of users
 
     def show(self, name: str) -> None:
         """Open a panel, and have it before all others in its place."""
@@ -352,7 +352,7 @@ class Docks(QObject):
             settings.store_data("layout.panels", self.state())
 
     def _places(self) -> list[tuple[object, ...]]:
-        """Where each panel is, but for its size: that changes with the window's."""
+        """The place of each panel, without its size: that changes with the window's."""
         return [
             (
                 one.dock.isHidden(),
@@ -364,7 +364,7 @@ class Docks(QObject):
         ]
 
     def state(self) -> bytes:
-        """Where everything is, for `use_state`."""
+        """The places of all panels, for `use_state`."""
         return bytes(self.area.saveState(_VERSION).data())
 
     def use_state(self, state: bytes) -> None:

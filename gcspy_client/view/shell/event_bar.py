@@ -32,7 +32,7 @@ class EventBar(QWidget):
         live_asked: Show what is live.
 
     Args:
-        session: What it speaks of.
+        session: The session.
     """
 
     live_asked = Signal()
@@ -184,7 +184,7 @@ def recorded_words(
     """The texts about the recorded session: for the chip, the mode, then the filters.
 
     Args:
-        welcome: What the player said.
+        welcome: The player's welcome.
         playback: How it plays.
         shown_mode: How it was watched at the event that is shown, where that was something to choose.
     """

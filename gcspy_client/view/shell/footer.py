@@ -32,7 +32,7 @@ class Footer(QWidget):
         disconnect_asked: Leave the server.
 
     Args:
-        session: What it speaks of.
+        session: The session.
     """
 
     pause_toggled = Signal()

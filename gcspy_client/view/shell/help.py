@@ -27,8 +27,8 @@ class HelpPart(Part):
     """Help in a window.
 
     Args:
-        desk: What it works with.
-        entries: What the command palette offers.
+        desk: The window's desk.
+        entries: The entries of the command palette.
         key_rows: All keys, and what they do.
 
     Attributes:
@@ -76,7 +76,7 @@ class HelpPart(Part):
             self._keys.close()
 
     def actions(self) -> tuple[Action, ...]:
-        """What helps."""
+        """The actions of help."""
         return (
             Action(
                 name="help.palette",

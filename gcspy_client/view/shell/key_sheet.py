@@ -37,7 +37,7 @@ class KeyRow:
     Attributes:
         menu: Under which title.
         keys: The keys, as the system writes them.
-        about: What they do.
+        about: Their description.
     """
 
     menu: str
@@ -125,7 +125,7 @@ class KeySheet(QDialog):
         return [row for number, row in enumerate(self._rows) if number in numbers]
 
     def as_text(self) -> str:
-        """What is listed, in columns."""
+        """The listed actions, in columns."""
         rows = self.listed()
         wide = max((len(row.keys) for row in rows), default=0)
         lines, menu = [], None
@@ -137,7 +137,7 @@ class KeySheet(QDialog):
         return "\n".join(lines) + "\n"
 
     def document(self) -> QTextDocument:
-        """What is listed, for a printer."""
+        """The listed actions, for a printer."""
         sections: list[tuple[str, list[tuple[str, str]]]] = []
         for row in self.listed():
             if not sections or sections[-1][0] != row.menu:

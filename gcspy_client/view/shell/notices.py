@@ -19,7 +19,7 @@ _WHAT_NEXT = "Ctrl+S saves the session, Ctrl+Shift+O opens another one."
 
 
 def page_words(status: LinkStatus, session: ClientSession) -> tuple[str, str, bool, bool]:
-    """What the empty window says.
+    """The text of the empty window.
 
     Returns:
         Title, text, whether connecting again is offered, whether connecting elsewhere is offered.

@@ -1,4 +1,4 @@
-"""What the user prefers: applied when a window opens and whenever it changes, stored at once.
+"""The user's preferences: applied when a window opens and whenever they change, stored at once.
 
     look.theme      system, dark or light
     look.scale      100 to 200 percent
@@ -47,7 +47,7 @@ class Preferences(Part):
     """Applies and stores what the user prefers.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
         scaled: Percent by which the application was scaled when it started.
     """
 
@@ -69,7 +69,7 @@ class Preferences(Part):
 
     @property
     def theme(self) -> Theme | None:
-        """What the user wants; None follows the system."""
+        """The user's choice; None follows the system."""
         return next((theme for theme in Theme if self._desk.appearance.is_chosen(theme)), None)
 
     def choose_theme(self, theme: Theme | None) -> None:

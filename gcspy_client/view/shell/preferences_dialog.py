@@ -48,7 +48,7 @@ _STEP = 25
 
 
 class Preference(Protocol):
-    """What is preferred, and how to prefer something else; see `gcspy_client.view.shell.preferences`."""
+    """The preferences, and controls to change them; see `gcspy_client.view.shell.preferences`."""
 
     def choose_theme(self, theme: Theme | None) -> None:
         """Dress the window."""
@@ -104,7 +104,7 @@ class Preference(Protocol):
 
 
 class _Preview(QWidget):
-    """What a palette looks like: nothing, little to much, too much, unknown."""
+    """A sample of a palette: nothing, little to much, too much, unknown."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class _Amounts(Chooser):
 
     Args:
         usual: Those that are always offered.
-        words: What one is called.
+        words: Returns the name of one.
     """
 
     def __init__(self, usual: Sequence[int], words: Callable[[int], str]) -> None:
@@ -163,7 +163,7 @@ class PreferencesDialog(QDialog):
     """The dialog.
 
     Args:
-        preferred: What is preferred now, and who obeys.
+        preferred: The preferences, which apply the changes.
     """
 
     def __init__(self, preferred: Preference, parent: QWidget) -> None:

@@ -31,13 +31,13 @@ class SessionPart(Part):
     """The session of a window.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
         opener: Opens other sessions.
         announcer: Messages for some seconds.
 
     Attributes:
         event_bar: The line above the tiles: the target, and the event.
-        banner: What is wrong.
+        banner: The banner for problems.
         page: Replaces tiles while there are none.
         footer: Pause, step, and the state of the connection.
     """
@@ -95,7 +95,7 @@ class SessionPart(Part):
         remedy = f": {error.remedy}" if error.remedy else ""
         self._desk.say(f"Refused: {error.message}{remedy}")
 
-    # --------------------------------------------------------------------- what users do
+    # --------------------------------------------------------------------- actions of users
 
     def toggle_pause(self) -> None:
         """Pause after the next event, or continue."""
@@ -126,7 +126,7 @@ class SessionPart(Part):
         self._desk.link.send(Follow(client=client))
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with the session."""
+        """The actions of the session."""
         return (*self._link_actions(), *self._control_actions())
 
     def _link_actions(self) -> tuple[Action, ...]:

@@ -61,7 +61,7 @@ class ViewUndo(QObject):
         """Do something that can be taken back.
 
         Args:
-            text: What it is, for the menu: *Undo …*.
+            text: Its name, for the menu: *Undo …*.
             do: Does it; called now, and when it is done again.
             undo: Takes it back.
             merge_key: Changes in a row with the same key count as one; None counts by itself.
@@ -122,5 +122,5 @@ class ViewUndo(QObject):
 
     @property
     def next_words(self) -> tuple[str, str]:
-        """What would be taken back, and what done again; empty where nothing would."""
+        """The names of the changes to undo and to redo; empty where there is none."""
         return self._stack.undoText(), self._stack.redoText()

@@ -80,7 +80,7 @@ class TileCanvas(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(60, 24)
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ the display
 
     def follow(self, change: EventChange) -> None:
         """Take an event into the picture; it is painted once, however many come before that."""
@@ -108,7 +108,7 @@ class TileCanvas(QWidget):
         return tiles.start if len(tiles) else None
 
     def rectangle_of(self, tile: int) -> QRectF:
-        """Where a tile's cell is, in the widget."""
+        """The rectangle of a tile's cell, in the widget."""
         scale = self.devicePixelRatioF()
         x, y, width, height = self.picture.layout.rectangle(tile)
         return QRectF(x / scale, y / scale, width / scale, height / scale)

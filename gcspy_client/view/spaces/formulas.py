@@ -47,7 +47,7 @@ Ends = tuple[float | None, float | None]
 
 
 def checked(name: str, formula: str, space: SpaceState) -> DerivedSource:
-    """What a formula makes, of a space without tiles: cheap, to be asked at each letter.
+    """The result of a formula, in a space without tiles: cheap enough for each letter.
 
     Raises:
         ExpressionError: The formula is invalid, or not about this space.
@@ -69,7 +69,7 @@ class Formulas(Part):
     """The formulas of a window.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -119,7 +119,7 @@ class Formulas(Part):
         Args:
             space: Of which space.
             name: As in the view chooser.
-            formula: What it is worth.
+            formula: The expression.
             percent: Show it as percent.
             ends: Ends of the scale; None: 0 and 1 for percent, else determined by the current
                 values.
@@ -200,18 +200,18 @@ class FormulaDialog(QDialog):
     """Adds, changes and removes the formulas of one space.
 
     Args:
-        formulas: Where they go.
+        formulas: The formulas.
         space: Of which space.
         theme: For which ground.
 
     Attributes:
         listed: The formulas there are.
         name: The name of one.
-        formula: What it is worth.
+        formula: The expression.
         percent: Whether it is reported as percent.
         least: The lower end of the scale; empty: determined by the current values.
         greatest: The upper end.
-        said: What is wrong, or what it is.
+        said: The problem, or a description.
         add: Makes it.
         remove: Forgets the chosen one.
     """

@@ -156,7 +156,7 @@ class _Square(QWidget):
 
 
 class Legend(QWidget):
-    """What the colours of one stream mean, or of two."""
+    """The meaning of the colours of one stream, or of two."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -212,8 +212,8 @@ class Legend(QWidget):
         Args:
             stream: Its schema.
             palette: Its colours.
-            maximum: What is painted as the highest now.
-            unused_text: What an unused tile is.
+            maximum: The value painted as the highest at present.
+            unused_text: The name of an unused tile.
         """
         self.show_source(StreamSource(stream), palette, maximum, unused_text)
 
@@ -225,9 +225,9 @@ class Legend(QWidget):
         Args:
             source: The numbers.
             palette: Their colours.
-            maximum: What is painted as the highest now.
-            unused_text: What an unused tile is.
-            said: What else is to be known of the view.
+            maximum: The value painted as the highest at present.
+            unused_text: The name of an unused tile.
+            said: Remarks about the view.
         """
         stream = source.schema
         wanted = (stream, palette, maximum, unused_text, said)

@@ -1,6 +1,7 @@
 """Magnification: the tiles around the active one in two strips, smaller and larger, without breaks of lines.
 
-What is active is the tile under the mouse, else the selected one. A click in a strip selects, as it does in the tiles.
+The active tile is the one under the mouse, else the selected one. A click in a strip selects, as it
+does in the tiles.
 
 Knows strips and the source of their data; does not know the place of the panel.
 """
@@ -31,13 +32,13 @@ _SMALL, _LARGE = (10, 16), (52, 34)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MagnifiedTiles:
-    """What is magnified.
+    """A magnified part of a space.
 
     Attributes:
         space: The space.
         source: The numbers.
         tile: The tile in the middle.
-        maximum: What is painted as the greatest now; None where that is not known.
+        maximum: The value painted as the greatest at present; None where it is not known.
     """
 
     space: SpaceState
@@ -89,7 +90,7 @@ class Strip(QWidget):
         self.update()
 
     def cell_of(self, tile: int) -> QRectF:
-        """Where a tile's cell is."""
+        """The rectangle of a tile's cell."""
         stretch = self.stretch
         assert stretch is not None
         width, height = self._cell

@@ -24,7 +24,7 @@ class SpacesPart(Part):
     """Spaces in a window.
 
     Args:
-        desk: What it works with.
+        desk: The window's desk.
         views: Zooms.
         tile_copy: Copies tiles.
     """
@@ -71,7 +71,7 @@ class SpacesPart(Part):
         self._desk.selection.choose_stream(space_id, stream_id)
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with spaces and their tiles."""
+        """The actions of spaces and their tiles."""
         return (*self._undo_actions(), *self._steps(), *self._tile_actions())
 
     def _undo_actions(self) -> tuple[Action, ...]:

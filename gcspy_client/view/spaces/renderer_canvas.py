@@ -57,10 +57,10 @@ class RendererCanvas(SpaceView):
     Args:
         name: Of the renderer, as users know it.
         make: Makes the renderer.
-        space: What it draws.
+        space: The space.
         source: The numbers, for the renderer's thread alone.
         theme: For which ground.
-        margins: Where words will stand, where that is known before the first picture.
+        margins: The places of labels, where they are known before the first picture.
     """
 
     _ready = Signal()
@@ -109,7 +109,7 @@ class RendererCanvas(SpaceView):
         self._ready.connect(self._take)
         self.drawing = SpaceRenderer(make, space, source, self.colours(source), self._ready.emit)
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ the display
 
     def colours(self, source: TileSource) -> Palette:
         """In which colours numbers are painted."""
@@ -152,7 +152,7 @@ class RendererCanvas(SpaceView):
 
     @property
     def maximum(self) -> int | None:
-        """What is painted as the greatest in the picture."""
+        """The value painted as the greatest in the picture."""
         return None if self._shown is None else self._shown.maximum
 
     def say(self) -> str:
@@ -241,7 +241,7 @@ class RendererCanvas(SpaceView):
         self._sync_bars()
 
     def area(self) -> QRectF:
-        """Where the picture is, in the widget."""
+        """The rectangle of the picture, in the widget."""
         left, top = (_LEFT, _TOP) if LabelSide.LEFT in self._margins else (0, 0)
         below = _BELOW if LabelSide.BELOW in self._margins else 0
         return QRectF(left, top, max(1, self.width() - left), max(1, self.height() - top - below))

@@ -21,7 +21,7 @@ class Selection(QObject):
     """Activates spaces, chooses streams, selects tiles.
 
     Args:
-        session: Where the selection is kept.
+        session: The session that keeps the selection.
         spaces: The tiles.
         updater: Updates texts.
         undo: Takes back changes of the view.

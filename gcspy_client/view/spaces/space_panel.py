@@ -48,7 +48,7 @@ class SpacePanel(QFrame):
         Space id, and the previous visible part. failed: Space id, and why its view failed.
 
     Args:
-        picture: What it shows.
+        picture: The picture of the space.
 
     Attributes:
         canvas: Its tiles; hidden while another view is shown.
