@@ -250,7 +250,11 @@ class HeldEvents:
         try:
             yield
         except StubLost as error:
-            self._refuse_ended()  # the end of the target is the better message
+            # The end of the target is the better message.
+            if error.ending:
+                self._refuse_ended()
+            else:
+                self._process.check()
             raise TargetError(
                 f"process {self._process.pid} is alive, but {error}: attach again"
             ) from error

@@ -64,8 +64,8 @@ _MOST_EVENTS: Final = 1 << 48
 _SLACK_NANOS: Final = 60 * _NANOS
 """A stub may have noted an event's time before we received its hello, and been descheduled since."""
 
-_LONGEST_REST_SECS: Final = 60.0
-"""Longer than a target is ever held for reading."""
+_LONGEST_REST_SECS: Final = 20.0
+"""A target that has reported its event sleeps within milliseconds, on the busiest machine within seconds."""
 
 _LIFE_SECS: Final = 0.4
 """How often the timer is rewound: several times within the deadline, since this machine may be busy."""
@@ -80,7 +80,16 @@ _SPEC_LEFT: Final = slice(16, 32)
 
 
 class StubLost(TargetError):
-    """The stub is gone, and the target may still be there."""
+    """The stub is gone, or reports something impossible. The target may still be there.
+
+    Args:
+        message: What happened.
+        ending: Whether the cause may be that the target is just ending.
+    """
+
+    def __init__(self, message: str, *, ending: bool = False) -> None:
+        super().__init__(message)
+        self.ending = ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +271,10 @@ class StubLine:
         except OSError:
             packet = b""
         if len(packet) < _EVENT.size:
-            raise StubLost("the stub is no longer in the program: it was removed, or it failed")
+            raise StubLost(
+                "the stub is no longer in the program: it was removed, or it failed",
+                ending=not packet,
+            )
         event = StubEvent(*(*_EVENT.unpack_from(packet), packet[_EVENT.size :]))
         self._refuse_nonsense(event)
         if not self._holds:
@@ -294,7 +306,7 @@ class StubLine:
         """Wait until the thread sleeps; also returns when it is not held any more, which `stands_still` reports.
 
         Raises:
-            StubLost: The process has no such thread.
+            StubLost: The process has no such thread, or it does not sleep.
             TargetGone: It has ended.
         """
         if self._rest is None:
@@ -306,11 +318,14 @@ class StubLine:
             # Only the end of the connection would be visible there; the timer's end is checked
             # above.
             if time.monotonic() > give_up:
-                self._went_on = True
-                return
+                raise StubLost(
+                    f"the stub says that it waits, and its thread {thread} has not slept for {_LONGEST_REST_SECS:g} s"
+                )
             time.sleep(pause_secs)
             if pause_secs < _LAST_LOOK_SECS <= 2 * pause_secs and not self._rest.knows(thread):
-                raise StubLost(f"the stub reports thread {thread}, a thread that it does not have")
+                raise StubLost(
+                    f"the stub reports thread {thread}, a thread that it does not have", ending=True
+                )
             pause_secs = min(2 * pause_secs, _LAST_LOOK_SECS)
 
     @property

@@ -29,6 +29,11 @@ static uint64_t now(void) {
     return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
 }
 
+/* Send bytes as slowly as somebody would who wants us to wait for the rest. */
+static void drip(int line, const char *bytes, size_t size) {
+    for (size_t i = 0; i < size && send(line, bytes + i, 1, MSG_NOSIGNAL) == 1; i++) usleep(10000);
+}
+
 static void greet(int line, char lie, int timer, int memory) {
     struct hello said = {"gcspystb", lie == 'p' ? 99 : 2, 0, 0, (uint64_t)(uintptr_t)waiting};
     struct iovec part = {&said, lie == 'g' ? 5 : sizeof said};
@@ -59,7 +64,8 @@ static void lie_once(int line, char lie) {
     uint64_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     char packet[100000] = {0};
     struct event said = {0, 0, {0}, (uint32_t)syscall(SYS_gettid), 1, now(), 0, 0};
-    greet(line, lie, timer, memory);
+    if (lie == 'b') drip(line, (const char *)&(struct hello){"gcspystb", 2, 0, 0, 0}, sizeof(struct hello));
+    else if (lie != 'q') greet(line, lie, timer, memory); /* or it is silent */
     size_t size = sizeof said;
     int tells = 1;
     switch (lie) {
@@ -70,6 +76,8 @@ static void lie_once(int line, char lie) {
     case 'f': said.time = now() + 3600000000000ull; break;
     case 'k': said.kind = 7; break;
     case '3': size = 3; break;
+    case 'i': tells = 0; drip(line, (const char *)&said, sizeof said); break;
+    case 'r': break;                                     /* says that it waits, and does not */
     case 'l': size = sizeof packet; said.kind = 9; break; /* longer than any packet, and wrong in its beginning */
     case 'a': said.thread = 0x7fffffff; break;           /* a thread that it does not have */
     case 'e': size = 0; tells = 0; close(timer); shutdown(line, SHUT_RDWR); break;
@@ -77,7 +85,10 @@ static void lie_once(int line, char lie) {
     }
     memcpy(packet, &said, sizeof said);
     if (tells) send(line, packet, size, MSG_NOSIGNAL);
+    const struct itimerspec late = {{0, 0}, {1000, 0}};
     char heard;
+    while (lie == 'r' && recv(line, &heard, 1, MSG_DONTWAIT) != 0)
+        timerfd_settime(timer, 0, &late, NULL); /* running out it would end the waiting */
     while (recv(line, &heard, 1, 0) > 0) {}
     if (page != MAP_FAILED) munmap(page, 4096);
     close(memory);

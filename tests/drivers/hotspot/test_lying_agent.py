@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gcspy_drivers.cooperative import line
+from gcspy_drivers.kit import stubbed_driver
 from gcspy_protocol.errors import TargetError
 
 from tests.drivers.hotspot.agents import Told
@@ -31,8 +33,15 @@ LIES = {
     "3": "no longer in the program",
     "l": "impossible event: kind 9",
     "a": "a thread that it does not have",
-    "e": "no longer in the program",
+    "q": "its stub did not answer within 0.3 s",
+    "b": "not a GCspy stub (1 bytes)",
+    "i": "no longer in the program",
+    "r": "says that it waits, and its thread",
+    "e": "no longer in the program",  # hangs up by itself, and so is not waited for by the next one
 }
+SLOW = {"q": (stubbed_driver, "HELLO_SECS"), "r": (line, "_LONGEST_REST_SECS")}
+"""Lies that end us after a time only, and how long that is: 10 and 20 s, of which nothing is learnt here."""
+_SECS = 0.3
 _MOST_BYTES = 64 << 20
 
 
@@ -64,11 +73,14 @@ def _any_java() -> str:
     return found[0]
 
 
-def test_each_lie_ends_in_one_line(jvm: Jvm) -> None:
+def test_each_lie_ends_in_one_line(jvm: Jvm, monkeypatch: pytest.MonkeyPatch) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for lie, said in LIES.items():
-        with pytest.raises(TargetError) as raised, Told(jvm.pid) as told:
-            told.serve()
+        with monkeypatch.context() as patch:
+            if lie in SLOW:
+                patch.setattr(*SLOW[lie], _SECS)
+            with pytest.raises(TargetError) as raised, Told(jvm.pid) as told:
+                told.serve()
         text = str(raised.value)
         assert said in text, lie
         assert "\n" not in text
