@@ -19,7 +19,10 @@ from gcspy_drivers.hotspot.agent.agent import at_start, library
 from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
 from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver
 from gcspy_drivers.hotspot.spaces.pool_space import Pool
+from gcspy_drivers.remote.elf import ElfFile
+from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.memory_writer import write
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
 from gcspy_protocol.messages import Pause, Resume
@@ -328,6 +331,34 @@ def test_only_one_sidecar_has_it_and_another_is_told_so(jvm: Jvm) -> None:
     with Told(jvm.pid) as told:
         with pytest.raises(TargetError, match="another gcspy has its agent"):
             HotSpotDriver.attach(jvm.pid, AGENT)
+        told.during(lambda: jvm.tell("collect"))
+        assert [event.event for event in told.events] == [GC_START, GC_END]
+
+
+def test_an_agent_that_stays_busy_is_told_of_and_serves_again_when_it_is_not(jvm: Jvm) -> None:
+    """As if a thread of the JVM were stuck in it: nobody waits for long, the JVM collects, and what it collects is counted."""
+    with Told(jvm.pid):
+        pass  # from now on the JVM has it
+    path = library()
+    assert path is not None
+    with path.open("rb") as image, ElfFile(image, str(path)) as file:
+        symbol = file.static("busy")
+    assert symbol is not None
+    with Process(jvm.pid) as process:
+        maps = read_maps(process)
+        mapped = next(one for one in maps.path if path.name in one)
+        first = maps.first_addr(mapped)
+        assert first is not None
+        write(process, first + symbol.vaddr, b"\1")
+        try:
+            with pytest.raises(TargetError) as raised:
+                HotSpotDriver.attach(jvm.pid, AGENT)
+            jvm.tell("collect")
+        finally:
+            write(process, first + symbol.vaddr, b"\0")
+    assert "did not load the agent: its agent is in use: try again" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    with Told(jvm.pid) as told:
         told.during(lambda: jvm.tell("collect"))
         assert [event.event for event in told.events] == [GC_START, GC_END]
 
