@@ -59,6 +59,9 @@ _QUICK_PING_MILLIS = 500
 _SILENT_MILLIS = 15_000
 """A peer that has left all pings of this span unanswered is dead."""
 
+_LASTING_SECS = 2.0
+"""A connection that is lost sooner counts as another failed try."""
+
 _REFUSAL_REMEDIES = {
     ErrorCode.TOKEN: "give the token of the session with --token-file or GCSPY_TOKEN, or in Connect…",
     ErrorCode.BUSY: "reconnect when another client has left",
@@ -119,6 +122,7 @@ class WindowLink(QObject):
         self._proven = False
         self._attempt = 0
         self._was_live = False
+        self._live_since = 0.0
         self._pings = 0
         self._unanswered = 0
         self._ping_millis = _PING_MILLIS
@@ -384,7 +388,7 @@ class WindowLink(QObject):
     def _live(self) -> None:
         self._patience.stop()
         self._was_live = True
-        self._attempt = 0
+        self._live_since = time.monotonic()
         self._unanswered = 0
         self._heartbeat.start(self._ping_millis)
         self.welcomed.emit()
@@ -507,10 +511,14 @@ class WindowLink(QObject):
 
     def _lose(self, message: str, remedy: str) -> None:
         """The connection is gone: try again if there ever was one, give up if there was none."""
+        was_live = self.status.phase is LinkPhase.LIVE
         self._drop_socket()
         if not self._was_live:
             self._tell(LinkPhase.FAILED, message, remedy)
             return
+        # One who welcomes us and hangs up again and again is dialled less and less often.
+        if was_live and time.monotonic() - self._live_since >= _LASTING_SECS:
+            self._attempt = 0
         delay = retry_delay_secs(self._attempt)
         self._retry.start(round(delay * 1000))
         self._tell(LinkPhase.LOST, message, remedy, retry_secs=delay)

@@ -20,6 +20,8 @@ __all__ = ["ReconnectingLink"]
 
 _FIRST_RETRY_SECS = 0.1
 _LONGEST_RETRY_SECS = 2.0
+_LASTING_SECS = 2.0
+"""A connection that is lost sooner counts as another try: who accepts us and hangs up is not dialled again at once, nor for ever."""
 
 
 class ReconnectingLink:
@@ -44,6 +46,7 @@ class ReconnectingLink:
         self._dial, self._within_secs, self._say = dial, within_secs, say
         self._latest = dial()
         self._connected = True
+        self._made = time.monotonic()
         self._until = self._next_try = self._wait_secs = 0.0
         self.lost = 0
 
@@ -95,10 +98,22 @@ class ReconnectingLink:
         self._latest.close()
         self._connected = False
         self.lost += 1
+        now = time.monotonic()
+        if self.lost > 1 and now - self._made < _LASTING_SECS:
+            self._wait(error)
+            self._say(f"{error}; trying again")
+            return
         self._wait_secs = _FIRST_RETRY_SECS
-        self._until = time.monotonic() + self._within_secs
-        self._next_try = time.monotonic()
+        self._until = now + self._within_secs
+        self._next_try = now
         self._say(f"{error}; trying to reconnect for {self._within_secs:g} s")
+
+    def _wait(self, error: LinkError) -> None:
+        """Wait longer before each try; raise when that would be too long."""
+        self._next_try = time.monotonic() + self._wait_secs
+        self._wait_secs = min(_LONGEST_RETRY_SECS, 2 * self._wait_secs)
+        if self._next_try > self._until:
+            raise LinkError(f"not reconnected within {self._within_secs:g} s: {error}") from error
 
     def _connect(self, give_up: float | None) -> bool:
         """Try until it is restored; False if that fails in time."""
@@ -113,14 +128,9 @@ class ReconnectingLink:
             except Refused:
                 raise
             except LinkError as error:
-                self._next_try = time.monotonic() + self._wait_secs
-                self._wait_secs = min(_LONGEST_RETRY_SECS, 2 * self._wait_secs)
-                if self._next_try > self._until:
-                    raise LinkError(
-                        f"not reconnected within {self._within_secs:g} s: {error}"
-                    ) from error
+                self._wait(error)
             else:
-                self._connected = True
+                self._connected, self._made = True, time.monotonic()
                 self._say(f"reconnected to {self.address}")
                 return True
 

@@ -25,7 +25,7 @@ from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.program import TILES, Program
 from tests.protocol import exchange
-from tests.server.relay import Relay
+from tests.server.relay import HangingUp, Relay
 from tests.server.test_secrets import (
     Answer,
     Eavesdropper,
@@ -517,6 +517,16 @@ def test_a_server_that_never_greets_is_given_up(make_window: MakeWindow, wait: W
         window.link._give_up_waiting()  # what its timer does after ten seconds
         assert phase(window) is LinkPhase.FAILED
         assert "sent no greeting" in window.session_part.page.text.text()
+        window.close()
+
+
+def test_a_server_that_welcomes_and_hangs_up_is_dialled_less_and_less_often(
+    socket_directory: Path, make_window: MakeWindow, wait: Wait
+) -> None:
+    with HangingUp(socket_directory / "stranger") as stranger:
+        window = make_window(stranger.address)
+        wait(lambda: (window.link.status.retry_secs or 0) >= 1.0)
+        assert stranger.welcomed >= 2
         window.close()
 
 

@@ -7,7 +7,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from gcspy_protocol import Connection
 from gcspy_protocol.address import TcpAddress, parse_address
+from gcspy_protocol.messages import Welcome
+from gcspy_protocol.model import Mode, PauseActsOn, Role
 
 
 def dial(address: str) -> socket.socket:
@@ -96,3 +99,57 @@ class Relay:
             thread.join(60)
         if self._path is not None:
             self._path.unlink()
+
+
+def welcoming() -> tuple[Connection, bytes]:
+    """A server's end of a connection, and its welcome to whoever comes."""
+    server = Connection(Role.SERVER)
+    server.receive_data(Connection(Role.CLIENT).preamble())
+    welcome = Welcome(
+        server="s", session="x", client_id=1, controller=False, mode=Mode.PASSIVE,
+        pause_acts_on=PauseActsOn.SAMPLING, events=(),
+    )  # fmt: skip
+    return server, server.preamble() + server.send(welcome)
+
+
+class HangingUp:
+    """Welcomes whoever comes, and hangs up at once.
+
+    Args:
+        path: Where it listens.
+
+    Attributes:
+        address: The same, as a client needs it.
+        welcomed: How often it did.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.address = f"unix:{path}"
+        self.welcomed = 0
+        self._path = path
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(path))
+        self._listening.listen()
+        self._thread = threading.Thread(target=self._run, name="hanging up")
+
+    def _run(self) -> None:
+        _, says = welcoming()
+        while True:
+            try:
+                sock, _ = self._listening.accept()
+            except OSError:
+                return
+            with sock:
+                sock.recv(4096)
+                sock.sendall(says)
+                self.welcomed += 1
+
+    def __enter__(self) -> HangingUp:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._path.unlink()
+        self._thread.join(60)

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.errors import LinkError, Refused
 from gcspy_protocol.messages import ErrorCode
-from gcspy_protocol.model import Mode, PauseActsOn, Role
 
+from gcspy.connection import reconnecting_link
 from gcspy.connection.link import Link, connect
 from gcspy.connection.reconnecting_link import ReconnectingLink
 from gcspy_server.api import ServedSession
-from tests.server.relay import Relay
+from tests.server.relay import HangingUp, Relay, welcoming
 from tests.server.target import START, Target
 from tests.server.test_link import FakeServer
 
@@ -99,17 +98,30 @@ def test_a_server_that_is_not_there_at_first_is_not_waited_for(socket_directory:
         ReconnectingLink(lambda: connect(f"unix:{socket_directory}/nobody"), within_secs=60)
 
 
+def test_who_welcomes_and_hangs_up_again_and_again_is_given_up(
+    socket_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is dialled less and less often, however often it welcomes us, and no longer than patience lasts."""
+    monkeypatch.setattr(reconnecting_link, "_LASTING_SECS", 60.0)  # however slow this machine is
+    said: list[str] = []
+    with (
+        HangingUp(socket_directory / "stranger") as stranger,
+        ReconnectingLink(lambda: connect(stranger.address), within_secs=1, say=said.append) as link,
+        pytest.raises(LinkError, match=r"not reconnected within 1 s: .* without a goodbye"),
+    ):
+        next_of(link, m.Event)
+    # Once more at once, and then after 0.1, 0.2 and 0.4 s; 0.8 s more would be too long.
+    assert 2 < stranger.welcomed <= 5
+    assert link.lost == stranger.welcomed
+    assert sum("trying to reconnect for 1 s" in line for line in said) == 1
+    assert sum(line.endswith("; trying again") for line in said) == link.lost - 2
+
+
 @pytest.mark.parametrize("code", [ErrorCode.TOO_SLOW, ErrorCode.PROTOCOL])
 def test_who_was_too_slow_comes_back_and_who_was_wrong_does_not(
     serve: Serve, socket_directory: Path, code: ErrorCode
 ) -> None:
-    server = Connection(Role.SERVER)
-    server.receive_data(Connection(Role.CLIENT).preamble())
-    welcome = m.Welcome(
-        server="s", session="x", client_id=1, controller=False, mode=Mode.PASSIVE,
-        pause_acts_on=PauseActsOn.SAMPLING, events=(),
-    )  # fmt: skip
-    says = server.preamble() + server.send(welcome)
+    server, says = welcoming()
     says += server.send(m.Error(code=code, message="out", fatal=True))
     real = serve(Target()).addresses[0]
     with (
