@@ -121,6 +121,29 @@ def test_objects_that_the_collector_does_not_know_are_counted_exactly(
     assert counts["float"] >= 5_000
 
 
+def test_whatever_a_class_is_called_its_objects_are_counted(python: str, start: Start) -> None:
+    """A class of a program may have any name: none of these was taken for a type, and their objects for no objects."""
+    child = start(
+        python,
+        """
+names = ["", "two\\nlines", "\\x1b[31mred", "Gr\\u00f6\\u00dfe", "Generic[" + "List[Dict[str, " * 100, "\\u00e9" * 400]
+made = [type(name, (), {"__slots__": ()}) for name in names]
+keep = [one() for number, one in enumerate(made) for _ in range(1000 + number)]
+tell()
+""",
+    )
+    child.wait_still()
+    with Target(child.pid) as target:
+        counts = by_type(read_objects(target))
+    assert counts["(no name)"] == 1000
+    assert counts["two\nlines"] == 1001
+    assert counts["\x1b[31mred"] == 1002
+    assert counts["Größe"] == 1003
+    long = {name: count for name, count in counts.items() if name.endswith("…")}
+    generic = ("Generic[" + "List[Dict[str, " * 100)[:512] + "…"
+    assert long == {generic: 1004, "é" * 256 + "…": 1005}
+
+
 def test_blocks_in_use_equal_what_the_target_says(python: str, start: Start) -> None:
     child = start(
         python, "keep = [(i, [i], bytes(i % 300)) for i in range(20_000)]\ndel keep[::3]\ntell()"

@@ -2,7 +2,8 @@
 
 A word at the place of an object's type is accepted only if there is a type at that address: its own
 type is a type, and so on up to ``type`` itself within a few steps, its sizes are possible, and its
-name is text. Types are remembered, and checked again at each gathering, since a class can be
+name is UTF-8, of any length and with any characters. Types are remembered, and checked again at
+each gathering, since a class can be
 dropped and another made in its place.
 
 Knows types, and not where objects are. Source: CPython 3.9 to 3.15 Include/cpython/object.h (struct _typeobject),
@@ -11,6 +12,7 @@ Include/object.h (Py_TPFLAGS_*), Include/internal/pycore_object.h (_PyType_PreHe
 
 from __future__ import annotations
 
+import codecs
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -47,7 +49,8 @@ _LASTING_FLAGS = np.uint64(_HAVE_GC | _UNICODE | _TYPE_SUBCLASS | 0x1C)
 _MOST_BASIC, _MOST_ITEM = 1 << 20, 1 << 16
 _DEPTH = 4  # metaclasses of metaclasses
 _BASES = 64  # classes from one to the built-in type that it comes from
-_NAME_BYTES = 128
+_NAME_BYTES = 512  # of a longer name the rest is left out
+_NO_NAME = "(no name)"
 _REFUSED_BITS = 16
 _MULTIPLIERS = 32
 _MOST_BITS = 24
@@ -360,11 +363,13 @@ class TypeTable:
         if b"\0" not in data and in_page < _NAME_BYTES:
             data += self._memory.try_read(addr + in_page, _NAME_BYTES - in_page) or b""
         text, end, _ = data.partition(b"\0")
+        if not end and len(data) < _NAME_BYTES:
+            return None
         try:
-            name = text.decode("utf-8")
+            name, _ = codecs.utf_8_decode(text, "strict", bool(end))
         except UnicodeDecodeError:
             return None
-        return name if name and end and name.isprintable() else None
+        return (name if end else f"{name}…") or _NO_NAME
 
     def _rebuild(self) -> None:
         """Make the table for `find`: one slot for each type, so that a look-up is one multiplication."""
