@@ -1,4 +1,4 @@
-"""The notice for clients while loops that read a target's objects are being compiled, the same for every driver.
+"""The notice for clients while loops that read a target's objects are being compiled or loaded, the same for every driver.
 
 Nothing waits for the compiler (`gcspy_compiled.machine_code`), so until it is done an event takes
 longer, or has no objects. Knows spaces; does not know the compiler or objects.
@@ -14,7 +14,7 @@ from gcspy_server.api import ServerSpace
 __all__ = ["COMING", "tell_coming"]
 
 COMING: Final = (
-    "the loops that read objects are being compiled, which takes some seconds, once after an installation; "
+    "the loops that read objects are being loaded, or compiled once after an installation, which takes some seconds; "
     "until then they are read slowly, or not at all where the program would have to wait"
 )
 """The notice."""
