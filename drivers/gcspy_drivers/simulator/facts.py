@@ -55,6 +55,11 @@ class CardTable:
     table: Bytes
     states: tuple[str, ...] = ("clean", "dirty")
 
+    @property
+    def end(self) -> int:
+        """The word behind the last that it covers."""
+        return self.start + len(self.table) * self.card_words
+
 
 @dataclass(frozen=True, eq=False)
 class RememberedSet:
@@ -79,6 +84,7 @@ class Regions:
     Attributes:
         what: What one is called: ``block``, ``region``, ``car``.
         starts: First word each; `ends`: behind the last; `tops`: up to where it is in use.
+        used: Words of each that are in use, or -1 where that is not known; None where all are up to its top.
         kinds: What each is now: index of `kind_names`.
         kind_names: Such as ``free``, ``eden``, ``survivor``, ``old``, ``large``.
         groups: Which larger thing each belongs to (the number of its train), or -1.
@@ -100,3 +106,4 @@ class Regions:
     live: Words | None = None
     chosen: Words | None = None
     ages: Words | None = None
+    used: Words | None = None

@@ -171,6 +171,7 @@ class Plan(ABC):
     Class attributes, of which a plan says those that differ:
         name: Textbook name, one word; title: for people.
         moves: It may move objects. Otherwise an object stays where it was made.
+        remembers: It keeps a remembered set of each of its `regions`.
         lists_all_free: Each free cell that is large enough is in one of its free lists, when no collection is under way.
         exact: After a whole collection of kind FULL nothing unreachable is left.
         incremental: The program may run between two steps of a collection. Otherwise one that was begun is ended first.
@@ -190,6 +191,7 @@ class Plan(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     moves: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
     exact: ClassVar[bool] = True
     incremental: ClassVar[bool] = False
     lists_all_free: ClassVar[bool] = True

@@ -217,6 +217,103 @@ def test_levels_leave_unknown_what_they_do_not_gather() -> None:
             assert (mask is None or bool(mask.all())) == (one in known), f"{one} at level {level}"
 
 
+@pytest.mark.parametrize(("program", "more"), [("binarytrees", {}), ("queue", {"data": 40})])
+def test_promoted_is_what_a_collection_brought_into_the_old_space(
+    program: str, more: dict[str, int]
+) -> None:
+    """Objects too large for the nursery are made in the old space at once: nobody promotes them."""
+    session = SimulatorSession(
+        options(
+            "generational",
+            program=program,
+            program_options={"live": 12} | more,
+            plan={"young_bytes": 1024},
+            steps=20,
+        )
+    )
+    young: set[int] = set()
+    direct, promoted, unknown = set[int](), [], 0
+
+    def look(event: Event) -> None:
+        nonlocal young, unknown
+        objects = session.plan.objects()
+        old = next(space for space in session.plan.spaces() if space.role == "old")
+        inside = (objects.cells >= old.start) & (objects.cells < old.end)
+        if session.kinds.names[event.event].endswith("collection starts"):
+            young = set(objects.identities[~inside].tolist())
+            promoted.append(0)
+        if not promoted:
+            unknown += 1
+            shown = stream(heaps(session)[-1], "Promoted").known
+            assert shown is not None
+            assert not shown.any(), "no collection has begun"
+            return
+        came = inside & np.isin(objects.identities, list(young))
+        promoted[-1] = int(objects.sizes[came].sum()) * WORD_BYTES
+        assert total(session, "Promoted") == promoted[-1]
+        direct.update(objects.identities[inside & ~came].tolist())
+
+    run(session, look)
+    assert unknown
+    assert any(promoted) == (program == "binarytrees")
+    assert direct
+
+
+def test_a_part_without_cards_has_none_that_are_clean() -> None:
+    session = SimulatorSession(options("generational"))
+
+    def look(_event: Event) -> None:
+        young, old = heaps(session)
+        shown = stream(young, "Dirty cards").known
+        assert shown is not None
+        assert not shown.any()
+        assert stream(old, "Dirty cards").known is None
+
+    assert run(session, look)
+
+
+def test_blocks_are_as_full_as_their_lines_and_nothing_is_remembered_of_them() -> None:
+    """A block that is free is empty; while lines are marked anew it is not known what is in use."""
+    session = SimulatorSession(options("immix", program="binarytrees"))
+    empty, full, marked_anew = [], [], 0
+
+    def look(_event: Event) -> None:
+        nonlocal marked_anew
+        table = next(space for space in session.server.spaces if space.name == "Block table")
+        used, remembered = stream(table, "Used space"), stream(table, "Remembered")
+        assert remembered.known is not None
+        assert not remembered.known.any()
+        collection, lines, regions = (
+            session.plan.collection,
+            session.plan.lines(),
+            session.plan.regions(),
+        )
+        assert lines is not None
+        assert regions is not None
+        if collection is not None and collection.phase:
+            marked_anew += 1
+            assert used.known is not None
+            assert not used.known.any()
+            return
+        in_use = lines.table.reshape(len(regions.kinds), -1).sum(axis=1)
+        assert used.known is None or used.known.all()
+        assert np.array_equal(used._values, in_use * lines.card_words * WORD_BYTES)
+        objects, bytes_by_block = session.plan.objects(), np.zeros(len(in_use), dtype=np.int64)
+        block = np.searchsorted(regions.starts, objects.cells, side="right") - 1
+        small = objects.cells + objects.sizes <= regions.ends[block]
+        np.add.at(bytes_by_block, block[small], objects.sizes[small] * WORD_BYTES)
+        assert (bytes_by_block <= used._values).all()
+        free = regions.kinds == 0
+        empty.append(int(free.sum()))
+        full.append(int((~free).sum()))
+        assert not used._values[free].any()
+
+    run(session, look)
+    assert any(empty)
+    assert any(full)
+    assert marked_anew
+
+
 def test_settings_change_tiles_knobs_and_collect_while_it_runs() -> None:
     session = SimulatorSession(options("marksweep", steps=60))
     by_name = {setting.name: setting for setting in session.server.settings}

@@ -56,13 +56,17 @@ class EventView:
         plan: The collector.
         seen: Number of the newest object when the heap was last read.
         old_before: Numbers of the objects that were in old spaces when the collection began, sorted; None: not known.
+        newest_before: Number of the newest object then.
     """
 
-    def __init__(self, plan: Plan, *, seen: int, old_before: Words | None) -> None:
+    def __init__(
+        self, plan: Plan, *, seen: int, old_before: Words | None, newest_before: int = 0
+    ) -> None:
         self.plan = plan
         self.heap = plan.heap
         self.seen = seen
         self.old_before = old_before
+        self.newest_before = newest_before
 
     @cached_property
     def objects(self) -> Objects:
@@ -95,7 +99,10 @@ class EventView:
         """Which of `objects` were outside old spaces when the collection began, wherever they are now; None: not known."""
         if self.old_before is None:
             return None
-        return ~np.isin(self.objects.identities, self.old_before, assume_unique=False)
+        identities = self.objects.identities
+        # What the program has allocated in an old space since was not promoted.
+        there = identities <= self.newest_before
+        return there & ~np.isin(identities, self.old_before, assume_unique=False)
 
     @property
     def knows_liveness(self) -> bool:

@@ -277,9 +277,12 @@ class HeapSpace:
         if level < 2 or cards is None:
             hide_all((stream,))
             return
+        spaces = self._spaces()
+        if not cards.start < spaces[-1].end or spaces[0].start >= cards.end:
+            hide_all((stream,))  # a part without cards
+            return
         dirty = np.flatnonzero(cards.table != CLEAN)
         addresses = self._plan.heap.bytes_of(cards.start + dirty * cards.card_words)
-        spaces = self._spaces()
         low, high = self._plan.heap.bytes_of(np.array([spaces[0].start, spaces[-1].end]))
         inside = (addresses >= low) & (addresses < high)
         self.space.count_at(stream, addresses[inside])

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from gcspy_drivers.kit.streams import add_amount, add_enumeration, add_percent
+from gcspy_drivers.kit.streams import add_amount, add_enumeration, add_percent, hide_all
 from gcspy_drivers.simulator.facts import Regions, RememberedSet
 from gcspy_drivers.simulator.heap import WORD_BYTES
 from gcspy_drivers.simulator.plan import Plan
@@ -279,15 +279,11 @@ class RegionSpace(OtherSpace):
         if regions is None or not request.wants(self.space):
             return
         self.space.reset()
-        used = (regions.tops - regions.starts) * WORD_BYTES
         self._kind.data[:] = regions.kinds
         self._kind.set_summary(
             *np.bincount(regions.kinds, minlength=len(regions.kind_names)).tolist()
         )
-        self._used.data[:] = used
-        self._used.set_summary(
-            int(used.sum()), int((regions.ends - regions.starts).sum()) * WORD_BYTES
-        )
+        self._gather_used(regions)
         self._gather_entries(regions)
         if self._train is not None and self._car is not None:
             self._train.data[:] = regions.groups
@@ -299,7 +295,18 @@ class RegionSpace(OtherSpace):
                 Control.BACKGROUND | Control.USED
             )
 
+    def _gather_used(self, regions: Regions) -> None:
+        used = regions.tops - regions.starts if regions.used is None else regions.used
+        known = used >= 0
+        self._used.data[known] = used[known] * WORD_BYTES
+        self._used.set_unknown(~known)
+        total = int((regions.ends - regions.starts)[known].sum())
+        self._used.set_summary(int(used[known].sum()) * WORD_BYTES, total * WORD_BYTES)
+
     def _gather_entries(self, regions: Regions) -> None:
+        if not self._plan.remembers:
+            hide_all((self._entries,))
+            return
         counts = _remembered_from(self._plan)
         self._entries.data[:] = [counts.get(start, 0) for start in regions.starts.tolist()]
         self._entries.set_summary(sum(counts.values()))

@@ -118,6 +118,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._runs = False
         self.server.investigate_with(self.investigate)
         self._old_before: Words | None = None
+        self._newest_before = 0
         self._seen = 0
         self._level = 0
         self._next_clock = options.clock_step
@@ -224,7 +225,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
 
     def collection_starts(self, collection: Collection) -> None:
         """A collection begins."""
-        self._old_before = self._identities_in_old()
+        self._old_before, self._newest_before = self._identities_in_old(), self.heap.identities
         self._event(Kinds.start(collection.kind), collection.cause)
 
     def phase_ends(self, collection: Collection, phase: str) -> None:
@@ -301,7 +302,12 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
 
     def gather(self, request: GatherRequest) -> None:
         """Fill the requested spaces, up to the level."""
-        moment = EventView(self.plan, seen=self._seen, old_before=self._old_before)
+        moment = EventView(
+            self.plan,
+            seen=self._seen,
+            old_before=self._old_before,
+            newest_before=self._newest_before,
+        )
         for heap in self._heaps:
             if request.wants(heap.space):
                 heap.gather(request, moment, self._level)

@@ -89,13 +89,23 @@ class Immix(Plan):
         return self._used
 
     def regions(self) -> Regions:
-        """The blocks; their tops are their ends."""
+        """The blocks; their tops are their ends, and what is in use of each are its lines: not known while they are marked anew."""
         space = self._space
         starts = np.arange(space.start, space.end, space.block_words, dtype=np.int64)
         nothing = np.full(len(starts), -1, dtype=np.int64)
         ends = starts + space.block_words
+        marked = self.collection is None or not self.collection.phase
+        used = space.lines_in_use() * space.line_words if marked else nothing
         return Regions(
-            "block", starts, ends, ends, space.kinds.astype(np.int64), KIND_NAMES, nothing, nothing
+            "block",
+            starts,
+            ends,
+            ends,
+            space.kinds.astype(np.int64),
+            KIND_NAMES,
+            nothing,
+            nothing,
+            used=used,
         )
 
     @property

@@ -75,6 +75,7 @@ class GarbageFirst(Plan):
     name = "regions"
     title = "Garbage-first regions"
     moves = True
+    remembers = True
     kinds: ClassVar = {
         FULL: ("roots", "mark", "forward", "update", "move", "remember"),
         YOUNG: ("roots", "remembered"),

@@ -87,6 +87,7 @@ class Train(Plan):
     name = "train"
     title = "Train"
     moves = True
+    remembers = True
     exact = False
     kinds: ClassVar = {FULL: (*_NURSERY, "trains"), MINOR: _NURSERY, CAR: (*_NURSERY, *_CAR)}
 
