@@ -99,9 +99,7 @@ class HeapGraph:
     @cached_property
     def in_files(self) -> NDArray[np.bool_]:
         """(n,) whether an object is in a mapping of a file: a static object, which is never freed."""
-        maps = self.copy.maps
-        row = np.searchsorted(maps.start.astype(np.int64), self.address, side="right") - 1
-        return np.asarray((row >= 0) & (maps.inode[row] != 0))
+        return _in_files(self.copy.maps, self.address)
 
     def data_of(self, chosen: NDArray[np.int64], word: int) -> NDArray[np.int64]:
         """Return (k,) the address in a word of each of some objects; 0: not copied."""
@@ -113,8 +111,12 @@ class HeapGraph:
     @cached_property
     def references(self) -> NDArray[np.int64]:
         """(n,) each object's reference count, as copied."""
-        row = np.searchsorted(self.copy.runs[:, 0], self.address, side="right") - 1
-        place = self.copy.runs[row, 2] + (self.address - self.copy.runs[row, 0]) // 8
+        return self.references_to(self.address)
+
+    def references_to(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (k,) the reference counts of the objects at some addresses, as copied."""
+        row = np.searchsorted(self.copy.runs[:, 0], address, side="right") - 1
+        place = self.copy.runs[row, 2] + (address - self.copy.runs[row, 0]) // 8
         bits = np.uint64(self.layout.objects.refcount_flags)
         return np.asarray((self.copy.words[place].view(np.uint64) & ~bits).view(np.int64))
 
@@ -275,6 +277,11 @@ def _disbelieve(graph: HeapGraph) -> None:
         graph.elsewhere[wrong] = 0
 
 
+def _in_files(maps: Maps, address: NDArray[np.int64]) -> NDArray[np.bool_]:
+    row = np.searchsorted(maps.start.astype(np.int64), address, side="right") - 1
+    return np.asarray((row >= 0) & (maps.inode[row] != 0))
+
+
 def _is_mapped(maps: Maps, first: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which ranges are within one mapping, or within several without a gap."""
     start, end = maps.start.astype(np.int64), maps.end.astype(np.int64)
@@ -301,11 +308,12 @@ def _counted(graph: HeapGraph, certain: int) -> HeapGraph:
         graph.graph.targets[int(graph.graph.starts[certain]) :], minlength=graph.objects
     )
     roots = graph.graph.roots
-    owns = (roots < certain) | (graph.references[roots] > known[roots])
+    owns = (roots < certain) | (graph.references_to(graph.address[roots]) > known[roots])
     # A static type may be in memory without a file: in the zeroed data of a library.
     types = graph.types.address[(graph.types.flags & _HEAP_TYPE) == 0].astype(np.int64)
-    static = np.flatnonzero(graph.in_files | np.isin(graph.address, types))
-    roots = np.union1d(roots[owns], static[static >= certain]).astype(np.int32)
+    others = graph.address[certain:]
+    static = np.flatnonzero(_in_files(graph.copy.maps, others) | np.isin(others, types)) + certain
+    roots = np.union1d(roots[owns], static).astype(np.int32)
     kept = ReferenceGraph(graph.graph.starts, graph.graph.targets, roots)
     return replace(graph, graph=kept)
 
