@@ -26,7 +26,7 @@ from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 
 Open = Callable[..., MainWindow]
-PATIENCE_MILLIS = 60_000
+PATIENCE_MILLIS = 150_000
 
 
 @pytest.fixture
