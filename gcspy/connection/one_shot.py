@@ -89,7 +89,9 @@ def _look(pid: int, kind: str, *, most: int, drivers: tuple[str, ...]) -> OneSho
         driver.close()
     if space is None:
         raise Unsupported(
-            f"{described.name}: its driver cannot report {kind}",
+            f"{described.name}: its driver cannot report {kind}. {described.general_info}".rstrip(
+                ". "
+            ),
             found=", ".join(space.name for space in server.spaces) or "no spaces",
             known=f"spaces that can report {kind}",
         )

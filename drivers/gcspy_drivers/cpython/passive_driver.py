@@ -178,14 +178,11 @@ class PassiveDriver(SampledDriver):
 
     def description(self) -> ServerDescription:
         """Return what distinguishes the session; see `ServerDescription`."""
-        target = self._target
         info = (
             "Passive: read from outside while it runs; values that change during the read are read again, and then unknown. "
             f"Stopped: {ABOUT_HOLDS[0].lower()}{ABOUT_HOLDS[1:]}"
         )
-        if not self._has_pymalloc():
-            setting = f" (PYTHONMALLOC={target.malloc_setting})" if target.malloc_setting else ""
-            info += f" pymalloc is not in use{setting}: small objects are in malloc's heaps."
+        info += self._without_pymalloc()
         return ServerDescription(
             name=self.title,
             events=self.events,
@@ -294,6 +291,8 @@ class PassiveDriver(SampledDriver):
         now = time.monotonic_ns()
         if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
             memory.fill(self._read_map(heaps))
+            if not heaps:
+                memory.space.info += f".{self._without_pymalloc()}"
             after = time.monotonic_ns()
             self._map_due_nanos = after + _MAP_REST * (after - now)
 
@@ -463,5 +462,13 @@ class PassiveDriver(SampledDriver):
             return ""
         return why_not_held(self._target)
 
-    def _has_pymalloc(self) -> bool:
-        return bool(self._target.owners(self._target.interpreters() or ()))
+    def _without_pymalloc(self) -> str:
+        """Say that no object can be shown, and why; empty if there is a pymalloc."""
+        if self._target.owners(self._target.interpreters() or ()):
+            return ""
+        setting = self._target.malloc_setting
+        told = f" (PYTHONMALLOC={setting})" if setting else ""
+        return (
+            f" pymalloc is not in use{told}: small objects are in malloc's heaps, and are not shown. "
+            "`gcspy why` lists them."
+        )

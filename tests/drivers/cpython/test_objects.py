@@ -299,7 +299,9 @@ def test_without_pymalloc_there_is_nothing_to_look_into(
         "Process memory",
         "Memory over time",
     }
-    assert "pymalloc is not in use" in one.driver.describe().general_info
+    said = "pymalloc is not in use (PYTHONMALLOC=malloc): small objects are in malloc's heaps"
+    assert said in one.driver.describe().general_info
+    assert said in one.space("Process memory").info, "the window shows it with its first space"
 
 
 def test_the_level_is_changed_between_events_and_says_what_each_costs(
