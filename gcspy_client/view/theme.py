@@ -225,6 +225,7 @@ def _style_sheet(t: Tokens) -> str:
     QHeaderView {{ background: {t.surface}; border: none; }}
     QHeaderView::section {{ background: {t.surface}; color: {t.dim}; border: none;
         border-bottom: 1px solid {t.border}; padding: 3px 9px; }}
+    QHeaderView::up-arrow, QHeaderView::down-arrow {{ subcontrol-position: top center; width: 12px; height: 7px; }}
     QTableView[dense="true"]::item {{ padding: 0 3px; }}
     QTableView[dense="true"] QHeaderView::section, QTreeView QHeaderView::section {{ padding: 3px 4px; }}
     QFrame[card="true"] {{ background: {t.surface}; border: 1px solid {t.border}; border-radius: 7px; }}

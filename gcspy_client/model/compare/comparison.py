@@ -255,7 +255,7 @@ def _change(
         name=tile_title(space, tile),
         left=source.side_amount(tile, left=True),
         right=source.side_amount(tile, left=False),
-        more=source.difference_words(tile),
+        more=source.difference_words(tile, short=True),
         size=size,
         share=abs(size) / source.scale if source.scale else 0.0,
         left_number=_number(source.left, source.source, int(source.compared.left[tile])),

@@ -132,8 +132,8 @@ def test_the_list_of_changes_begins_with_the_largest_and_has_what_came_and_went(
     found = compare_spaces([ComparedState(1, left, right, source, source)]).spaces[1]
     assert [(one.tile, one.more) for one in found.changes] == [
         (2, "appeared"),
-        (1, "+30 bytes"),
-        (3, "−5 bytes"),
+        (1, "+30 B"),
+        (3, "−5 B"),
     ]
     assert found.changes[1].name == "Tile [0x11000, 0x12000)"
     assert (found.summary.changed, found.net) == (2, "+525 bytes"), "what appeared counts, too"
