@@ -94,9 +94,11 @@ class WindowLink(QObject):
         person: Name of the user, sent with the greeting; empty: not given.
         follows: Whether the greeting says that this client follows the leader of the class.
 
-    Signals: status_changed: A `LinkStatus`. welcomed: A new connection was welcomed: code that
-        applies the messages starts again. received: A list of messages, in order. refused: A
-        non-fatal `Error`: a command was refused.
+    Signals:
+        status_changed: A `LinkStatus`.
+        welcomed: A new connection was welcomed: code that applies the messages starts again.
+        received: A list of messages, in order.
+        refused: A non-fatal `Error`: a command was refused.
     """
 
     status_changed = Signal(object)

@@ -31,9 +31,11 @@ _GRAPH_MILLIS = 250
 class LiveUpdater(QObject):
     """Keeps tiles and words in step with a session.
 
-    Signals: applied: An event arrived, and the session has applied it; its `EventChange`.
-        event_shown: An event was shown; its `Event`. came: An event arrived while an earlier one is
-        displayed. spoken: Texts were updated: other texts follow.
+    Signals:
+        applied: An event arrived, and the session has applied it; its `EventChange`.
+        event_shown: An event was shown; its `Event`.
+        came: An event arrived while an earlier one is displayed.
+        spoken: Texts were updated: other texts follow.
 
     Args:
         session: What came.

@@ -36,10 +36,14 @@ _ROWS_SHOWN = 4
 class ClassPanel(QFrame):
     """The participants.
 
-    Signals: opened: It became visible. chosen: Another row is chosen. handed: Hand control over to
-        the client of this number. named: Name the client of this number as successor; -1: none.
-        follow_toggled: Follow, or roam. name_asked: The user wants to change the name. line_asked:
-        Show the line to join with.
+    Signals:
+        opened: It became visible.
+        chosen: Another row is chosen.
+        handed: Hand control over to the client of this number.
+        named: Name the client of this number as successor; -1: none.
+        follow_toggled: Follow, or roam.
+        name_asked: The user wants to change the name.
+        line_asked: Show the line to join with.
 
     Args:
         theme: For which ground.

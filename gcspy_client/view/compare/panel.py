@@ -234,9 +234,13 @@ _SPACE_COLUMNS = [
 class ComparePanel(QWidget):
     """The compared sides, and the greatest changes.
 
-    Signals: set_asked: Set the displayed event as A. go_asked: Show A. swap_asked: Let A and B
-        change places. leave_asked: Leave the comparison. tile_asked: Id of a space and key of a
-        tile that was clicked. space_asked: Id of a space that was clicked.
+    Signals:
+        set_asked: Set the displayed event as A.
+        go_asked: Show A.
+        swap_asked: Let A and B change places.
+        leave_asked: Leave the comparison.
+        tile_asked: Id of a space and key of a tile that was clicked.
+        space_asked: Id of a space that was clicked.
 
     Args:
         theme: For which ground.

@@ -84,11 +84,13 @@ class Brush:
 class HistoryCanvas(QWidget):
     """Shows a history graph.
 
-    Signals: requested: A picture is requested, a `GraphOptions`. pointed: What is under the mouse,
-        an `HitResult`; None: nothing. picked: An event was clicked, by its place, and a tile, by
-        its key. brushed: First and last key of the tiles that the user dragged over. drawn_anew:
-        There is another picture, or another interval of it is visible. looked: The user scrolled or
-        zoomed the tiles.
+    Signals:
+        requested: A picture is requested, a `GraphOptions`.
+        pointed: What is under the mouse, an `HitResult`; None: nothing.
+        picked: An event was clicked, by its place, and a tile, by its key.
+        brushed: First and last key of the tiles that the user dragged over.
+        drawn_anew: There is another picture, or another interval of it is visible.
+        looked: The user scrolled or zoomed the tiles.
 
     Args:
         time: The stretch of time that is seen.

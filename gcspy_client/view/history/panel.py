@@ -67,10 +67,13 @@ _MOST_ENDED = 2
 class HistoryPanel(QWidget):
     """History graphs, their axis, and the text about them.
 
-    Signals: event_asked: The number of an event that was clicked. tile_asked: Id of a space, and
-        the key of a tile that was clicked. tracks_changed: Graphs were added, removed, moved, or
-        changed. renaming: The user wants to rename chosen tiles; their graph and their `Brush`.
-        stopped: It was closed. tiles_changed: The user scrolled or zoomed the tiles of a graph.
+    Signals:
+        event_asked: The number of an event that was clicked.
+        tile_asked: Id of a space, and the key of a tile that was clicked.
+        tracks_changed: Graphs were added, removed, moved, or changed.
+        renaming: The user wants to rename chosen tiles; their graph and their `Brush`.
+        stopped: It was closed.
+        tiles_changed: The user scrolled or zoomed the tiles of a graph.
 
     Args:
         session: The active space and stream.

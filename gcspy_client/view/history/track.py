@@ -54,10 +54,13 @@ def _brush_colour(place: int, theme: Theme) -> QColor:
 class HistoryTrack(QWidget):
     """A graph.
 
-    Signals: pointed: The cell under the mouse changed, or its value was read. picked: An event was
-        clicked, by its place, and a tile, by its key. moved: The user moves it down by this many
-        places. closed: The user closed it. brushes_changed: Other tiles are chosen. renaming: The
-        user wants to rename a `Brush`.
+    Signals:
+        pointed: The cell under the mouse changed, or its value was read.
+        picked: An event was clicked, by its place, and a tile, by its key.
+        moved: The user moves it down by this many places.
+        closed: The user closed it.
+        brushes_changed: Other tiles are chosen.
+        renaming: The user wants to rename a `Brush`.
 
     Args:
         spec: Its specification.

@@ -25,8 +25,11 @@ __all__ = ["HolderPanel"]
 class HolderPanel(QWidget):
     """The panel.
 
-    Signals: opened: It became visible. closed: It was hidden. asked: The question is to be sent
-        again. chosen: The tile of a row is to be shown; its `HolderNode`.
+    Signals:
+        opened: It became visible.
+        closed: It was hidden.
+        asked: The question is to be sent again.
+        chosen: The tile of a row is to be shown; its `HolderNode`.
 
     Args:
         theme: For which ground.

@@ -36,7 +36,8 @@ _LARGER = 1.15
 class LessonPanel(QWidget):
     """One step of a lesson.
 
-    Signals: guide_asked: A page of the guide was requested; its name.
+    Signals:
+        guide_asked: A page of the guide was requested; its name.
 
     Args:
         progress: The progress in the lesson.

@@ -38,7 +38,9 @@ class LessonProgress(QObject):
         answers: For each question that was answered, the place of the choice.
         problem: The part of the step that failed; empty: none.
 
-    Signals: changed: Any of these changed. view_requested: Another view is to be shown; its `View`.
+    Signals:
+        changed: Any of these changed.
+        view_requested: Another view is to be shown; its `View`.
         event_requested: An event of the past is to be shown; its number. 0: the latest.
 
     Args:

@@ -68,8 +68,9 @@ def _cell(value: Cell, kind: ColumnKind, top: int) -> BarCell:
 class ContentsPanel(TablePanel):
     """The content of a tile.
 
-    Signals: whole_asked: Report the whole space (True), or the selected tile. kind_asked: Report
-        another kind of content.
+    Signals:
+        whole_asked: Report the whole space (True), or the selected tile.
+        kind_asked: Report another kind of content.
 
     Args:
         theme: For which ground.

@@ -49,7 +49,8 @@ _LEVEL = (
 class TypePanels(Part):
     """The two panels of a window.
 
-    Signals: who_asked: Ask who holds the objects of a type; its name.
+    Signals:
+        who_asked: Ask who holds the objects of a type; its name.
 
     Attributes:
         asking: The question and the answer.

@@ -42,10 +42,14 @@ _MARGIN = 8
 class SpacePanel(QFrame):
     """The panel of one space.
 
-    Signals: activated: The user activated this space: its id. hovered: Space id, and the tile under
-        the mouse or -1. picked: Space id, and the tile that was selected. marked: Space id, the
-        first and the last tile that the user marks, and whether they are marked from now on. moved:
-        Space id, and the previous visible part. failed: Space id, and why its view failed.
+    Signals:
+        activated: The user activated this space: its id.
+        hovered: Space id, and the tile under the mouse or -1.
+        picked: Space id, and the tile that was selected.
+        marked: Space id, the first and the last tile that the user marks, and whether they are
+            marked from now on.
+        moved: Space id, and the previous visible part.
+        failed: Space id, and why its view failed.
 
     Args:
         picture: The picture of the space.

@@ -85,8 +85,9 @@ class _MenuButton(PlainToolButton):
 class SpaceToolbar(QWidget):
     """The buttons of a space.
 
-    Signals: views_asked: The menu of views opens, and is to be filled. options_asked: The menu of
-        the view's options opens, and is to be filled.
+    Signals:
+        views_asked: The menu of views opens, and is to be filled.
+        options_asked: The menu of the view's options opens, and is to be filled.
     """
 
     views_asked = Signal(object)

@@ -20,11 +20,14 @@ __all__ = ["SpaceView"]
 class SpaceView(QWidget):
     """A view of one space.
 
-    Signals: hovered: The tile under the mouse; -1 for none. picked: A tile was clicked or reached
-        with the keyboard. marked: Tiles that the user marks or unmarks: first, last, and whether
-        they are marked. entered: The mouse came in, or the keyboard's focus. moved: The visible
-        part was changed with the mouse; the previous one. failed: Why it failed, as text. changed:
-        Its description changed, such as how many tiles share a place.
+    Signals:
+        hovered: The tile under the mouse; -1 for none.
+        picked: A tile was clicked or reached with the keyboard.
+        marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
+        entered: The mouse came in, or the keyboard's focus.
+        moved: The visible part was changed with the mouse; the previous one.
+        failed: Why it failed, as text.
+        changed: Its description changed, such as how many tiles share a place.
 
     Attributes:
         selected: The selected tile.

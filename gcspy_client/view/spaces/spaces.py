@@ -35,12 +35,17 @@ greatest, 129 panels are higher than that, and none is seen. There are at most 1
 class Spaces(QScrollArea):
     """The panels.
 
-    Signals: activated: Space id. hovered: Space id, and the tile under the mouse or -1. picked:
-        Space id, and the tile that was selected. marked: Space id, the first and the last tile that
-        the user marks, and whether they are marked from now on. moved: Space id, and the previous
-        visible part. failed: Space id, and why its view failed. views_asked: Space id, and a menu
-        to be filled with its views. options_asked: Space id, and a menu to be filled with its
-        view's options. said: The description of a view changed.
+    Signals:
+        activated: Space id.
+        hovered: Space id, and the tile under the mouse or -1.
+        picked: Space id, and the tile that was selected.
+        marked: Space id, the first and the last tile that the user marks, and whether they are
+            marked from now on.
+        moved: Space id, and the previous visible part.
+        failed: Space id, and why its view failed.
+        views_asked: Space id, and a menu to be filled with its views.
+        options_asked: Space id, and a menu to be filled with its view's options.
+        said: The description of a view changed.
 
     Args:
         session: Whose spaces.

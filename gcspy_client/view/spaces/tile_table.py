@@ -66,7 +66,8 @@ _WIDEST = 320
 class TableModel(PlainTableModel):
     """The rows, as Qt asks for them.
 
-    Signals: sorted_anew: The order of the rows changed.
+    Signals:
+        sorted_anew: The order of the rows changed.
 
     Args:
         table: The rows.

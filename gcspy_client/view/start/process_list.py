@@ -123,9 +123,10 @@ def _text(row: ProcessRow, column: ProcessColumn) -> str:
 class ProcessList(QFrame):
     """The table, a field that filters it, and what the chosen one is.
 
-    Signals: attach_asked: The number of a process that can be monitored. options_asked: The row of
-        one whose driver has options. everything_asked: Whether unrecognised ones are to be listed
-        as well.
+    Signals:
+        attach_asked: The number of a process that can be monitored.
+        options_asked: The row of one whose driver has options.
+        everything_asked: Whether unrecognised ones are to be listed as well.
 
     Attributes:
         rows_as_text: Copies the chosen row, by keys and menu.

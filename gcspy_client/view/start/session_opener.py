@@ -42,7 +42,8 @@ _MENU = "&Session"
 class SessionOpener(Part):
     """Opens sessions in a window.
 
-    Signals: changed: Whether the start page is needed may have changed.
+    Signals:
+        changed: Whether the start page is needed may have changed.
 
     Args:
         desk: What it works with.

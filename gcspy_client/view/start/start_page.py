@@ -37,10 +37,15 @@ _WIDEST = 1320
 class StartPage(QWidget):
     """The page.
 
-    Signals: recording_asked: Open a recording: ask which. connect_asked: Connect to a server: ask
-        which. demo_asked: Start the demonstration. recent_asked: A recently opened item: its
-        `Recent`. offer_asked: A sample: its `Offer`. forget_asked: Forget recently opened items.
-        cancel_asked: Cancel the start. back_asked: Back to the current session.
+    Signals:
+        recording_asked: Open a recording: ask which.
+        connect_asked: Connect to a server: ask which.
+        demo_asked: Start the demonstration.
+        recent_asked: A recently opened item: its `Recent`.
+        offer_asked: A sample: its `Offer`.
+        forget_asked: Forget recently opened items.
+        cancel_asked: Cancel the start.
+        back_asked: Back to the current session.
 
     Args:
         theme: For which ground.

@@ -50,8 +50,9 @@ class TimeNavigator(QObject):
         chosen: First and last event of the range that the user drew.
         more_flags: Called for further marks in the timeline beside bookmarks.
 
-    Signals: refused: A request could not be fulfilled; why, as text. moved: Another event is
-        displayed, or the range changed: texts follow.
+    Signals:
+        refused: A request could not be fulfilled; why, as text.
+        moved: Another event is displayed, or the range changed: texts follow.
 
     Args:
         session: The displayed and the live state.

@@ -143,8 +143,10 @@ class StripFacts:
 class TimelineStrip(QWidget):
     """Draws a `EventTimeline`.
 
-    Signals: scrubbed: The user went to an event; its number. stepped: The user steps by this many
-        events (negative: back). range_chosen: First and last event of the range that the user drew.
+    Signals:
+        scrubbed: The user went to an event; its number.
+        stepped: The user steps by this many events (negative: back).
+        range_chosen: First and last event of the range that the user drew.
         looked: The visible part changed.
 
     Args:

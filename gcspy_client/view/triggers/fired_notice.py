@@ -25,8 +25,9 @@ _MILLIS = 10_000
 class FiredNotice(QFrame):
     """One line above the tiles; hidden while there is no notice.
 
-    Signals: event_asked: Show the event of this number. resume_asked: Release the target that a
-        trigger holds.
+    Signals:
+        event_asked: Show the event of this number.
+        resume_asked: Release the target that a trigger holds.
 
     Attributes:
         firing: What it shows; None: nothing.

@@ -24,8 +24,9 @@ __all__ = ["TablePanel"]
 class TablePanel(QWidget):
     """A table with a title, which can be copied.
 
-    Signals: opened: It became visible. who_asked: Ask who holds the objects of a row's type; the
-        type.
+    Signals:
+        opened: It became visible.
+        who_asked: Ask who holds the objects of a row's type; the type.
 
     Args:
         theme: For which ground.
