@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 from gcspy_protocol.errors import TargetError, TraceError
 
 from gcspy_drivers.hotspot.memory_parts import code_ranges, memory_of, metaspace_bytes
-from gcspy_drivers.hotspot.requested_dump import request_dump
+from gcspy_drivers.hotspot.requested_dump import refuse_unless_held, request_dump
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.kit.dump_answers import Progress, answer_of_dump, dump_note, parsed_dump
 from gcspy_drivers.kit.memory_look import MemoryLook, reports_of_looks
@@ -43,11 +44,11 @@ def answer(pid: int, question: HeapQuestion, progress: Progress) -> DetailTable:
         TargetError: It may not be held, there are no such objects, no room for a dump, or the JVM did not write one.
     """
     with Process(pid) as process:
-        dump = request_dump(process, progress, held=question.held)
-    try:
+        refuse_unless_held(process, held=question.held)
+        with Jvm(process, read_maps(process)) as jvm:
+            dump = request_dump(process, jvm, progress)
+    with _dump_errors(pid):
         table = answer_of_dump(dump.data, f"process {pid}", question, progress)
-    except TraceError as error:
-        raise TargetError(f"the heap dump of process {pid} cannot be read: {error}") from None
     return replace(table, note=f"{table.note}; {dump.cost}")
 
 
@@ -66,23 +67,21 @@ def explain(pid: int, question: MemoryQuestion, progress: Progress) -> Iterator[
         TargetError: It may not be held, there is no room for a dump, or the JVM did not write one.
     """
     with Process(pid) as process:
-        yield from reports_of_looks(
-            lambda: _look(process, question, progress), question, progress, process.check
-        )
+        refuse_unless_held(process, held=question.held)
+        with Jvm(process, read_maps(process)) as jvm:
+            mapper = MemoryMapper(process)
+            yield from reports_of_looks(
+                lambda: _look(process, jvm, mapper, progress), question, progress, process.check
+            )
 
 
-def _look(process: Process, question: MemoryQuestion, progress: Progress) -> MemoryLook:
+def _look(process: Process, jvm: Jvm, mapper: MemoryMapper, progress: Progress) -> MemoryLook:
     nanos = time.monotonic_ns()
-    dump = request_dump(process, progress, held=question.held)
-    resident, kind = MemoryMapper(process).read_mappings()
-    with Jvm(process, read_maps(process)) as jvm:
-        code, metaspace = code_ranges(jvm), metaspace_bytes(jvm)
-    try:
+    dump = request_dump(process, jvm, progress)
+    resident, kind = mapper.read_mappings()
+    code, metaspace = code_ranges(jvm), metaspace_bytes(jvm)
+    with _dump_errors(process.pid):
         known = parsed_dump(dump.data, f"process {process.pid}", progress)
-    except TraceError as error:
-        raise TargetError(
-            f"the heap dump of process {process.pid} cannot be read: {error}"
-        ) from None
     objects = known.dump
     missing = missing_bytes(process, resident, objects.address, objects.own)
     kinds = objects.kind.astype(np.int64)
@@ -98,3 +97,12 @@ def _look(process: Process, question: MemoryQuestion, progress: Progress) -> Mem
         note=f"{dump_note(known)}; {dump.cost}",
         moves=True,
     )
+
+
+@contextmanager
+def _dump_errors(pid: int) -> Iterator[None]:
+    """Say of which process a dump is that cannot be parsed."""
+    try:
+        yield
+    except TraceError as error:
+        raise TargetError(f"the heap dump of process {pid} cannot be read: {error}") from None

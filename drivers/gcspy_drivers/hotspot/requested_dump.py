@@ -24,10 +24,9 @@ from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.kit.dump_answers import MOST_BYTES, Progress
 from gcspy_drivers.remote.files import RegularFile
 from gcspy_drivers.remote.handover import Handover
-from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["RequestedDump", "predicted_secs", "request_dump"]
+__all__ = ["RequestedDump", "refuse_unless_held", "request_dump"]
 
 _STOPPED_SECS_A_BYTE: Final = 0.15 / 45e6
 """A million objects of 45 bytes stop a JVM for some 0.15 s."""
@@ -52,70 +51,70 @@ class RequestedDump(NamedTuple):
     cost: str
 
 
-def request_dump(process: Process, progress: Progress, *, held: bool) -> RequestedDump:
+def refuse_unless_held(process: Process, *, held: bool) -> None:
+    """Refuse to stop a JVM that may not be held, with how long that would take: quick, and without a request to it.
+
+    Raises:
+        TargetGone: The target has ended.
+        TargetError: It may not be held.
+    """
+    if not held:
+        size = _resident_bytes(process)
+        raise TargetError(
+            f"process {process.pid}: only a heap dump says who holds the objects of a JVM, which stops it, for up to about "
+            f"{_secs(size * _STOPPED_SECS_A_BYTE)} with the {size / 1e6:,.0f} MB that it has: add --hold if it may stop"
+        )
+
+
+def request_dump(process: Process, jvm: Jvm, progress: Progress) -> RequestedDump:
     """Have a JVM write a heap dump, and read it; nothing of it is left on disk.
 
     Args:
-        process: The JVM.
+        process: The JVM, which may be held.
+        jvm: Its flags and counters.
         progress: Called with the current step, its progress, and its total.
-        held: Whether the JVM may be held; if not, it is refused with how long that would take.
 
     Raises:
         TargetGone: The target has ended.
         NotPermitted: The JVM may not be asked.
         Unsupported: It takes no commands.
-        TargetError: It may not be held, there is no room for a dump, or the JVM did not write one.
+        TargetError: There is no room for a dump, or the JVM did not write one.
     """
-    secs = predicted_secs(process)
-    if not held:
-        raise TargetError(
-            f"process {process.pid}: only a heap dump says who holds the objects of a JVM, which stops it, for up to about {_secs(secs)} with the "
-            f"{_resident_bytes(process) / 1e6:,.0f} MB that it has: add --hold if it may stop"
-        )
     pid = process.pid
+    if jvm.flags.on("DisableAttachMechanism"):
+        raise Unsupported(
+            f"process {pid} was started with -XX:+DisableAttachMechanism, and writes no heap dump for others: start it without",
+            found="-XX:+DisableAttachMechanism",
+            known="a JVM that takes commands",
+        )
+    size = _resident_bytes(process)
+    secs = size * _STOPPED_SECS_A_BYTE
     listener = AttachListener(process)
-    with Jvm(process, read_maps(process)) as jvm:
-        if jvm.flags.on("DisableAttachMechanism"):
-            raise Unsupported(
-                f"process {pid} was started with -XX:+DisableAttachMechanism, and writes no heap dump for others: start it without",
-                found="-XX:+DisableAttachMechanism",
-                known="a JVM that takes commands",
+    with Handover(process, room_bytes=int(size * _ROOM)) as folder:
+        path = folder.expect(_DUMP)
+        progress(f"waiting for the heap dump (up to about {_secs(secs)})", 0, 0)
+        before, began = _stopped_nanos(jvm), time.monotonic()
+        # Garbage as well: to leave it out, the JVM would collect first.
+        listener.ask("dumpheap", path, "-all", secs=max(_LEAST_SECS, _TIMES_PREDICTED * secs))
+        took, after = time.monotonic() - began, _stopped_nanos(jvm)
+        fd = folder.take(_DUMP)
+    with RegularFile(fd, MOST_BYTES + 1) as file:
+        try:
+            data = load(
+                file,
+                f"process {pid}",
+                MOST_BYTES,
+                lambda done, whole: progress("reading", done, whole),
             )
-        room = int(_resident_bytes(process) * _ROOM)
-        with Handover(process, room_bytes=room) as folder:
-            path = folder.expect(_DUMP)
-            progress(f"waiting for the heap dump (up to about {_secs(secs)})", 0, 0)
-            before, began = _stopped_nanos(jvm), time.monotonic()
-            # Garbage as well: to leave it out, the JVM would collect first.
-            listener.ask("dumpheap", path, "-all", secs=max(_LEAST_SECS, _TIMES_PREDICTED * secs))
-            took, after = time.monotonic() - began, _stopped_nanos(jvm)
-            fd = folder.take(_DUMP)
-        with RegularFile(fd, MOST_BYTES + 1) as file:
-            try:
-                data = load(
-                    file,
-                    f"process {pid}",
-                    MOST_BYTES,
-                    lambda done, whole: progress("reading", done, whole),
-                )
-            except TraceError as error:
-                raise TargetError(str(error)) from None
-            except OSError as error:
-                raise TargetError(
-                    f"the heap dump of process {pid} cannot be read: {error.strerror}"
-                ) from None
+        except TraceError as error:
+            raise TargetError(str(error)) from None
+        except OSError as error:
+            raise TargetError(
+                f"the heap dump of process {pid} cannot be read: {error.strerror}"
+            ) from None
     if before is None or after is None or after <= before:
         return RequestedDump(data, f"it was held for at most {_secs(took)} for the heap dump")
     return RequestedDump(data, f"held for {(after - before) / 1e6:,.0f} ms for the heap dump")
-
-
-def predicted_secs(process: Process) -> float:
-    """Predict how long a heap dump stops a JVM at most, from its memory: quick, and without a request to it.
-
-    Raises:
-        TargetGone: It has ended.
-    """
-    return _resident_bytes(process) * _STOPPED_SECS_A_BYTE
 
 
 def _stopped_nanos(jvm: Jvm) -> int | None:
