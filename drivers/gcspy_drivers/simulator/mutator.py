@@ -144,5 +144,5 @@ class Mutator:
 
     def _settle(self) -> None:
         """End a collection during which the program must not run."""
-        if self.plan.collection is not None and not self.plan.incremental:
+        if self.plan.program_waits:
             self.plan.finish()

@@ -226,7 +226,7 @@ class Plan(ABC):
         """
         heap = self.heap
         size = -(-size // heap.align_words) * heap.align_words
-        if not self.incremental and self.collection is not None:
+        if self.program_waits:
             self.finish()
         identity = (heap.identities + 1) & 0xFFFF_FFFF
         status = status_of(size, fields, type_id)
@@ -353,6 +353,11 @@ class Plan(ABC):
         """Return how many words are not free, as far as the plan knows: garbage that was not found yet counts."""
 
     # Read by drivers and `verify`.
+
+    @property
+    def program_waits(self) -> bool:
+        """Whether a collection is under way during which the program must not run."""
+        return self.collection is not None and not self.incremental
 
     @property
     def heap_words(self) -> int:

@@ -46,7 +46,7 @@ def verify(plan: Plan, shadow: Shadow, *, collected: bool = False) -> list[str]:
     words: list[int] = plan.heap.words.tolist()
     _check_spaces(plan, found)
     cells = _walk(plan, words, found)
-    if found or (plan.collection is not None and not plan.incremental):
+    if found or plan.program_waits:
         return found[:_MOST]
     reachable = shadow.reachable()
     _check_graph(plan, words, cells, shadow, found)

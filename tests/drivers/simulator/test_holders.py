@@ -98,7 +98,7 @@ def test_what_the_roots_reach_is_what_the_program_can_reach(collector: str) -> N
     for _ in range(40):
         run.step()
     assert one.mutator.shadow is not None
-    if one.plan.collection is not None and not one.plan.incremental:
+    if one.plan.program_waits:
         pytest.fail("a step ends between collections")
     graph = SimulatedGraph(one.plan)
     objects = one.plan.objects()

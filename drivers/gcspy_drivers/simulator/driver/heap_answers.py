@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 from gcspy_objects.graph.dominators import dominators
-from gcspy_objects.graph.kernels import compile_kernels
 from gcspy_objects.graph.references import ReferenceGraph
 from gcspy_objects.graph.shortest import shortest_ways
 from gcspy_protocol.errors import TargetError
@@ -139,7 +138,6 @@ def answer(graph: SimulatedGraph, namer: SimulatedNamer, question: HeapQuestion)
     """
     if not len(graph.address):
         raise TargetError("the heap has no objects")
-    compile_kernels()
     return answer_table(graph, dominators(graph.graph), namer, question)
 
 
@@ -149,7 +147,7 @@ def refuse_if_torn(plan: Plan) -> None:
     Raises:
         TargetError: It is.
     """
-    if plan.collection is not None and not plan.incremental:
+    if plan.program_waits:
         raise TargetError(
             "a collection is under way, and objects have old and new places: step to its end, and ask again"
         )
