@@ -291,8 +291,8 @@ class PassiveDriver(SampledDriver):
         now = time.monotonic_ns()
         if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
             memory.fill(self._read_map(heaps))
-            if not heaps:
-                memory.space.info += f".{self._without_pymalloc()}"
+            if not self._heap_spaces and (reason := self._without_pymalloc()):
+                memory.space.info += f".{reason}"
             after = time.monotonic_ns()
             self._map_due_nanos = after + _MAP_REST * (after - now)
 
