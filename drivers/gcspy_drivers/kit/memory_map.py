@@ -287,17 +287,17 @@ def missing_bytes(
     """
     found = np.zeros(len(first), dtype=np.int64)
     maps = resident.maps
-    start = maps.start.astype(np.int64)
-    row = np.searchsorted(start, first, side="right") - 1
+    row = maps.rows_of(first)
     for each in np.unique(row[row >= 0]).tolist():
-        extent = int(maps.end[each]) - int(start[each])
+        start = int(maps.start[each])
+        extent = int(maps.end[each]) - start
         flags = _page_flags(process, maps.start[each : each + 1], extent)
         if flags is None:
             continue
         absent = ~_in_memory(flags, int(resident.rss_bytes[each]))
         before = np.append(0, np.cumsum(absent)) * PAGE_BYTES
-        inside = (row == each) & (first - start[each] < extent)
-        begin = first[inside] - start[each]
+        inside = row == each
+        begin = first[inside] - start
         end = np.minimum(begin + size[inside], extent)
         found[inside] = _absent_up_to(end, absent, before) - _absent_up_to(begin, absent, before)
     return found

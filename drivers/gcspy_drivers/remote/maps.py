@@ -82,12 +82,14 @@ class Maps:
         begins = np.concatenate(([True], start[1:] != end[:-1]))
         return start[begins], end[np.concatenate((begins[1:], [True]))]
 
-    def covers(self, addrs: npt.NDArray[np.integer], size_bytes: int = 1) -> npt.NDArray[np.bool_]:
+    def covers(
+        self, addrs: npt.NDArray[np.integer], size_bytes: int | npt.NDArray[np.integer] = 1
+    ) -> npt.NDArray[np.bool_]:
         """For each address, check whether all of ``size_bytes`` from it on is readable.
 
         Args:
             addrs: Addresses, any shape and integer type; negative ones and those that would overflow are not covered.
-            size_bytes: Bytes needed from each.
+            size_bytes: Bytes needed from all of them, or from each (the shape of ``addrs``).
 
         Returns:
             A new array of the shape of ``addrs``.
@@ -101,7 +103,9 @@ class Maps:
         room = (
             end[row] - wanted
         )  # wraps where wanted is beyond the end; such rows fail the next test
-        return np.asarray(inside & (wanted < end[row]) & (room >= np.uint64(size_bytes)))
+        return np.asarray(
+            inside & (wanted < end[row]) & (room >= np.asarray(size_bytes, dtype=np.uint64))
+        )
 
     def cover(self, addr: int, size_bytes: int = 1) -> bool:
         """Return whether all of ``size_bytes`` from one address on is readable."""
@@ -111,8 +115,16 @@ class Maps:
 
     def row_of(self, addr: int) -> int | None:
         """Return the row of the mapping that holds an address; None if there is none."""
-        row = int(np.searchsorted(self.start, np.uint64(addr), side="right")) - 1
-        return row if row >= 0 and addr < int(self.end[row]) else None
+        row = int(self.rows_of(np.array([addr], dtype=np.uint64))[0])
+        return row if row >= 0 else None
+
+    def rows_of(self, addrs: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+        """Return the row of the mapping that holds each address; -1 if there is none."""
+        if not len(self):
+            return np.full(addrs.shape, -1, dtype=np.intp)
+        wanted = addrs.astype(np.uint64)
+        row = np.searchsorted(self.start, wanted, side="right") - 1
+        return np.where((row >= 0) & (wanted < self.end[row]), row, -1)
 
     def rows_of_file(self, path: str) -> list[int]:
         """Return the rows that map a file, in order of address."""

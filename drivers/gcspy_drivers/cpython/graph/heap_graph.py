@@ -278,7 +278,7 @@ def _disbelieve(graph: HeapGraph) -> None:
 
 
 def _in_files(maps: Maps, address: NDArray[np.int64]) -> NDArray[np.bool_]:
-    row = np.searchsorted(maps.start.astype(np.int64), address, side="right") - 1
+    row = maps.rows_of(address)
     return np.asarray((row >= 0) & (maps.inode[row] != 0))
 
 

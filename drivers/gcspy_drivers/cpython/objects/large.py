@@ -305,7 +305,7 @@ class LargeReader:
         text = types.flags[kind] & np.uint64(_UNICODE) != 0
         size[text] = self._text_bytes(more.words[text])
         large = (size > _LEAST_BYTES) & (size < _MOST_BYTES)
-        large[large] = _mapped(self._maps, more.address[large], size[large])
+        large[large] = self._maps.maps.covers(more.address[large], size[large])
         chosen = _Holders(
             more.address[large], more.type[large], more.of_list[large], more.words[large]
         )
@@ -546,7 +546,7 @@ class LargeReader:
         chosen = chosen[np.unique(address[chosen], return_index=True)[1]]
         row, address, size, kind = row[chosen], address[chosen], size[chosen], kind[chosen]
         known = np.where(size == NO_BYTES, _HEAD_BYTES, size)
-        whole = _mapped(self._maps, address, known)
+        whole = self._maps.maps.covers(address, known)
         torn = found.torn + int(np.count_nonzero(~whole))
         keep = np.flatnonzero(whole)
         while len(keep):
@@ -567,15 +567,3 @@ class LargeReader:
             elsewhere_bytes=found.elsewhere_bytes,
             torn=torn,
         )
-
-
-def _mapped(maps: LiveMaps, address: I64, size: I64) -> Mask:
-    """Determine which blocks are completely mapped."""
-    start, end = maps.maps.readable
-    if not len(start):
-        return np.zeros(len(address), dtype=np.bool_)
-    first = address.astype(np.uint64)
-    row = np.searchsorted(start, first, side="right") - 1
-    return np.asarray(
-        (row >= 0) & (first < end[row]) & (end[row] - first >= size.astype(np.uint64))
-    )
