@@ -11,8 +11,9 @@ from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.target import Target
 
 from gcspy_compiled.machine_code import VARIABLE
-from gcspy_server.api import DetailTable, MemoryQuestion, MemoryReport
+from gcspy_server.api import MemoryQuestion, MemoryReport
 from tests.drivers.conftest import Start
+from tests.drivers.report_tables import column, total
 
 PROGRAM = """
 class Order:
@@ -33,25 +34,6 @@ LOG += b"y" * 3_000_000
 del OLD[:400]
 tell()
 """
-
-
-def column(table: DetailTable, name: str) -> dict[str, int | None]:
-    """Return one column by the names of the rows."""
-    at = [each.name for each in table.columns].index(name)
-    found = {}
-    for row in table.rows:
-        cell = row[at]
-        assert cell is None or isinstance(cell, int)
-        found[str(row[0])] = cell
-    return found
-
-
-def total(table: DetailTable, name: str) -> int:
-    """Add up a column, including the omitted rows."""
-    at = [each.name for each in table.columns].index(name)
-    rest = table.rest_cells[at] if table.rest_cells else 0
-    assert isinstance(rest, int)
-    return sum(size or 0 for size in column(table, name).values()) + rest
 
 
 @pytest.mark.timeout(300)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from gcspy_drivers.hotspot.driver import HotSpotDriver
-from gcspy_protocol.details import DetailTable
 from gcspy_protocol.errors import TargetError
 
 from gcspy.output.memory_text import sentence_of
 from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, MemoryReport
 from tests.drivers.hotspot.jvms import HOMES, find_javac
+from tests.drivers.report_tables import column, total
 
 PROGRAM = """
 import java.util.*;
@@ -40,21 +40,6 @@ public class Growing {
     }
 }
 """
-
-
-def column(table: DetailTable, name: str) -> dict[str, int | None]:
-    at = [each.name for each in table.columns].index(name)
-    found = {}
-    for row in table.rows:
-        cell = row[at]
-        assert cell is None or isinstance(cell, int)
-        found[str(row[0])] = cell
-    return found
-
-
-def total(table: DetailTable, name: str) -> int:
-    assert not table.rest
-    return sum(size or 0 for size in column(table, name).values())
 
 
 @pytest.mark.timeout(300)
