@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gcspy_drivers.hotspot.vm.code_cache import find_code_cache
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.kit.dump_answers import ParsedDump
-from gcspy_drivers.kit.memory_look import KnownMemory, MemoryPart, TypeBytes
+from gcspy_drivers.kit.memory_look import KnownMemory, MemoryPart, bytes_by_type
 from gcspy_drivers.kit.memory_map import MemoryKind
 from gcspy_drivers.remote.maps import ResidentMaps
 
@@ -57,7 +57,8 @@ def memory_of(
     maps, rss = resident.maps, resident.rss_bytes.astype(np.int64)
     start, end = maps.start.astype(np.int64), maps.end.astype(np.int64)
     in_heap = np.zeros(len(rss), dtype=np.bool_)
-    in_heap[_rows_of(known.dump.address, start, end)] = True
+    of_objects = maps.rows_of(known.dump.address)
+    in_heap[of_objects[of_objects >= 0]] = True
     in_code = np.zeros(len(rss), dtype=np.bool_)
     for first, last in code.tolist():
         in_code |= (start < last) & (end > first)
@@ -82,9 +83,8 @@ def memory_of(
             size -= of_classes
         parts.append(MemoryPart(name, size, unsure=each in _UNSURE))
     parts.sort(key=lambda part: -part.size)
-    return KnownMemory(
-        int(rss.sum()), _by_class(known, reached, held), tuple(part for part in parts if part.size)
-    )
+    types = bytes_by_type(known.dump.kind[reached], held[reached], known.dump.kind_name)
+    return KnownMemory(int(rss.sum()), types, tuple(part for part in parts if part.size))
 
 
 def code_ranges(jvm: Jvm) -> NDArray[np.int64]:
@@ -102,27 +102,3 @@ def metaspace_bytes(jvm: Jvm) -> int:
     """Return the VM's committed bytes of metaspace at its latest collection; 0 if not available."""
     (committed,) = jvm.counters.numbers("sun.gc.metaspace.capacity")
     return committed or 0
-
-
-def _rows_of(
-    address: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the mappings in which any of the addresses is."""
-    if not len(start):
-        return np.zeros(0, dtype=np.int64)
-    row = np.searchsorted(start, address, side="right") - 1
-    return np.unique(row[(row >= 0) & (address < end[row])])
-
-
-def _by_class(
-    known: ParsedDump, reached: NDArray[np.bool_], held: NDArray[np.int64]
-) -> dict[str, TypeBytes]:
-    kind = known.dump.kind[reached]
-    count = np.bincount(kind)
-    size = np.bincount(kind, weights=held[reached]).astype(np.int64)
-    found: dict[str, TypeBytes] = {}
-    for row in np.flatnonzero(count).tolist():
-        name = known.dump.kind_name(row)
-        before = found.get(name, TypeBytes(0, 0))
-        found[name] = TypeBytes(before.objects + int(count[row]), before.size + int(size[row]))
-    return found

@@ -42,6 +42,7 @@ __all__ = [
     "MemoryPart",
     "RememberedLook",
     "TypeBytes",
+    "bytes_by_type",
     "first_report",
     "later_report",
     "remember",
@@ -127,7 +128,7 @@ class MemoryLook:
         namer: Names.
         note: How far it can be believed.
         moves: Whether objects move between two looks: then these are compared by names and numbers alone.
-        garbage: Name, as a holder, of all objects that no root leads to; empty: they are not listed.
+        garbage_name: Name, as a holder, of all objects that no root leads to; empty: they are not listed.
     """
 
     nanos: int
@@ -140,7 +141,7 @@ class MemoryLook:
     namer: Namer
     note: str
     moves: bool = False
-    garbage: str = ""
+    garbage_name: str = ""
 
     @cached_property
     def retained(self) -> NDArray[np.int64]:
@@ -157,15 +158,23 @@ class MemoryLook:
         """(k,) what no other object keeps alive; see `heap_answers.uppermost`."""
         return uppermost(self.heap, self.tree)
 
+    @cached_property
+    def garbage(self) -> TypeBytes:
+        """The objects that no root leads to; none if they are not listed."""
+        if not self.garbage_name:
+            return TypeBytes(0, 0)
+        garbage = ~self.tree.reached
+        return TypeBytes(int(garbage.sum()), int(self.heap.own[garbage].sum()))
+
 
 @dataclass(frozen=True, eq=False)
 class RememberedLook:
-    """The part of a sample that is kept until the next; 24 bytes per object.
+    """The part of a sample that is kept until the next; 24 bytes per object that does not move.
 
     Attributes:
         nanos: Its time.
         memory: The use of the memory.
-        address: (n,) ascending, address of each object.
+        address: (n,) ascending, address of each object; empty if objects move.
         kind: (n,) its type.
         kind_names: The name of each type.
         retained: (n,) bytes that it kept alive.
@@ -215,10 +224,30 @@ def reports_of_looks(
     yield later_report(before, take(), question.most)
 
 
+def bytes_by_type(
+    kind: NDArray[np.integer], held: NDArray[np.int64], name_of: Callable[[int], str]
+) -> dict[str, TypeBytes]:
+    """Add up objects by the names of their types; two types of one name are one row.
+
+    Args:
+        kind: (n,) number of each object's type.
+        held: (n,) resident bytes of each object.
+        name_of: Returns the name of a type.
+    """
+    count = np.bincount(kind)
+    size = np.bincount(kind, weights=held).astype(np.int64)
+    found: dict[str, TypeBytes] = {}
+    for row in np.flatnonzero(count).tolist():
+        name = name_of(row)
+        before = found.get(name, TypeBytes(0, 0))
+        found[name] = TypeBytes(before.objects + int(count[row]), before.size + int(size[row]))
+    return found
+
+
 def remember(look: MemoryLook) -> RememberedLook:
     """Keep of a look what a later one is compared with."""
     retained = look.retained
-    order = np.argsort(look.address, kind="stable")
+    order = np.argsort(look.address[: 0 if look.moves else None], kind="stable")
     return RememberedLook(
         look.nanos,
         look.memory,
@@ -230,7 +259,7 @@ def remember(look: MemoryLook) -> RememberedLook:
             look.namer.way_to(top): (int(look.address[top]), int(retained[top]))
             for top in _largest(look.uppermost, retained, _REMEMBERED)
         },
-        _garbage(look).size,
+        look.garbage.size,
     )
 
 
@@ -252,9 +281,8 @@ def first_report(look: MemoryLook, most: int) -> MemoryReport:
     for top in _largest(look.uppermost, retained, most):
         where = _where_it_comes_together(top, retained, heaviest)
         held.append((*_holder(look, where), int(look.counts[where]), int(retained[where])))
-    garbage = _garbage(look)
-    if garbage.size >= _LEAST_GROWN:
-        held.append((look.garbage, "", *garbage))
+    if look.garbage.size >= _LEAST_GROWN:
+        held.append((look.garbage_name, "", *look.garbage))
         held.sort(key=lambda row: -_number(row[3]))
     return MemoryReport(
         secs=0.0,
@@ -275,25 +303,23 @@ def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryR
         look: The later one.
         most: Maximum rows of each table.
     """
-    place = np.searchsorted(before.address, look.address)
-    place[place == len(before.address)] = 0
-    stayed = np.zeros(len(look.address), dtype=np.bool_)
-    if len(before.address) and not look.moves:
-        stayed = (before.address[place] == look.address) & (before.kind[place] == look.kind)
-    gone = np.ones(len(before.address), dtype=np.bool_)
-    gone[place[stayed]] = False
-    came = went = None
+    stayed, place = _stayed(before, look)
+    moved: list[dict[str, int]] = []
     if not look.moves:
-        came = _by_name(look.kind[~stayed], look.kind_names)
-        went = _by_name(before.kind[gone], before.kind_names)
+        gone = np.ones(len(before.address), dtype=np.bool_)
+        gone[place] = False
+        moved = [
+            _by_name(look.kind[~stayed], look.kind_names),
+            _by_name(before.kind[gone], before.kind_names),
+        ]
     return MemoryReport(
         secs=(look.nanos - before.nanos) / 1e9,
         resident=look.memory.resident,
         grew=look.memory.resident - before.memory.resident,
         unsure_grew=_unsure(look.memory) - _unsure(before.memory),
         memory=_table(
-            (_WHAT, _OBJECTS, _BYTES, _GREW, *(() if look.moves else (_CAME, _WENT))),
-            _grown_memory(before.memory, look.memory, came, went),
+            (_WHAT, _OBJECTS, _BYTES, _GREW, *(_CAME, _WENT)[: len(moved)]),
+            _grown_memory(before.memory, look.memory, moved),
             most,
         ),
         holders=_table(
@@ -306,24 +332,30 @@ def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryR
     )
 
 
+def _stayed(before: RememberedLook, look: MemoryLook) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Return (n,) which objects were there before, and (k,) the earlier rows of these."""
+    if not len(before.address):
+        return np.zeros(len(look.address), dtype=np.bool_), np.zeros(0, dtype=np.intp)
+    place = np.searchsorted(before.address, look.address)
+    place[place == len(before.address)] = 0
+    stayed = (before.address[place] == look.address) & (before.kind[place] == look.kind)
+    return stayed, place[stayed]
+
+
 def _grown_memory(
-    before: KnownMemory,
-    now: KnownMemory,
-    came: Mapping[str, int] | None,
-    went: Mapping[str, int] | None,
+    before: KnownMemory, now: KnownMemory, moved: Sequence[Mapping[str, int]]
 ) -> list[tuple[Cell, ...]]:
     rows: list[tuple[Cell, ...]] = []
     none = TypeBytes(0, 0)
     for name in dict.fromkeys([*now.types, *before.types]):
         old, new = before.types.get(name, none), now.types.get(name, none)
-        moved = [each.get(name, 0) for each in (came, went) if each is not None]
-        rows.append((name, new.objects, new.size, new.size - old.size, *moved))
+        objects = (each.get(name, 0) for each in moved)
+        rows.append((name, new.objects, new.size, new.size - old.size, *objects))
     parts = {part.name: part.size for part in before.parts}
     present = {part.name: part.size for part in now.parts}
     for name in dict.fromkeys([*present, *parts]):
         size = present.get(name, 0)
-        nothing = [None for each in (came, went) if each is not None]
-        rows.append((name, None, size, size - parts.get(name, 0), *nothing))
+        rows.append((name, None, size, size - parts.get(name, 0), *(None for _ in moved)))
     rows.sort(key=lambda row: (-_number(row[3]), -_number(row[2])))
     return rows
 
@@ -337,7 +369,7 @@ def _grown_holders(
 ) -> list[tuple[Cell, ...]]:
     retained = look.retained
     grew = retained.copy()
-    grew[stayed] -= before.retained[place[stayed]]
+    grew[stayed] -= before.retained[place]
     heaviest = _heaviest(look.tree, grew)
     rows: list[tuple[Cell, ...]] = []
     for top in _largest(look.uppermost, grew, 2 * most):
@@ -350,19 +382,11 @@ def _grown_holders(
             by -= max(0, retained_before - int(retained[top] - grew[top]))
         if by >= _LEAST_GROWN:
             rows.append((*_holder(look, where), int(look.counts[where]), int(retained[where]), by))
-    garbage = _garbage(look)
-    if garbage.size - before.garbage >= _LEAST_GROWN:
-        rows.append((look.garbage, "", *garbage, garbage.size - before.garbage))
+    more = look.garbage.size - before.garbage
+    if more >= _LEAST_GROWN:
+        rows.append((look.garbage_name, "", *look.garbage, more))
     rows.sort(key=lambda row: -_number(row[4]))
     return rows
-
-
-def _garbage(look: MemoryLook) -> TypeBytes:
-    """Count the objects that no root leads to; none if they are not listed."""
-    if not look.garbage:
-        return TypeBytes(0, 0)
-    garbage = ~look.tree.reached
-    return TypeBytes(int(garbage.sum()), int(look.heap.own[garbage].sum()))
 
 
 def _largest(numbers: NDArray[np.int32], amount: NDArray[np.int64], most: int) -> list[int]:

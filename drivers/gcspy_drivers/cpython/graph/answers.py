@@ -115,7 +115,7 @@ def _look(
         tree=dominators(graph.graph),
         namer=Namer(graph, source.memory),
         note=_note(source, graph, ""),
-        garbage=GARBAGE,
+        garbage_name=GARBAGE,
     )
 
 

@@ -20,7 +20,7 @@ from gcspy_drivers.cpython.graph.heap_graph import LARGE_BYTES, HeapGraph
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading, used_bytes
-from gcspy_drivers.kit.memory_look import KnownMemory, MemoryPart, TypeBytes
+from gcspy_drivers.kit.memory_look import KnownMemory, MemoryPart, bytes_by_type
 from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap, classify
 
 __all__ = ["attribute"]
@@ -90,21 +90,8 @@ def attribute(
     parts.append(MemoryPart(_IN_FILES, int(rss[MemoryKind.FILES])))
     parts.extend(MemoryPart(name, int(rss[kind])) for kind, name in _NAMES)
     parts.sort(key=lambda part: -part.size)
-    return KnownMemory(
-        found.total_rss_bytes, _by_type(graph, held), tuple(part for part in parts if part.size)
-    )
-
-
-def _by_type(graph: HeapGraph, held: NDArray[np.int64]) -> dict[str, TypeBytes]:
-    rows = len(graph.types)
-    count = np.bincount(graph.kind, minlength=rows)
-    size = np.bincount(graph.kind, weights=held, minlength=rows).astype(np.int64)
-    found: dict[str, TypeBytes] = {}
-    for row in np.flatnonzero(count).tolist():
-        name = graph.types.names[row]
-        before = found.get(name, TypeBytes(0, 0))
-        found[name] = TypeBytes(before.objects + int(count[row]), before.size + int(size[row]))
-    return found
+    types = bytes_by_type(graph.kind, held, graph.types.names.__getitem__)
+    return KnownMemory(found.total_rss_bytes, types, tuple(part for part in parts if part.size))
 
 
 def _inside(address: NDArray[np.int64], first: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
