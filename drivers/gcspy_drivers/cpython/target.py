@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
+from gcspy_drivers.cpython.allocations.tracemalloc import TracePlaces, find_places
 from gcspy_drivers.cpython.collector.generations import (
     LISTS,
     Generations,
@@ -562,6 +563,18 @@ class Target:
         return GraphSource(
             self._memory, copy, types, self._layout, interpreters, tuple(heads), nanos
         )
+
+    def trace_places(self) -> TracePlaces:
+        """Return where ``tracemalloc`` keeps its state.
+
+        Raises:
+            TargetGone: The target was released.
+            TargetError: Its file is damaged.
+        """
+        image = None if self._found is None else self._found.image
+        if image is None:
+            raise TargetGone(f"process {self.process.pid} was released: attach again to monitor it")
+        return find_places(image, self._layout, self._runtime)
 
     def _list_ends(
         self, interpreters: tuple[Interpreter, ...]

@@ -90,6 +90,29 @@ class MemoryCopy:
         at = self.place(address)
         return None if at is None else int(self.words[at])
 
+    def many(
+        self, address: NDArray[np.int64], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return this many words from each of some addresses on.
+
+        Args:
+            address: (n,) the addresses; any number may be among them.
+            count: Words of each.
+
+        Returns:
+            (n, count) the words, 0 where they were not copied, and (n,) whether they were. Both new.
+        """
+        found = np.zeros((len(address), count), dtype=np.int64)
+        if not len(self.runs):
+            return found, np.zeros(len(address), dtype=np.bool_)
+        row = np.maximum(np.searchsorted(self.runs[:, 0], address, side="right") - 1, 0)
+        first, end, place = self.runs[row].T
+        ok = (address >= first) & (address % 8 == 0) & (address < end - 8 * (count - 1))
+        at = place[ok] + (address[ok] - first[ok]) // 8
+        for column in range(count):
+            found[ok, column] = self.words[at + column]
+        return found, np.asarray(ok)
+
     def bytes_at(self, address: int, size_bytes: int) -> bytes | None:
         """Return this many bytes from an address on; None if not all of them were copied."""
         first = address & ~7

@@ -174,6 +174,8 @@ class GraphLayout:
         generator_frame: In a generator: its frame; pointer to it in 3.9 and 3.10.
         generator_state: In a generator: its state, a signed byte.
         code_name: In code: pointer to its name.
+        code_first_line: In code: its first line, 32 bits.
+        code_lines: In code: pointer to its table of lines.
         code_variables: In code: number of variables, 32 bits; in 3.9 and 3.10 without cells.
         code_variable_names: In code: pointers to tuples of their names.
         static_type_bytes: Size of a type that is no class of a program.
@@ -201,6 +203,8 @@ class GraphLayout:
     generator_frame: int = 72
     generator_state: int = 67
     code_name: int = 120
+    code_first_line: int = 68
+    code_lines: int = 136
     code_variables: int = 72
     code_variable_names: tuple[int, ...] = (96,)
     static_type_bytes: int = 408
@@ -230,6 +234,7 @@ class VersionLayout:
         debug_support_at: In that table: where a script to run is stored; 0 in versions without
             this.
         graph: Offsets of roots; None: holders are not supported for this version.
+        tracemalloc: In ``_PyRuntime``: the state of ``tracemalloc``; 0: it is in static variables.
     """
 
     version: tuple[int, int]
@@ -249,3 +254,4 @@ class VersionLayout:
     debug_gc_size_at: int = 568
     debug_support_at: int = 0
     graph: GraphLayout | None = None
+    tracemalloc: int = 0

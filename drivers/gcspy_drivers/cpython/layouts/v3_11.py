@@ -20,6 +20,7 @@ LAYOUT = VersionLayout(
     objects=ObjectLayout(prefix_flags=16, compact_keys=True),
     obmalloc_home=ObmallocHome.STATIC,
     graph=GraphLayout(
+        code_first_line=72,
         modules=888,
         builtins=912,
         sys_names=904,

@@ -27,6 +27,7 @@ LAYOUT = VersionLayout(
     ),
     obmalloc_home=ObmallocHome.EMBEDDED,
     interpreter_obmalloc=3960,
+    tracemalloc=2768,
     graph=GraphLayout(
         modules=944,
         builtins=360,

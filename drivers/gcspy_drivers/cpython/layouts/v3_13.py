@@ -31,6 +31,7 @@ LAYOUT = VersionLayout(
     obmalloc_home=ObmallocHome.POINTER,
     interpreter_obmalloc=10800,
     debug_offsets=True,
+    tracemalloc=10080,
     graph=GraphLayout(
         modules=7656,
         builtins=7648,

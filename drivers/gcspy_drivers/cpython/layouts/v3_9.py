@@ -41,6 +41,8 @@ LAYOUT = VersionLayout(
         generator_frame=16,
         generator_state=0,
         code_name=112,
+        code_first_line=40,
+        code_lines=120,
         code_variables=28,
         code_variable_names=(72, 88, 80),
     ),
