@@ -302,6 +302,16 @@ class Target:
         self.process.close()
 
     @property
+    def memory(self) -> Memory:
+        """Its memory."""
+        return self._memory
+
+    @property
+    def layout(self) -> VersionLayout:
+        """Offsets of its version."""
+        return self._layout
+
+    @property
     def geometry(self) -> PoolGeometry:
         """Sizes that its pymalloc was built with."""
         return self._layout.geometry

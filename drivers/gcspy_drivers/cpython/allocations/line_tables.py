@@ -51,7 +51,9 @@ def _lines_of_locations(first_line: int, table: bytes) -> set[int]:
             line += _signed(table[begin:at])
         elif form >= _ONE_LINE:
             line += form - _ONE_LINE
-        if begin > 1:  # the first entry is that of the function's beginning, in the line of its `def`
+        if (
+            begin > 1
+        ):  # the first entry is that of the function's beginning, in the line of its `def`
             found.add(line)
     return found
 

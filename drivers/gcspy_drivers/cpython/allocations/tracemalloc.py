@@ -33,7 +33,15 @@ from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.remote.elf import Image
 from gcspy_drivers.remote.maps import EXECUTE
 
-__all__ = ["HOW_TO_TRACE", "Frame", "TracePlaces", "Traces", "find_places", "frames_of", "read_traces"]
+__all__ = [
+    "HOW_TO_TRACE",
+    "Frame",
+    "TracePlaces",
+    "Traces",
+    "find_places",
+    "frames_of",
+    "read_traces",
+]
 
 HOW_TO_TRACE: Final = (
     "start the program with `python -X tracemalloc=10` or PYTHONTRACEMALLOC=10 to know"
@@ -267,7 +275,9 @@ def _search(copy: MemoryCopy, layout: VersionLayout, places: TracePlaces) -> tup
         at, pointers = at[ok], pointers[ok]
         heads, ok = copy.many(pointers, HEAD_WORDS)
         ok &= plausible_heads(heads, len(copy.words) // 4) & (heads[:, 0] > 0)
-        ok &= _is_code(copy, heads[:, 3]) & _is_code(copy, heads[:, 4]) & _is_code(copy, heads[:, 5])
+        ok &= (
+            _is_code(copy, heads[:, 3]) & _is_code(copy, heads[:, 4]) & _is_code(copy, heads[:, 5])
+        )
         for where, address in zip(at[ok].tolist(), pointers[ok].tolist(), strict=True):
             if _is_of_traces(copy, layout, address):
                 traces = traces or address

@@ -38,4 +38,5 @@ LAYOUT = VersionLayout(
     debug_gc_at=88,
     debug_gc_size_at=648,
     debug_support_at=712,
+    tracemalloc=10296,
 )
