@@ -42,6 +42,9 @@ class MemoryReport:
         holders: What keeps most alive, or after the first sample what keeps most of the new objects
             alive. Columns: holder, type, objects, retained bytes; after the first sample also by
             how many bytes these grew.
+        sites: Where the objects of the first rows were allocated, or after the first sample the new
+            ones; no rows: it is not known. Its note says how it is known, or why it is not. Columns:
+            what, site, caller, objects of the site, objects in all, bytes.
         unsure: Bytes of `memory` whose owner is not known.
         unsure_grew: By how many bytes these grew since the first sample; 0 at the first.
         note: Limits of the accuracy.
@@ -52,6 +55,7 @@ class MemoryReport:
     grew: int | None
     memory: DetailTable
     holders: DetailTable
+    sites: DetailTable
     unsure: int
     note: str
     unsure_grew: int = 0

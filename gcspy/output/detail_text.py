@@ -13,7 +13,7 @@ from gcspy_protocol.text.visible import visible
 from gcspy.output.terminal import say
 from gcspy_client.model.text import size_in_words
 
-__all__ = ["print_table", "rows_as_json"]
+__all__ = ["print_table", "rows_as_json", "without_empty_columns"]
 
 
 def rows_as_json(table: DetailTable) -> dict[str, Any]:
@@ -24,6 +24,16 @@ def rows_as_json(table: DetailTable) -> dict[str, Any]:
         "rest": {"rows": table.rest, **dict(zip(names[1:], table.rest_cells[1:], strict=False))},
         "note": table.note,
     }
+
+
+def without_empty_columns(table: DetailTable) -> DetailTable:
+    """Return a table without the columns that have a text in no row; sums of left-out rows are dropped."""
+    kept = [at for at in range(len(table.columns)) if any(row[at] != "" for row in table.rows)]
+    return DetailTable(
+        columns=tuple(table.columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in table.rows),
+        note=table.note,
+    )
 
 
 def print_table(table: DetailTable, *, rounded: bool = False) -> None:

@@ -5,11 +5,12 @@ Knows reports, and the sentence about growth; does not know processes.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from gcspy_protocol.details import Cell, DetailTable
 
-from gcspy.output.detail_text import print_table, rows_as_json
+from gcspy.output.detail_text import print_table, rows_as_json, without_empty_columns
 from gcspy.output.terminal import say
 from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentence
 from gcspy_client.model.text import duration, size_in_words
@@ -17,6 +18,7 @@ from gcspy_server.api import MemoryReport
 
 __all__ = ["print_first", "print_later", "report_as_json", "sentence_of"]
 
+_LIBRARY: Final = re.compile(r"^/.*/(?:(?:site|dist)-packages|lib/python\d+\.\d+)/")
 NOTHING_GREW = "Memory does not grow"
 
 
@@ -34,6 +36,7 @@ def print_first(report: MemoryReport, name: str) -> None:
     say("")
     say("What holds most of it")
     print_table(report.holders, rounded=True)
+    _print_sites(report)
     _print_note(report)
 
 
@@ -50,6 +53,7 @@ def print_later(report: MemoryReport) -> None:
         say("")
         say("What holds it")
         print_table(report.holders, rounded=True)
+    _print_sites(report)
     _print_note(report)
 
 
@@ -59,6 +63,7 @@ def report_as_json(first: MemoryReport, later: MemoryReport | None) -> dict[str,
         "resident": first.resident,
         "memory": rows_as_json(first.memory),
         "holders": rows_as_json(first.holders),
+        "allocated": rows_as_json(first.sites),
         "owner_not_known": first.unsure,
         "note": first.note,
         "growth": None,
@@ -72,6 +77,7 @@ def report_as_json(first: MemoryReport, later: MemoryReport | None) -> dict[str,
             "sentence": sentence_of(later),
             "memory": rows_as_json(later.memory),
             "holders": rows_as_json(later.holders),
+            "allocated": rows_as_json(later.sites),
             "note": later.note,
         }
     return data
@@ -116,6 +122,25 @@ def _changed(report: MemoryReport) -> str:
     grew = report.grew or 0
     sign = "+" if grew > 0 else "-" if grew < 0 else ""
     return f"{sign}{size_in_words(abs(grew))} of {size_in_words(report.resident)} in {duration(int(report.secs * 1e9))}"
+
+
+def _print_sites(report: MemoryReport) -> None:
+    """Print where memory was allocated, or why that is not known."""
+    say("")
+    if report.sites.rows:
+        say("Where it was allocated" if report.grew is None else "Where what is new was allocated")
+        print_table(_with_short_paths(without_empty_columns(report.sites)), rounded=True)
+    else:
+        say(f"Where it was allocated is not known: {report.sites.note}")
+
+
+def _with_short_paths(table: DetailTable) -> DetailTable:
+    """Return a table in which files of libraries are named from the library's folder on."""
+    rows = (
+        tuple(_LIBRARY.sub("", cell) if isinstance(cell, str) else cell for cell in row)
+        for row in table.rows
+    )
+    return DetailTable(columns=table.columns, rows=tuple(rows), note=table.note)
 
 
 def _print_note(report: MemoryReport) -> None:

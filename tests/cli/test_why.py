@@ -60,12 +60,30 @@ def test_the_holder_of_what_grew_is_named(leaking: int, gcspy: Run) -> None:
     assert found["pid"] == leaking
     rows, rest = found["memory"]["rows"], found["memory"]["rest"]
     assert sum(row["bytes"] for row in rows) + rest["bytes"] == found["resident"]
+    assert "tracemalloc is off" in found["allocated"]["note"]
     growth = found["growth"]
+    assert growth["allocated"]["rows"] == []
     assert growth["seconds"] >= 2
     assert growth["holders"]["rows"][0]["holder"] == "__main__.AUDIT"
     orders = next(row for row in growth["memory"]["rows"] if row["what"] == "Order")
     assert orders["came"] > 0 == orders["went"]
     assert "Held by __main__.AUDIT" in growth["sentence"]
+
+
+@pytest.mark.timeout(300)
+def test_the_line_that_allocated_what_grew_is_named_if_tracemalloc_is_on(gcspy: Run) -> None:
+    command = [sys.executable, "-X", "tracemalloc=5", "-c", LEAK]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline()
+        done = gcspy("why", str(child.pid), "--over", "0")
+        child.kill()
+    assert done.returncode == ExitCode.OK, done.stderr
+    table = done.stdout.split("Where it was allocated\n")[1].splitlines()
+    line = LEAK.split("AUDIT.extend")[0].count("\n") + 1
+    assert re.match(r"What +Allocated at +(Called from +)?Objects +Of +Bytes", table[0])
+    assert [row for row in table if re.match(rf"Order +<string>:{line}\b", row)]
+    assert [row for row in table if row.startswith("held by __main__.AUDIT")]
 
 
 @pytest.mark.timeout(300)

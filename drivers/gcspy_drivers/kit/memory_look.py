@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -19,6 +19,15 @@ from gcspy_objects.graph.dominators import DominatorTree
 from gcspy_objects.graph.references import NO_NODE
 from numpy.typing import NDArray
 
+from gcspy_drivers.kit.allocation_sites import (
+    AllocationSites,
+    growth_rows,
+    members_of,
+    no_sites,
+    site_rows,
+    site_table,
+    totals_by_site,
+)
 from gcspy_drivers.kit.heap_answers import (
     HOLDER,
     HOLDER_TYPE,
@@ -54,6 +63,9 @@ _COMES_TOGETHER: Final = 0.8
 
 _REMEMBERED: Final = 200
 """Maximum holders whose names are kept from one sample to the next."""
+
+_MOST_GROUPS: Final = 5
+"""Types, and holders, whose allocation sites are listed."""
 
 _LEAST_GROWN: Final = 1024
 """Bytes; a holder that grew by less is not named."""
@@ -129,6 +141,7 @@ class MemoryLook:
         note: How far it can be believed.
         moves: Whether objects move between two looks: then these are compared by names and numbers alone.
         garbage_name: Name, as a holder, of all objects that no root leads to; empty: they are not listed.
+        sites: Where its objects were allocated.
     """
 
     nanos: int
@@ -142,6 +155,7 @@ class MemoryLook:
     note: str
     moves: bool = False
     garbage_name: str = ""
+    sites: AllocationSites = field(default_factory=lambda: no_sites(""))
 
     @cached_property
     def retained(self) -> NDArray[np.int64]:
@@ -180,6 +194,7 @@ class RememberedLook:
         retained: (n,) bytes that it kept alive.
         by_name: Address and retained bytes of the largest holders, by their names.
         garbage: Bytes of objects that no root led to.
+        by_site: Blocks and bytes of each allocation site.
     """
 
     nanos: int
@@ -190,6 +205,7 @@ class RememberedLook:
     retained: NDArray[np.int64]
     by_name: Mapping[str, tuple[int, int]]
     garbage: int
+    by_site: Mapping[str, tuple[int, int]]
 
 
 def reports_of_looks(
@@ -260,6 +276,7 @@ def remember(look: MemoryLook) -> RememberedLook:
             for top in _largest(look.uppermost, retained, _REMEMBERED)
         },
         look.garbage.size,
+        totals_by_site(look.sites),
     )
 
 
@@ -278,9 +295,11 @@ def first_report(look: MemoryLook, most: int) -> MemoryReport:
     retained = look.retained
     heaviest = _heaviest(look.tree, retained)
     held: list[tuple[Cell, ...]] = []
+    chosen: list[int] = []
     for top in _largest(look.uppermost, retained, most):
         where = _where_it_comes_together(top, retained, heaviest)
         held.append((*_holder(look, where), int(look.counts[where]), int(retained[where])))
+        chosen.append(where)
     if look.garbage.size >= _LEAST_GROWN:
         held.append((look.garbage_name, "", *look.garbage))
         held.sort(key=lambda row: -_number(row[3]))
@@ -290,6 +309,7 @@ def first_report(look: MemoryLook, most: int) -> MemoryReport:
         grew=None,
         memory=_table((_WHAT, _OBJECTS, _BYTES), rows, most),
         holders=_table((HOLDER, HOLDER_TYPE, _OBJECTS, RETAINED), held, most),
+        sites=_allocated(look, rows, chosen, np.ones(len(look.address), dtype=np.bool_), {}),
         unsure=_unsure(look.memory),
         note=look.note,
     )
@@ -312,6 +332,10 @@ def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryR
             _by_name(look.kind[~stayed], look.kind_names),
             _by_name(before.kind[gone], before.kind_names),
         ]
+    rows = _grown_memory(before.memory, look.memory, moved)
+    held = _grown_holders(before, look, stayed, place, most)
+    grown = [row for row in rows if _number(row[3]) > 0]
+    holders = [where for _, where in held if where != NO_NODE]
     return MemoryReport(
         secs=(look.nanos - before.nanos) / 1e9,
         resident=look.memory.resident,
@@ -319,14 +343,15 @@ def later_report(before: RememberedLook, look: MemoryLook, most: int) -> MemoryR
         unsure_grew=_unsure(look.memory) - _unsure(before.memory),
         memory=_table(
             (_WHAT, _OBJECTS, _BYTES, _GREW, *(_CAME, _WENT)[: len(moved)]),
-            _grown_memory(before.memory, look.memory, moved),
+            rows,
             most,
         ),
         holders=_table(
             (HOLDER, HOLDER_TYPE, _OBJECTS, RETAINED, _GREW),
-            _grown_holders(before, look, stayed, place, most),
+            [row for row, _ in held],
             most,
         ),
+        sites=_allocated(look, grown, holders, ~stayed, before.by_site),
         unsure=_unsure(look.memory),
         note=look.note,
     )
@@ -366,12 +391,13 @@ def _grown_holders(
     stayed: NDArray[np.bool_],
     place: NDArray[np.intp],
     most: int,
-) -> list[tuple[Cell, ...]]:
+) -> list[tuple[tuple[Cell, ...], int]]:
+    """Return the rows of holders, and the object that each is of; `NO_NODE`: of garbage."""
     retained = look.retained
     grew = retained.copy()
     grew[stayed] -= before.retained[place]
     heaviest = _heaviest(look.tree, grew)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[tuple[Cell, ...], int]] = []
     for top in _largest(look.uppermost, grew, 2 * most):
         where = _where_it_comes_together(top, grew, heaviest)
         address, retained_before = before.by_name.get(look.namer.way_to(top), (0, 0))
@@ -381,12 +407,46 @@ def _grown_holders(
             # was anything, had nothing to do with it.
             by -= max(0, retained_before - int(retained[top] - grew[top]))
         if by >= _LEAST_GROWN:
-            rows.append((*_holder(look, where), int(look.counts[where]), int(retained[where]), by))
+            number, size = int(look.counts[where]), int(retained[where])
+            rows.append(((*_holder(look, where), number, size, by), where))
     more = look.garbage.size - before.garbage
     if more >= _LEAST_GROWN:
-        rows.append((look.garbage_name, "", *look.garbage, more))
-    rows.sort(key=lambda row: -_number(row[4]))
+        rows.append(((look.garbage_name, "", *look.garbage, more), NO_NODE))
+    rows.sort(key=lambda row: -_number(row[0][4]))
     return rows
+
+
+def _allocated(
+    look: MemoryLook,
+    memory: Sequence[tuple[Cell, ...]],
+    holders: Sequence[int],
+    chosen: NDArray[np.bool_],
+    before: Mapping[str, tuple[int, int]],
+) -> DetailTable:
+    """Return where the objects of some types, what some holders hold, and all memory was allocated.
+
+    Args:
+        look: The sample.
+        memory: Rows that begin with the name of a type.
+        holders: Objects.
+        chosen: (n,) which objects count.
+        before: Blocks and bytes of each site in the earlier sample; empty: there is none.
+    """
+    sites = look.sites
+    if not sites.known:
+        return site_table((), sites.note)
+    groups: list[tuple[str, NDArray[np.integer]]] = []
+    for name, objects, *_ in memory:
+        if objects is not None and len(groups) < _MOST_GROUPS:
+            kinds = [kind for kind, each in look.kind_names.items() if each == name]
+            groups.append((str(name), np.flatnonzero(chosen & np.isin(look.kind, kinds))))
+    holders = list(dict.fromkeys(holders))[:_MOST_GROUPS]
+    member = members_of(look.tree, holders)
+    for row, where in enumerate(holders):
+        held = np.flatnonzero(chosen & (member == row))
+        groups.append((f"held by {look.namer.holder_name(where)}", held))
+    rows = site_rows(sites, groups, look.heap.own)
+    return site_table([*rows, *growth_rows(before, sites, _MOST_GROUPS)], sites.note)
 
 
 def _largest(numbers: NDArray[np.int32], amount: NDArray[np.int64], most: int) -> list[int]:

@@ -43,12 +43,14 @@ class Entries(NamedTuple):
         value: (k,) their values.
         hash: (k,) their hashes.
         missing: Number of entries that the table should have and that were not found.
+        buckets: Number of buckets.
     """
 
     key: NDArray[np.int64]
     value: NDArray[np.int64]
     hash: NDArray[np.int64]
     missing: int
+    buckets: int
 
 
 def plausible_heads(heads: NDArray[np.int64], most_entries: int) -> NDArray[np.bool_]:
@@ -103,7 +105,7 @@ def read_table(copy: MemoryCopy, address: int) -> Entries | None:
         entry, here = words[more, 0], here[more]
     table = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int64)
     key, row = np.unique(table[:, 1], return_index=True)
-    return Entries(key, table[row, 2], table[row, 0], max(0, count - len(key)))
+    return Entries(key, table[row, 2], table[row, 0], max(0, count - len(key)), buckets)
 
 
 def hash_of_pointers(key: NDArray[np.int64]) -> NDArray[np.int64]:

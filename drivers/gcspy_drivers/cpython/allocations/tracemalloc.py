@@ -55,6 +55,12 @@ _MOST_FRAMES: Final = 32
 
 _TRACES_IN_STATE: Final = 184
 _DOMAINS_IN_STATE: Final = 192
+_TRACE_BYTES: Final = 80
+"""Chunks of malloc for an entry of four words and a trace of two."""
+
+_TRACEBACK_BYTES, _FRAME_BYTES = 16 + 20 + 48, 12
+"""A traceback without frames in a chunk of malloc, and its own entry; and a frame."""
+
 _MOST_DOMAINS: Final = 256
 _SAMPLE: Final = 32
 """Entries by which a table that was searched for is verified."""
@@ -103,6 +109,7 @@ class Traces:
         file: (b,) address of the name of the file of its innermost frame; 0: it has no frame.
         line: (b,) line of that frame.
         missing: Number of traces that could not be read.
+        table_bytes: Bytes that ``tracemalloc`` itself takes for all this, with the heads of malloc's chunks.
     """
 
     address: NDArray[np.int64]
@@ -114,6 +121,7 @@ class Traces:
     file: NDArray[np.int64]
     line: NDArray[np.int64]
     missing: int
+    table_bytes: int
 
     def of(self, address: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return (n,) the traceback of the block that each address is in; -1: no block is known there."""
@@ -202,6 +210,7 @@ class _Reader:
             entries.value[good],
             entries.hash[good],
             entries.missing + int(np.count_nonzero(~good)),
+            entries.buckets,
         )
 
     def others(self, address: int) -> list[Entries]:
@@ -239,7 +248,13 @@ class _Reader:
             file,
             line,
             missing,
+            sum(map(_bytes_of_table, tables))
+            + int(((_TRACEBACK_BYTES + _FRAME_BYTES * frames) & ~15).sum()),
         )
+
+
+def _bytes_of_table(table: Entries) -> int:
+    return _TRACE_BYTES * len(table.key) + 8 * table.buckets
 
 
 def frames_of(copy: MemoryCopy, layout: VersionLayout, traceback: int) -> list[Frame]:
@@ -316,4 +331,4 @@ def _is_of_domains(copy: MemoryCopy, layout: VersionLayout, address: int) -> boo
 
 def _some(entries: Entries, good: NDArray[np.bool_]) -> Entries:
     key, value, hashes = entries.key[good], entries.value[good], entries.hash[good]
-    return Entries(key[:_SAMPLE], value[:_SAMPLE], hashes[:_SAMPLE], 0)
+    return Entries(key[:_SAMPLE], value[:_SAMPLE], hashes[:_SAMPLE], 0, 0)

@@ -13,6 +13,8 @@ import numpy as np
 from gcspy_objects.graph.dominators import dominators
 from gcspy_objects.graph.kernels import compile_kernels
 
+from gcspy_drivers.cpython.allocations.sites import sites_of_objects
+from gcspy_drivers.cpython.allocations.tracemalloc import Traces, read_traces
 from gcspy_drivers.cpython.graph import machine_code
 from gcspy_drivers.cpython.graph.attribution import attribute
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph, build_graph
@@ -20,9 +22,16 @@ from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.names import Namer
 from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.target import Target
-from gcspy_drivers.kit.heap_answers import answer_table
+from gcspy_drivers.kit.allocation_sites import sites_in_words
+from gcspy_drivers.kit.heap_answers import answer_table, chosen_objects
 from gcspy_drivers.kit.memory_look import MemoryLook, reports_of_looks
-from gcspy_server.api import DetailTable, HeapQuestion, MemoryQuestion, MemoryReport
+from gcspy_server.api import (
+    DetailTable,
+    HeapQuestion,
+    HeapQuestionKind,
+    MemoryQuestion,
+    MemoryReport,
+)
 
 __all__ = ["GARBAGE", "answer", "explain"]
 
@@ -65,8 +74,21 @@ def answer(
         rows=table.rows,
         rest=table.rest,
         rest_cells=table.rest_cells,
-        note=_note(source, graph, table.note),
+        note=_note(
+            source,
+            graph,
+            "; ".join(filter(None, (_allocated(target, graph, question), table.note))),
+        ),
     )
+
+
+def _allocated(target: Target, graph: HeapGraph, question: HeapQuestion) -> str:
+    """Name the sites that allocated most of the objects of a question; empty: it has no objects, or nothing is known."""
+    if question.kind is not HeapQuestionKind.HOLDERS:
+        return ""
+    traces = read_traces(graph.copy, target.layout, target.trace_places())
+    chosen = chosen_objects(graph, question)
+    return sites_in_words(sites_of_objects(graph, traces), chosen, graph.own)
 
 
 def explain(
@@ -104,10 +126,12 @@ def _look(
     found = target.memory_map([reading.arenas for reading in readings])
     graph = build_graph(source, loops, lambda done: progress("following references", done, 0))
     progress("finding dominators", 0, 0)
+    traces = read_traces(graph.copy, target.layout, target.trace_places())
+    traced = traces.table_bytes if isinstance(traces, Traces) else 0
     types = graph.types.address.astype(np.int64)
     return MemoryLook(
         nanos=nanos,
-        memory=attribute(graph, loops, found, readings),
+        memory=attribute(graph, loops, found, readings, traced),
         heap=graph,
         address=graph.address,
         kind=types[graph.kind],
@@ -116,6 +140,7 @@ def _look(
         namer=Namer(graph, source.memory),
         note=_note(source, graph, ""),
         garbage_name=GARBAGE,
+        sites=sites_of_objects(graph, traces),
     )
 
 

@@ -39,7 +39,11 @@ _NAMES: Final = (
 
 
 def attribute(
-    graph: HeapGraph, loops: Loops, found: MemoryMap, readings: Sequence[HeapReading]
+    graph: HeapGraph,
+    loops: Loops,
+    found: MemoryMap,
+    readings: Sequence[HeapReading],
+    traced_bytes: int = 0,
 ) -> KnownMemory:
     """Report the use of the memory.
 
@@ -48,6 +52,7 @@ def attribute(
         loops: The loops, compiled or not.
         found: The process's memory by kind, arenas among it.
         readings: Each pymalloc of the process.
+        traced_bytes: Bytes of malloc's that ``tracemalloc`` takes for itself.
     """
     arenas = [
         (reading.arenas.address.astype(np.int64), reading.geometry.arena_bytes)
@@ -83,7 +88,10 @@ def attribute(
         )
     free = _free_in_malloc(graph.copy, loops)
     rest = int(rss[MemoryKind.MALLOC] + rss[MemoryKind.ANONYMOUS]) - in_malloc - free
+    traced = min(traced_bytes, max(rest, 0))
+    rest -= traced
     parts.append(MemoryPart("malloc: free", free))
+    parts.append(MemoryPart("malloc: tracemalloc's own tables", traced))
     parts.append(
         MemoryPart("malloc and mappings: memory of C code, owner not known", rest, unsure=True)
     )

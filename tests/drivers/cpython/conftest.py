@@ -1,4 +1,4 @@
-"""Graphs of targets that hold still."""
+"""The loops that the tests of graphs and of allocation sites share."""
 
 from __future__ import annotations
 
