@@ -65,7 +65,7 @@ until_option = click.option(
     "--until",
     type=CONDITION,
     metavar="CONDITION",
-    help="Stop after the first event at which this condition holds: 'sum(\"pymalloc arenas\".Used) > 1GiB'.",
+    help="Stop after the first event at which this condition holds: 'sum(\"pymalloc arenas\".Used) > 64MiB'.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

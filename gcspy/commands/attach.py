@@ -61,7 +61,7 @@ __all__ = ["command"]
     multiple=True,
     metavar="CONDITION",
     help="Pause when this condition becomes true, such as "
-    "'sum(\"pymalloc arenas\".Used) > 1GiB'. Repeatable. A trigger pauses only while a client is in control; otherwise it is only reported.",
+    "'sum(\"pymalloc arenas\".Used) > 64MiB'. Repeatable. A trigger pauses only while a client is in control; otherwise it is only reported.",
 )
 @driver_options
 @inject_option

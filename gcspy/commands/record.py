@@ -162,7 +162,7 @@ def command(
                     stop=stop,
                     max_events=events,
                     max_secs=seconds,
-                    until=None if until is None else Until(until),
+                    until=None if until is None else Until(until, say_aside),
                     on_progress=show,
                 )
             destination.put_beside(recorder.added)

@@ -7,7 +7,9 @@ a trigger.
 
 from __future__ import annotations
 
-from gcspy_protocol.errors import UnknownName
+from collections.abc import Callable
+
+from gcspy_protocol.errors import AmbiguousName, CommandError, UnknownName
 from gcspy_protocol.expression import Evaluator, bind, parse_condition
 from gcspy_protocol.expression.client import ClientSource
 from gcspy_protocol.interpreter import ClientInterpreter
@@ -21,6 +23,7 @@ class Until:
 
     Args:
         condition: Its text.
+        say: Called with a sentence when it cannot be evaluated yet, each time the reason changes.
 
     Raises:
         ExpressionError: It is not a condition.
@@ -29,18 +32,32 @@ class Until:
         why_not: Why it could not be evaluated so far; empty once it was.
     """
 
-    def __init__(self, condition: str) -> None:
+    def __init__(self, condition: str, say: Callable[[str], None] = lambda _text: None) -> None:
         self._condition = parse_condition(condition)
+        self._say = say
         self.why_not = "no event has arrived"
+        self._was_clear = False
         self._spaces: tuple[Space, ...] | None = None
         self._evaluator: Evaluator | None = None
 
-    def holds(self, session: ClientInterpreter) -> bool:
-        """Evaluate it right after an event."""
+    def follow(self, session: ClientInterpreter) -> None:
+        """Look its names up, if the spaces are others than before.
+
+        Raises:
+            CommandError: A name may mean several streams; the message has the words to use.
+        """
         spaces = tuple(state.space for state in session.spaces.values())
         if spaces != self._spaces:
             self._spaces = spaces
             self._bind(spaces)
+
+    def holds(self, session: ClientInterpreter) -> bool:
+        """Evaluate it right after an event.
+
+        Raises:
+            CommandError: A name may mean several streams; the message has the words to use.
+        """
+        self.follow(session)
         if self._evaluator is None:
             return False
         source = ClientSource(session)
@@ -52,10 +69,16 @@ class Until:
     def _bind(self, spaces: tuple[Space, ...]) -> None:
         try:
             self._evaluator = Evaluator(bind(self._condition, spaces))
-        except UnknownName as error:  # it may appear with a later event
+        except (AmbiguousName, UnknownName) as error:
+            if isinstance(error, AmbiguousName) and not self._was_clear:
+                raise CommandError(f"--until: {error}") from error
+            # It may appear with a later event, or become clear again.
             self._evaluator = None
-            self.why_not = str(error)
+            if spaces and self.why_not != str(error):
+                self.why_not = str(error)
+                self._say(f"{self._condition.text!r} waits: {error}")
         else:
+            self._was_clear = True
             self.why_not = "the values it uses were not gathered at any event"
 
     def never(self) -> str:

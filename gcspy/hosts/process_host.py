@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gcspy_protocol.errors import CommandError, ExpressionError
+
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ def serve_target(
     Raises:
         TargetError: The process cannot be monitored.
         LinkError: An address cannot be listened on.
+        CommandError: The condition of a trigger is ambiguous, or none.
     """
     # Imported only to serve: much code needs the options alone.
     from gcspy.connection.target import attach_group, investigate
@@ -111,7 +114,10 @@ def serve_target(
         driver.open(server)
         server.investigate_with(partial(investigate, driver.names, options.pid))
         for number, condition in enumerate(options.triggers, start=1):
-            server.set_trigger(Trigger(id=number, expression=condition))
+            try:
+                server.set_trigger(Trigger(id=number, expression=condition))
+            except ExpressionError as error:
+                raise CommandError(f"--trigger: {error}") from error
         addresses = options.listen or (str(default_address(options.pid)),)
         with server.serve(*addresses, token=options.token) as listening:
             on_ready(server, listening)

@@ -22,10 +22,12 @@ from gcspy_protocol.messages import (
     TileNames,
     TileNamesRequest,
     Tiles,
+    Triggers,
     Welcome,
 )
 from gcspy_protocol.model import ControlState, Naming
 from gcspy_protocol.text.visible import Lines
+from gcspy_protocol.trigger_notices import TriggerNotices
 
 from gcspy.connection.missed_total import MissedTotal
 from gcspy.connection.reconnecting_link import ReconnectingLink
@@ -44,7 +46,7 @@ class Printer:
     def __init__(self, most: int | None, until: str | None, *, as_json: bool, values: bool) -> None:
         self.shown = 0
         self.most = most
-        self.until = None if until is None else Until(until)
+        self.until = None if until is None else Until(until, say_aside)
         self._held = False
         self.values = values
         self._as_json = as_json
@@ -64,7 +66,13 @@ class Printer:
         return events + (f", and {self.until.never()}" if self.until else "")
 
     def show(self, session: ClientInterpreter, event: Event) -> None:
-        """Print one event, with the state right after it."""
+        """Print one event, with the state right after it.
+
+        Raises:
+            CommandError: The condition to stop at is ambiguous; nothing was printed.
+        """
+        if self.until is not None:
+            self.until.follow(session)
         if self._as_json:
             say(json.dumps(event_as_dict(session, event, values=self.values)))
         else:
@@ -92,7 +100,7 @@ def print_recording(paths: list[Path], printer: Printer) -> None:
 
     Raises:
         RecordingError: It is not a recording, or it is damaged.
-        CommandError: It ends before the condition is true.
+        CommandError: It ends before the condition is true, or the condition is ambiguous.
     """
     with opened(paths) as recording:
         if recording.chunks:
@@ -115,7 +123,9 @@ def print_session(link: ReconnectingLink, printer: Printer) -> None:
             number.
         TargetGone: The target ended before the requested number.
         DriverError: The driver failed.
+        CommandError: The condition to stop at is ambiguous.
     """
+    notices = TriggerNotices()
     session, before = ClientInterpreter(), None
     missed = MissedTotal()
     waiting: deque[Message] = deque()
@@ -132,6 +142,9 @@ def print_session(link: ReconnectingLink, printer: Printer) -> None:
         session.missed_total = missed.total
         if isinstance(message, Fired):
             printer.show_fired(message)
+        if isinstance(message, Triggers):
+            for line in notices.lines(message):
+                say_aside(line)
         if isinstance(message, State) and message.state is state and message.reason:
             say_aside(message.reason)  # nothing changed: it says why no event comes
         state = session.state

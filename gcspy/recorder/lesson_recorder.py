@@ -28,7 +28,7 @@ from gcspy.recorder.lossless import LosslessMode
 from gcspy.recorder.recorder import Recorder, StopFlag, StopReason
 from gcspy_client.lessons import Lesson
 from gcspy_client.lessons.lesson import BEGINS, TRIGGER
-from gcspy_client.lessons.step_requests import filters_of, settings_of
+from gcspy_client.lessons.step_requests import filters_of, problem_of_event, settings_of
 
 __all__ = ["record_lesson"]
 
@@ -91,6 +91,11 @@ class _Leader(ReconnectingLink):
                 if wrong:
                     self._end(wrong)
                     return
+            spaces = [state.space for state in self._session.spaces.values()]
+            unclear = problem_of_event(step, spaces)
+            if unclear:
+                self._end(unclear)
+                return
             self._waits = bool(step.until)
             if step.until:
                 self.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))

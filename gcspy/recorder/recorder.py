@@ -19,6 +19,7 @@ from enum import Enum
 from types import FrameType
 
 from gcspy_protocol.errors import (
+    CommandError,
     DriverError,
     GCspyError,
     LinkError,
@@ -220,6 +221,9 @@ class Recorder:
             max_secs: End after this time.
             until: End after the first event at which it is true.
             on_progress: Called after each message, and periodically if none comes.
+
+        Raises:
+            CommandError: `until` is ambiguous.
         """
         error: GCspyError | None = None
         self._began = time.monotonic()
@@ -230,6 +234,9 @@ class Recorder:
                 stopped, error = StopReason.REFUSED, refused
             except (LinkError, RemoteProtocolError) as lost:
                 stopped, error = StopReason.LOST, lost
+            except CommandError:
+                self._close(without_events=False)
+                raise
             self._close(without_events=error is None)
             if stopped is StopReason.DRIVER:
                 error = DriverError(self._session.state_reason or stopped.value)
@@ -275,6 +282,8 @@ class Recorder:
                 if self._link.closed:
                     return StopReason.SERVER
                 continue
+            if until is not None and isinstance(message, Event):
+                until.follow(self._session)  # before a file is made
             self._add(message)
             if isinstance(message, State) and message.state is ControlState.ENDED:
                 return StopReason.DRIVER if message.driver_failed else StopReason.TARGET

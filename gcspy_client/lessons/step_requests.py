@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gcspy_protocol.errors import ExpressionError, UnknownName
+from gcspy_protocol.expression import bind, parse_condition
 from gcspy_protocol.messages import Message, SetFilters
-from gcspy_protocol.model import EventFilter, EventKind
+from gcspy_protocol.model import EventFilter, EventKind, Space
 from gcspy_protocol.settings import SetSetting, Setting, SettingKind
 
 from gcspy_client.lessons.lesson import LessonStep
 
-__all__ = ["filters_of", "settings_of"]
+__all__ = ["filters_of", "problem_of_event", "settings_of"]
 
 
 def filters_of(step: LessonStep, events: Iterable[EventKind]) -> tuple[list[Message], str]:
@@ -33,6 +35,22 @@ def filters_of(step: LessonStep, events: Iterable[EventKind]) -> tuple[list[Mess
     ]
     strange = [one.event for one in step.filters if one.event not in names]
     return [SetFilters(filters=(*filters, *others))], _strange("kind of event", strange)
+
+
+def problem_of_event(step: LessonStep, spaces: Iterable[Space]) -> str:
+    """Why the event of a step would never come, as its condition is unclear; empty: it may come.
+
+    A name that does not exist yet is not a problem: its space may come later.
+    """
+    if not step.until:
+        return ""
+    try:
+        bind(parse_condition(step.until), spaces)
+    except UnknownName:
+        return ""
+    except ExpressionError as error:
+        return f"until: {error}"
+    return ""
 
 
 def settings_of(step: LessonStep, settings: Iterable[Setting]) -> tuple[list[Message], str]:

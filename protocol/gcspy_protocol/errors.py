@@ -19,7 +19,8 @@
     │   └── CorruptChunk            bytes of it are damaged (.offset, .chunk)
     ├── TraceError                  an object trace cannot be read, or is damaged (.file, .buffer, .offset, .event)
     ├── ExpressionError             an expression that a person wrote is none (.text, .offset)
-    │   └── UnknownName             it names what the session does not have, or not yet
+    │   ├── UnknownName             it names what the session does not have, or not yet
+    │   └── AmbiguousName           it names what several spaces have (.choices: the words to use)
     └── CommandError                the command line was used wrongly (.exit_code)
 
 Each message has the numbers in it and says what to do next. Nothing here
@@ -29,6 +30,7 @@ inherits from a built-in error: catching ``ValueError`` must not catch ours.
 from __future__ import annotations
 
 __all__ = [
+    "AmbiguousName",
     "CommandError",
     "CorruptChunk",
     "DriverError",
@@ -246,7 +248,24 @@ class ExpressionError(GCspyError):
 
 
 class UnknownName(ExpressionError):
-    """An expression names a space or stream that the session does not have (yet), or a name that several have."""
+    """An expression names a space or stream that the session does not have (yet)."""
+
+
+class AmbiguousName(ExpressionError):
+    """An expression uses a name that several streams or spaces have.
+
+    Args:
+        message: What is wrong.
+        text: The expression.
+        offset: Place of the name, in characters.
+        choices: What can be written instead of the name, each unambiguous; may be empty.
+    """
+
+    def __init__(
+        self, message: str, *, text: str, offset: int, choices: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, text=text, offset=offset)
+        self.choices = choices
 
 
 class CommandError(GCspyError):

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from gcspy_protocol.errors import ExpressionError, GCspyError, LocalProtocolError
+from gcspy_protocol.errors import (
+    AmbiguousName,
+    ExpressionError,
+    GCspyError,
+    LocalProtocolError,
+    UnknownName,
+)
 from gcspy_protocol.expression import (
     Bound,
     EvaluationSource,
@@ -53,8 +59,12 @@ class _Entry:
         """Whether it is not looked at any more."""
         return self.status.state in _DONE
 
-    def bind(self, spaces: tuple[Space, ...]) -> bool:
-        """Look its names up among these spaces; whether that changes how it stands."""
+    def bind(self, spaces: tuple[Space, ...], *, strict: bool = False) -> bool:
+        """Look its names up among these spaces; whether that changes how it stands.
+
+        Raises:
+            AmbiguousName: A name may mean several streams, and `strict` is set; else it waits.
+        """
         if self.spaces == spaces or self.done:
             return False
         self.spaces = spaces
@@ -62,6 +72,8 @@ class _Entry:
         try:
             bound = bind(self.condition, spaces, self._scope(spaces))
         except ExpressionError as error:
+            if strict and isinstance(error, AmbiguousName):
+                raise
             self.evaluator = None
             self.status = replace(before, state=TriggerState.WAITING, why=str(error)[:_WHY_CHARS])
         else:
@@ -79,8 +91,10 @@ class _Entry:
         found = found or [one.id for one in spaces if one.name.casefold() == name.casefold()]
         if len(found) == 1:
             return found[0]
-        what = "there is no space" if not found else f"there are {len(found)} spaces"
-        raise ExpressionError(f"{what} {name!r}", text=self.condition.text, offset=0)
+        text = self.condition.text
+        if not found:
+            raise UnknownName(f"there is no space {name!r}", text=text, offset=0)
+        raise AmbiguousName(f"there are {len(found)} spaces {name!r}", text=text, offset=0)
 
     def look(
         self, source: EvaluationSource, event: Event, check: Callable[[], None]
@@ -162,6 +176,7 @@ class TriggerSet:
 
         Raises:
             ExpressionError: Its expression is no condition.
+            AmbiguousName: It uses a name that several streams have; nothing was changed.
             LocalProtocolError: There are too many, or its note is too long.
         """
         others = [entry for entry in self._entries if entry.trigger.id != trigger.id]
@@ -176,7 +191,7 @@ class TriggerSet:
                 )
                 raise LocalProtocolError(f"trigger {trigger.id}: {what}")
             entry = _Entry(trigger, parse_condition(trigger.expression))
-            entry.bind(spaces)
+            entry.bind(spaces, strict=True)
             others.append(entry)
         self._entries = tuple(sorted(others, key=lambda entry: entry.trigger.id))
         self.changes += 1

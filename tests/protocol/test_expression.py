@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gcspy_protocol.errors import ExpressionError, UnknownName
+from gcspy_protocol.errors import AmbiguousName, ExpressionError, UnknownName
 from gcspy_protocol.expression import (
     FUNCTIONS,
     MOST_CHARS,
@@ -236,7 +236,6 @@ def test_names_are_found_in_the_space_in_question_then_as_the_only_ones() -> Non
     [
         ("sum(nothing)", 1, 4, "space 'heap' has no stream 'nothing'; it has 'a', 'b'"),
         ("sum(nothing)", None, 4, "no space has a stream 'nothing'"),
-        ("sum(a)", None, 4, "several streams are called 'a', in 'heap', 'other heap'"),
         ("sum(b)", 2, 4, "space 'other heap' has no stream 'b'"),
         ("sum(nowhere.a)", None, 4, "no space 'nowhere'; there are 'heap', 'other heap'"),
         ('a + "other heap".only', 1, 2, "tiles of 'heap' with tiles of 'other heap'"),
@@ -253,6 +252,36 @@ def test_what_is_not_there_is_said_with_what_is(
         bind(parse(text), SPACES, scope)
     assert caught.value.offset == offset
     assert why in str(caught.value)
+
+
+def test_a_name_that_several_streams_have_is_said_with_the_words_to_use() -> None:
+    with pytest.raises(AmbiguousName) as caught:
+        bind(parse("1 < sum(a)"), SPACES)
+    assert caught.value.offset == len("1 < sum(")
+    assert caught.value.choices == ("heap.a", '"other heap".a')
+    assert "several streams are called 'a', in 'heap', 'other heap'" in str(caught.value)
+    assert 'write heap.a or "other heap".a' in str(caught.value)
+    for choice in caught.value.choices:
+        assert len(bind(parse(f"1 < sum({choice})"), SPACES).wants) == 1
+
+
+def test_streams_that_no_words_tell_apart_have_no_words() -> None:
+    twins = [
+        Space(id=number, name="heap", streams=(Stream(id=0, name="Used"),)) for number in (1, 2)
+    ]
+    with pytest.raises(AmbiguousName) as caught:
+        bind(parse("sum(Used)"), twins)
+    assert caught.value.choices == ()
+    assert "no name distinguishes them" in str(caught.value)
+
+
+def test_a_name_with_spaces_and_without_quotes_is_answered_with_the_quotes() -> None:
+    with pytest.raises(ExpressionError, match="in double quotes") as caught:
+        parse("sum(other heap.a) > 1")
+    assert caught.value.offset == len("sum(other ")
+    with pytest.raises(ExpressionError) as caught:
+        parse("sum(a and b")
+    assert "quotes" not in str(caught.value)
 
 
 # ----------------------------------------------------------------------- evaluation
@@ -476,7 +505,7 @@ def test_the_guides_conditions_are_conditions() -> None:
         for line in guide.splitlines()
         if line.startswith("    gcspy")
     ]
-    assert len(conditions) == 7
+    assert len(conditions) == 8
     for condition in conditions:
         parse_condition(condition)
 

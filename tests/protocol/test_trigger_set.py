@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gcspy_protocol import ClientInterpreter
 from gcspy_protocol import messages as m
-from gcspy_protocol.errors import ExpressionError, LocalProtocolError
+from gcspy_protocol.errors import AmbiguousName, ExpressionError, LocalProtocolError
 from gcspy_protocol.expression.client import ClientSource
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Space, Stream
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
@@ -151,12 +151,31 @@ def test_what_a_trigger_needs_is_all_it_names_and_nothing_once_it_is_done() -> N
 def test_the_space_in_question_is_found_by_its_name_in_any_case() -> None:
     other = Space(id=2, name="other", naming=Naming.UNIFORM, streams=HEAP.streams)
     session, triggers = Session(HEAP, other), TriggerSet()
-    triggers.set(Trigger(id=1, expression="sum(used) > 5"), session.spaces)
-    (waits,) = triggers.announcement().triggers
-    assert waits.state is TriggerState.WAITING
-    assert "'heap', 'other'" in waits.why
     triggers.set(Trigger(id=1, expression="sum(used) > 5", space="OTHER"), session.spaces)
     assert triggers.needs() == {(2, 0)}
+
+
+def test_a_name_that_several_spaces_have_is_refused_and_the_trigger_before_stays() -> None:
+    other = Space(id=2, name="other", naming=Naming.UNIFORM, streams=HEAP.streams)
+    session, triggers = Session(HEAP, other), TriggerSet()
+    triggers.set(Trigger(id=1, expression="sum(heap.used) > 5"), session.spaces)
+    before = triggers.announcement()
+    with pytest.raises(AmbiguousName, match=r"write heap\.used or other\.used"):
+        triggers.set(Trigger(id=1, expression="sum(used) > 5"), session.spaces)
+    assert triggers.announcement() == before
+    triggers.set(Trigger(id=1, expression="sum(used) > 5", enabled=False), session.spaces)
+    assert triggers.announcement().triggers[0].state is TriggerState.OFF
+
+
+def test_a_name_that_becomes_ambiguous_makes_the_trigger_wait_and_say_why() -> None:
+    other = Space(id=2, name="other", naming=Naming.UNIFORM, streams=HEAP.streams)
+    session, triggers = Session(HEAP, other), TriggerSet()
+    triggers.set(Trigger(id=1, expression="sum(used) > 5"), (HEAP,))
+    assert triggers.announcement().triggers[0].state is TriggerState.ARMED
+    assert triggers.bind(session.spaces)
+    (waits,) = triggers.announcement().triggers
+    assert waits.state is TriggerState.WAITING
+    assert "write heap.used or other.used" in waits.why
 
 
 def test_the_slowest_fails_when_all_together_take_too_long_and_the_others_stay() -> None:

@@ -10,8 +10,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gcspy_protocol.errors import ExpressionError, UnknownName
-from gcspy_protocol.expression import FACTS, FUNCTIONS, Operand, bind, parse_condition
+from gcspy_protocol.errors import AmbiguousName, ExpressionError, UnknownName
+from gcspy_protocol.expression import (
+    FACTS,
+    FUNCTIONS,
+    Operand,
+    bind,
+    name_part,
+    parse_condition,
+)
 from gcspy_protocol.messages import Fired
 from gcspy_protocol.model import EventKind, Space
 from gcspy_protocol.triggers import TriggerAction, TriggerState, TriggerStatus
@@ -43,7 +50,6 @@ _MOST_FIRINGS = 1_000
 """Maximum firings whose times a window stores; of earlier ones only the number."""
 
 _JOINS = ("and", "or", "not", "true", "false")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LAST_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _OF_SPACE = re.compile(r"""(?:"(?P<quoted>[^"]*)"|(?P<word>[A-Za-z_][A-Za-z0-9_]*))\s*\.\s*$""")
 _EVENT_TEXT = re.compile(r"""\bevent\s*[=!]=\s*'(?P<text>[^']*)$""")
@@ -61,11 +67,13 @@ class ConditionCheck:
         problem: The error, or what is missing; empty: none.
         offset: At which character; None: nowhere in particular.
         waits: It is a condition about something that does not exist yet: it may be set, and waits.
+        clear: The condition with the space before each name that several spaces have: what is to be set.
     """
 
     problem: str = ""
     offset: int | None = None
     waits: bool = False
+    clear: str = ""
 
     @property
     def fits(self) -> bool:
@@ -73,24 +81,41 @@ class ConditionCheck:
         return not self.problem or self.waits
 
 
-def check(text: str, spaces: Sequence[Space], scope: str = "") -> ConditionCheck:
-    """Check a condition like the server.
+def check(text: str, spaces: Sequence[Space], scope: str = "", active: str = "") -> ConditionCheck:
+    """Check a condition like the server, after each name that several spaces have got its space.
 
     Args:
         text: The text so far.
         spaces: The spaces of the session.
-        scope: Name of the space in question; empty: none.
+        scope: Name of the default space of names; empty: none.
+        active: Name of the active space: that of names that several spaces have; empty: there is none.
     """
     if not text.strip():
-        return ConditionCheck("a condition is needed, such as  sum(Used) > 1.2 * was(sum(Used))")
-    try:
-        condition = parse_condition(text)
-        bind(condition, spaces, next((space.id for space in spaces if space.name == scope), None))
-    except UnknownName as error:
-        return ConditionCheck(_plain(error), error.offset, waits=True)
-    except ExpressionError as error:
-        return ConditionCheck(_plain(error), error.offset)
-    return ConditionCheck()
+        return ConditionCheck("a condition is needed")
+    default = next((space.id for space in spaces if space.name == scope), None)
+    clear, inserted = text.strip(), 0
+    leading = len(text) - len(text.lstrip())
+    while True:
+        try:
+            bind(parse_condition(clear), spaces, default)
+        except AmbiguousName as error:
+            mine = f"{name_part(active)}."
+            if active and sum(choice.startswith(mine) for choice in error.choices) == 1:
+                clear = clear[: error.offset] + mine + clear[error.offset :]
+                inserted += len(mine)
+                continue
+            return ConditionCheck(_plain(error), _offset(error, inserted, leading))
+        except UnknownName as error:
+            offset = _offset(error, inserted, leading)
+            return ConditionCheck(_plain(error), offset, waits=True, clear=clear)
+        except ExpressionError as error:
+            return ConditionCheck(_plain(error), _offset(error, inserted, leading))
+        return ConditionCheck(clear=clear)
+
+
+def _offset(error: ExpressionError, inserted: int, leading: int) -> int | None:
+    """The place in what was typed; None: it is behind a name that got its space."""
+    return None if inserted else error.offset + leading
 
 
 def _plain(error: ExpressionError) -> str:
@@ -161,11 +186,11 @@ def completions(
             if space.name.casefold() == name
             for stream in space.streams
         ]
-        return _ranked(written, start, [(one, _quoted(one)) for one in streams])
+        return _ranked(written, start, [(one, _written(one)) for one in streams])
     if not in_quotes and word is None:
         return Completions(cursor, ())
     choices = _streams(spaces, scope) + [
-        (space.name, f"{_quoted(space.name)}.") for space in spaces
+        (space.name, f"{_written(space.name)}.") for space in spaces
     ]
     if word is not None:
         choices += [(name, f"{name}(") for name in FUNCTIONS] + [
@@ -183,21 +208,18 @@ def _streams(spaces: Sequence[Space], scope: str) -> list[tuple[str, str]]:
     return [
         (
             stream.name,
-            _quoted(stream.name)
+            _written(stream.name)
             if count[stream.name.casefold()] == 1 or space.name == scope
-            else f"{_quoted(space.name)}.{_quoted(stream.name)}",
+            else f"{_written(space.name)}.{_written(stream.name)}",
         )
         for space in spaces
         for stream in space.streams
     ]
 
 
-def _quoted(name: str) -> str:
-    """A name as written in an expression."""
-    plain = (
-        _WORD.fullmatch(name) and name not in FACTS and name not in _JOINS and name not in FUNCTIONS
-    )
-    return name if plain else '"' + name.replace('"', '""') + '"'
+def _written(name: str) -> str:
+    """A name as written in an expression; one that is also a function's stands in quotes, as people confuse them."""
+    return f'"{name}"' if name in FUNCTIONS else name_part(name)
 
 
 def _ranked(written: str, start: int, choices: Iterable[tuple[str, str]]) -> Completions:

@@ -15,7 +15,7 @@ from gcspy_protocol.triggers import Trigger
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.lessons.lesson import TRIGGER, Lesson, LessonStep
-from gcspy_client.lessons.step_requests import filters_of, settings_of
+from gcspy_client.lessons.step_requests import filters_of, problem_of_event, settings_of
 from gcspy_client.link import WindowLink
 from gcspy_client.model.panels.trigger_list import TriggerFiring
 from gcspy_client.model.session import ClientSession
@@ -215,7 +215,11 @@ class LessonProgress(QObject):
         else:
             self.event_requested.emit(_FIRST if rewound else 0)
             self._do(step)
-            if step.until:
+            spaces = [state.space for state in self._session.live.spaces.values()]
+            unclear = problem_of_event(step, spaces)
+            if unclear:
+                self._say(unclear)
+            elif step.until:
                 self.waiting = True
                 self._link.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
                 self._link.send(Resume())

@@ -9,9 +9,10 @@ Knows `Triggering` and the session; does not know the wire, or how one gets to a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from gcspy_protocol.errors import GCspyError
-from gcspy_protocol.expression import Evaluator, bind, parse_condition
+from gcspy_protocol.expression import Evaluator, bind, parse, parse_condition
 from gcspy_protocol.expression.client import ClientSource
 from gcspy_protocol.model import EventKind, Space
 from gcspy_protocol.text.visible import Lines
@@ -28,6 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.panels.trigger_form import FALLBACK_EXAMPLE, ConditionKind, example
 from gcspy_client.model.panels.trigger_list import (
     ACTION_WORDS,
     Completions,
@@ -47,6 +49,7 @@ from gcspy_client.view.plain.widgets import (
     PlainPushButton,
 )
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.triggers.condition_form import ConditionForm
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
 from gcspy_client.view.triggers.trigger_manager import TriggerManager
 from gcspy_client.view.widgets.chooser import Chooser
@@ -64,6 +67,7 @@ _NEEDED = {2: 400, 5: 700}
 _TRIED_TILES = 200_000
 """Up to this many tiles the typed condition is evaluated at once; with more that would block the window."""
 _ANY_SPACE = "any space"
+_WHERE = "Space of names that stand without one. Any space: a name that several spaces have is that of the active space"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +104,23 @@ class TriggerPanel(QWidget):
         self._triggering, self._session, self._theme = triggering, session, theme
         self._rows: list[_Row] = []
         self._filling = False
-        self._listed_spaces: tuple[str, ...] = ()
+        self._listed_spaces: tuple[Space, ...] = ()
+        self._active = ""
+        self._example = FALLBACK_EXAMPLE
+        self._example_dated = False
         self._checked = ConditionCheck()
         self.table = ItemTable(
             _COLUMNS,
             stretches=(_CONDITION, len(_COLUMNS) - 1),
             row_height=self.fontMetrics().height() + 8,
         )
-        self.empty = PlainLabel(
-            Lines(
-                "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true, such as",
-                "sum(Used) > 1.2 * was(sum(Used))",
-            )
-        )
+        self.empty = PlainLabel()
         self.why_not = ElidedLabel()
         self.why_not.setProperty("tone", "warning")
         self.condition = ExpressionEdit(self._offer, tokens(theme))
-        self.condition.setPlaceholderText("sum(Used) > 1.2 * was(sum(Used))")
+        self.form = ConditionForm(self._value_now)
         self.said = ElidedLabel()
+        self._of = PlainLabel()
         self.space, self.does = Chooser(), Chooser()
         self.once = PlainCheckBox("once")
         self.note = PlainLineEdit()
@@ -140,7 +143,7 @@ class TriggerPanel(QWidget):
         for action, words in ACTION_WORDS.items():
             self.does.add(words, action)
         set_tip(self.does, "Action when the condition becomes true")
-        set_tip(self.space, "Default space of stream names in the condition")
+        set_tip(self.space, _WHERE)
         set_tip(self.once, "Fires only once")
         self.note.setPlaceholderText("note (optional)")
         self.note.setMaxLength(MOST_NOTE_CHARS)
@@ -161,37 +164,55 @@ class TriggerPanel(QWidget):
         self._halves.setSpacing(16)
         self._halves.addLayout(left, 3)
         self._halves.addLayout(self._form(), 2)
+        order = (self.form.kind, self.form.stream, self.form.amount, self.condition, self.space)
+        for before, after in pairwise(
+            (*order, self.does, self.note, self.once, self.change, self.add)
+        ):
+            self.setTabOrder(before, after)
 
     def _form(self) -> QVBoxLayout:
         row = QGridLayout()
         row.setHorizontalSpacing(8)
         row.setVerticalSpacing(6)
-        row.setColumnStretch(1, 2)
+        row.setColumnStretch(1, 3)
         row.setColumnStretch(3, 1)
-        for place, (caption, widget) in enumerate((("Does", self.does), ("In", self.space))):
-            label = PlainLabel(caption)
+        does = PlainLabel("Does")
+        for place, label in ((0, self._of), (2, does)):
             label.setProperty("dim", "true")
-            row.addWidget(label, 0, 2 * (1 - place))
-            row.addWidget(widget, 0, 2 * (1 - place) + 1)
-        row.addWidget(self.note, 1, 0, 1, 3)
-        row.addWidget(self.once, 1, 3)
+            row.addWidget(label, 0, place)
+        row.addWidget(self.space, 0, 1)
+        row.addWidget(self.form.stream, 0, 1)
+        row.addWidget(self.does, 0, 3)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
-        buttons.addStretch(1)
+        buttons.addWidget(self.note, 1)
+        buttons.addWidget(self.once)
         buttons.addWidget(self.change)
         buttons.addWidget(self.add)
         form = QVBoxLayout()
         form.setSpacing(6)
+        form.addWidget(self.form)
         form.addWidget(self.condition)
         form.addWidget(self.said)
         form.addLayout(row)
         form.addLayout(buttons)
         form.addStretch(1)
+        self._choose_fields()
         return form
+
+    def _choose_fields(self) -> None:
+        """The form needs a stream; for an own condition a space may be chosen."""
+        own = self.form.chosen_kind is ConditionKind.OWN
+        self.space.setVisible(own)
+        self._of.setText("In" if own else "Of")
 
     def _wire(self) -> None:
         self._triggering.changed.connect(self.refresh)
         self.condition.textChanged.connect(self.check)
+        self.condition.textEdited.connect(self.form.own)
+        self.form.written.connect(self.condition.setText)
+        self.form.kind_chosen.connect(self._choose_fields)
+        self.form.entered.connect(self._entered)
         self.space.currentIndexChanged.connect(self.check)
         self.condition.returnPressed.connect(self._entered)
         self.add.clicked.connect(self.add_written)
@@ -240,24 +261,46 @@ class TriggerPanel(QWidget):
             self._filling = False
         self.table.setVisible(bool(rows))
         self.empty.setVisible(not rows)
+        self.go.setVisible(bool(rows))
+        self.remove.setVisible(bool(rows))
+        if not self._example_dated and self._session.interpreter.last_event is not None:
+            self._write_examples()
         self.why_not.setText(reason)
-        for part in (self.condition, self.space, self.does, self.once, self.note):
+        fields = (self.form, self.condition, self.space, self.does, self.once, self.note)
+        for part in fields:
             part.setEnabled(not reason)
+        self.form.stream.setEnabled(not reason and self.form.subject is not None)
         self._say_buttons()
 
     def _list_spaces(self) -> None:
-        names = tuple(space.name for space in self._spaces())
-        if names == self._listed_spaces:
+        spaces, active = tuple(self._spaces()), self._active_name()
+        if spaces == self._listed_spaces and active == self._active:
             return
-        self._listed_spaces = names
+        self._listed_spaces, self._active = spaces, active
+        self.form.set_spaces(spaces, active)
+        self._write_examples()
         before = self.space.currentText()
         self.space.blockSignals(True)
         self.space.clear()
         self.space.add(_ANY_SPACE, "")
-        for name in names:
-            self.space.add(name, name)
+        for space in spaces:
+            self.space.add(space.name, space.name)
         self.space.setCurrentIndex(max(0, self.space.findText(before)))
         self.space.blockSignals(False)
+        self.check()
+
+    def _write_examples(self) -> None:
+        """Examples that could be added in this session as they stand."""
+        self._example = example(self._listed_spaces, self._active, self._value_now)
+        self._example_dated = self._session.interpreter.last_event is not None
+        self.condition.setPlaceholderText(self._example)
+        self.empty.setText(
+            Lines(
+                "No triggers. A trigger pauses, or bookmarks an event, when a condition becomes true, such as",
+                self._example,
+                "Names with spaces stand in double quotes, texts in single ones.",
+            )
+        )
         self.check()
 
     def _write(self, place: int, row: _Row) -> None:
@@ -280,10 +323,12 @@ class TriggerPanel(QWidget):
             ACTION_WORDS[trigger.action],
             words,
             fired,
-            operand_words(status.operands),
+            status.why if words in ("waiting", "failed") else operand_words(status.operands),
         )
         tip = Lines(
-            *(part for part in (trigger.note, condition, status.why, when, texts[-1]) if part)
+            *dict.fromkeys(
+                part for part in (trigger.note, condition, status.why, when, texts[-1]) if part
+            )
         )
         colours = tokens(self._theme)
         for column, text in enumerate(texts):
@@ -324,18 +369,41 @@ class TriggerPanel(QWidget):
     def _offer(self, text: str, cursor: int) -> Completions:
         return completions(text, cursor, self._spaces(), self._kinds(), self._scope())
 
+    def _active_name(self) -> str:
+        space = self._session.active_space()
+        return "" if space is None else space.space.name
+
+    def _value_now(self, text: str) -> float | None:
+        """The value of an expression at the event that is shown; None: unknown, or too large to compute here."""
+        shown = self._session.interpreter
+        if (
+            shown.last_event is None
+            or sum(space.count for space in shown.spaces.values()) > _TRIED_TILES
+        ):
+            return None
+        try:
+            bound = bind(parse(text), [state.space for state in shown.spaces.values()])
+            value = Evaluator(bound).evaluate(ClientSource(shown)).value
+        except GCspyError:
+            return None
+        return value if isinstance(value, (int, float)) and value is not True else None
+
     def check(self) -> None:
         """Say what is wrong with what is written, or what it is now."""
         text = self.condition.text()
-        self._checked = check(text, self._spaces(), self._scope())
+        self._checked = check(text, self._spaces(), self._scope(), self._active_name())
         checked = self._checked
         tone = "dim"
         words = checked.problem
+        if not text.strip():
+            words = self.form.problem or f"{words}, such as  {self._example}"
         if text.strip() and checked.problem:
             tone = "warning" if checked.waits else "error"
             words = f"inactive: {checked.problem}" if checked.waits else checked.problem
         elif text.strip():
-            words = self._now(text)
+            words = self._now(checked.clear)
+            if checked.clear != text.strip():
+                words = f"means  {checked.clear}  ·  {words}"
         self.condition.underline(checked.offset if text.strip() else None, tone)
         self.said.setText(words)
         if self.said.property("tone") != tone:
@@ -371,7 +439,7 @@ class TriggerPanel(QWidget):
         action = self.does.currentData()
         return Trigger(
             id=0,
-            expression=self.condition.text().strip(),
+            expression=self._checked.clear or self.condition.text().strip(),
             space=self._scope(),
             action=action if isinstance(action, TriggerAction) else TriggerAction(str(action)),
             once=self.once.isChecked(),
@@ -385,6 +453,7 @@ class TriggerPanel(QWidget):
             self.table.clearSelection()
             self.condition.clear()
             self.note.clear()
+            self.form.own()
 
     def change_chosen(self) -> None:
         """Ask that the chosen trigger becomes what is written."""
@@ -411,6 +480,13 @@ class TriggerPanel(QWidget):
         self.table.clearSelection()
         self.condition.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def fill_form(self) -> None:
+        """Let the user write a trigger by the form; up and down change what it waits for."""
+        self.table.clearSelection()
+        if self.form.chosen_kind is ConditionKind.OWN:
+            self.form.choose(ConditionKind.ABOVE)
+        self.form.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     # ---------------------------------------------------------------------------- events
 
     def chosen(self) -> int | None:
@@ -421,6 +497,7 @@ class TriggerPanel(QWidget):
         status = self._triggering.status_of(self.chosen())
         if status is not None and not self._filling:
             trigger = status.trigger
+            self.form.own()
             self.condition.setText(trigger.expression)
             self.does.setCurrentIndex(self.does.findText(ACTION_WORDS[trigger.action]))
             self.space.setCurrentIndex(max(0, self.space.findText(trigger.space or _ANY_SPACE)))

@@ -43,6 +43,7 @@ class TriggerPart(Part):
         self.quiet: set[int] = set()
         self.manager.fired.connect(self._fired)
         self.manager.changed.connect(desk.navigator.refresh)
+        self.manager.stalled.connect(desk.say)
         self.panel.event_asked.connect(self.go_to)
         self.notice.event_asked.connect(self.go_to)
         self.notice.resume_asked.connect(lambda: desk.link.send(Resume()))
@@ -99,6 +100,11 @@ class TriggerPart(Part):
         self._desk.docks.show("triggers")
         self.panel.write_new()
 
+    def fill_form(self) -> None:
+        """Open the panel, and let the user write a trigger by its form."""
+        self._desk.docks.show("triggers")
+        self.panel.fill_form()
+
     def go_to_latest(self) -> None:
         """Show the event at which a trigger fired last."""
         number = self._latest()
@@ -134,6 +140,15 @@ class TriggerPart(Part):
                 keys=("T",),
                 enabled=lambda: not self.manager.reason,
                 begins_group=True,
+            ),
+            Action(
+                name="trigger.form",
+                menu=_SESSION,
+                text="New trigger by &form…",
+                about="choose what to wait for: a total above an amount, growth, free memory, a new type",
+                run=self.fill_form,
+                keys=("Ctrl+Shift+T",),
+                enabled=lambda: not self.manager.reason,
             ),
             Action(
                 name="trigger.go",

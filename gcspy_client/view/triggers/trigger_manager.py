@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from gcspy_protocol.messages import Fired, Message, Triggers
 from gcspy_protocol.model import ControlState
+from gcspy_protocol.trigger_notices import TriggerNotices
 from gcspy_protocol.triggers import Trigger, TriggerAction, TriggerStatus
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -44,6 +45,7 @@ class TriggerManager(QObject):
     Signals:
         changed: The triggers, how they stand, or what fired is another.
         fired: Triggers fired; a list of `TriggerFiring`, the earliest first.
+        stalled: A trigger waits for a name or has failed; a sentence with the reason.
 
     Args:
         session: What is watched.
@@ -53,6 +55,7 @@ class TriggerManager(QObject):
 
     changed = Signal()
     fired = Signal(object)
+    stalled = Signal(str)
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class TriggerManager(QObject):
         super().__init__(parent)
         self._session, self._link, self._bookmarking = session, link, bookmarking
         self.log = FiredLog()
+        self._notices = TriggerNotices()
         self._identity = ""
         self._wanted: dict[int, tuple[str, str]] = {}
         self._writing = QTimer(self)
@@ -151,7 +155,10 @@ class TriggerManager(QObject):
         firings = [self._take(message) for message in messages if isinstance(message, Fired)]
         if firings:
             self.fired.emit(firings)
-        if firings or any(isinstance(message, Triggers) for message in messages):
+        told = [message for message in messages if isinstance(message, Triggers)]
+        for line in (line for message in told for line in self._notices.lines(message)):
+            self.stalled.emit(line)
+        if firings or told:
             self.changed.emit()
 
     def _take(self, fired: Fired) -> TriggerFiring:
@@ -176,6 +183,7 @@ class TriggerManager(QObject):
         if welcome is not None and welcome.session != self._identity:
             self._identity = welcome.session
             self._wanted.clear()
+            self._notices = TriggerNotices()
             self.log.clear()
             self.changed.emit()
 

@@ -15,7 +15,7 @@ from gcspy_protocol.expression.evaluation import (
     Result,
 )
 from gcspy_protocol.expression.kinds import FUNCTIONS, Shape, ValueKind
-from gcspy_protocol.expression.nodes import FACTS, KEYWORDS
+from gcspy_protocol.expression.nodes import FACTS, KEYWORDS, name_part
 from gcspy_protocol.expression.parser import MOST_CHARS, MOST_DEPTH, MOST_NODES
 from gcspy_protocol.expression.tiles import TileValues
 
@@ -37,6 +37,7 @@ __all__ = [
     "EvaluationSource",
     "TileValues",
     "bind",
+    "name_part",
     "parse",
     "parse_condition",
 ]

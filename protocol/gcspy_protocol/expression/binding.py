@@ -11,15 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gcspy_protocol.errors import ExpressionError, UnknownName
+from gcspy_protocol.errors import AmbiguousName, ExpressionError, UnknownName
 from gcspy_protocol.expression.kinds import Shape, ValueKind, kind_of
-from gcspy_protocol.expression.nodes import Call, Name, Node, Text, children, printed
+from gcspy_protocol.expression.nodes import Call, Name, Node, Text, children, name_part, printed
 from gcspy_protocol.expression.parser import parse_tree
 from gcspy_protocol.model import Presentation, Space, Stream
 
 __all__ = ["Bound", "Expression", "bind", "parse", "parse_condition"]
 
 _SHOWN_NAMES = 12
+_SHOWN_CHOICES = 3
 Thing = TypeVar("Thing", Space, Stream)
 
 _AGGREGATES = frozenset({"sum", "mean", "count", "share", "covered", "summary", "total"})
@@ -112,7 +113,8 @@ def bind(expression: Expression, spaces: Iterable[Space], scope: int | None = No
         scope: Id of the default space; None: there is none.
 
     Raises:
-        UnknownName: There is no such space or stream, or several, or tiles of two spaces are combined.
+        UnknownName: There is no such space or stream, or tiles of two spaces are combined.
+        AmbiguousName: Several spaces have a stream of this name; the message has the words to use.
     """
     return _Binder(expression, tuple(spaces), scope).bound()
 
@@ -218,12 +220,30 @@ class _Binder:
         if len(found) == 1:
             return found[0]
         if found:
-            where = _listed([space.name for space, _ in found])
-            raise self._fail(
-                f"several streams are called {name.stream!r}, in {where}: write the space before it, with a point",
-                name.at,
-            )
+            raise self._ambiguous(name, found)
         raise self._fail(self._missing(name, spaces), name.at)
+
+    def _ambiguous(self, name: Name, found: Sequence[tuple[Space, Stream]]) -> AmbiguousName:
+        where = _listed([space.name for space, _ in found])
+        choices = tuple(
+            f"{name_part(space.name)}.{name_part(stream.name)}"
+            for space, stream in found
+            if sum(one.name == space.name for one in self._spaces) == 1
+            and sum(one.name == stream.name for one in space.streams) == 1
+        )
+        words = " or ".join(choices[:_SHOWN_CHOICES])
+        more = len(choices) - _SHOWN_CHOICES
+        remedy = (
+            f"write {words}" + (f", or one of {more} more" if more > 0 else "")
+            if choices
+            else "no name distinguishes them"
+        )
+        return AmbiguousName(
+            f"several streams are called {name.stream!r}, in {where}: {remedy}",
+            text=self._expression.text,
+            offset=name.at,
+            choices=choices,
+        )
 
     def _candidates(self, name: Name) -> Sequence[Space]:
         if name.space is not None:

@@ -26,6 +26,7 @@ __all__ = [
     "Sign",
     "Text",
     "children",
+    "name_part",
     "printed",
 ]
 
@@ -185,8 +186,8 @@ def _with_strength(node: Node) -> tuple[str, int]:
         case EventFact():
             return node.name, _PRIMARY
         case Name():
-            own = _name_part(node.stream)
-            return (own if node.space is None else f"{_name_part(node.space)}.{own}"), _PRIMARY
+            own = name_part(node.stream)
+            return (own if node.space is None else f"{name_part(node.space)}.{own}"), _PRIMARY
         case Call():
             return f"{node.function}({', '.join(map(printed, node.arguments))})", _PRIMARY
         case Sign():
@@ -204,7 +205,8 @@ def _with_strength(node: Node) -> tuple[str, int]:
             return " ".join(parts), _COMPARE
 
 
-def _name_part(text: str) -> str:
+def name_part(text: str) -> str:
+    """Write the name of a space or a stream as in an expression: in double quotes where needed."""
     bare = _BARE.fullmatch(text) and text not in KEYWORDS and text not in FACTS
     return text if bare else _quoted(text, '"')
 

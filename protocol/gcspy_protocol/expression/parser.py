@@ -304,7 +304,12 @@ class _Parser:
         if self._take(")") is None:
             if self._next.kind == "end":
                 raise self._fail(f"the {opening} is never closed", at)
-            raise self._fail(f"a ) is expected here, but there is {self._next.text}")
+            quotes = (
+                ": a name with spaces is written in double quotes"
+                if self._next.kind == "word" and self._next.text not in KEYWORDS
+                else ""
+            )
+            raise self._fail(f"a ) is expected here, but there is {self._next.text}{quotes}")
 
     def _stream(self, token: _Token) -> Node:
         first = self._part(token)

@@ -102,7 +102,7 @@ def test_whatever_is_taken_of_what_is_offered_names_something_that_exists(
         ("", None, False),
         ("sum(Heap.Used) > 3", None, True),
         ("sum(Heap.Used) >", 16, False),
-        ("sum(Used) > 3", 4, True),
+        ("sum(Used) > 3", 4, False),
         ("sum(Freed) > 3", 4, True),
         ("sum(Heap.Used)", 0, False),
         ("summ(Heap.Used) > 3", 0, False),
@@ -117,8 +117,31 @@ def test_a_condition_is_checked_as_the_server_will(
 
 
 def test_a_space_in_question_makes_a_name_unique() -> None:
-    assert check("sum(Used) > 3", SPACES).waits
+    assert not check("sum(Used) > 3", SPACES).fits
     assert check("sum(Used) > 3", SPACES, "Heap").problem == ""
+
+
+def test_a_name_that_several_spaces_have_is_that_of_the_active_space_and_is_written_so() -> None:
+    text = " sum(Used) > 1.2 * was(sum(used)) and max(Heap.Used) > 3 "
+    found = check(text, SPACES, "", "pymalloc arenas")
+    mine = '"pymalloc arenas".'
+    assert found.clear == (f"sum({mine}Used) > 1.2 * was(sum({mine}used)) and max(Heap.Used) > 3")
+    assert found.fits
+    assert not found.problem
+    assert check(found.clear, SPACES).clear == found.clear, "and needs no active space any more"
+
+
+def test_a_name_that_the_active_space_does_not_have_is_refused_with_the_words_to_use() -> None:
+    other = Space(id=3, name="Generations", streams=(Stream(id=0, name="Count"),))
+    found = check("sum(Used) > 3", [*SPACES, other], "", "Generations")
+    assert not found.fits
+    assert 'write "pymalloc arenas".Used or Heap.Used' in found.problem
+
+
+def test_a_mistake_behind_a_name_that_got_its_space_has_no_false_place() -> None:
+    found = check("sum(Used) > sum(Freed)", SPACES, "", "Heap")
+    assert (found.offset, found.waits) == (None, True)
+    assert check("  sum(Freed) > 3", SPACES, "", "Heap").offset == 6
 
 
 def test_numbers_are_told_with_what_they_cover() -> None:
