@@ -88,7 +88,9 @@ def read(path: Path) -> dict[str, Any]:
     with io.FileIO(path) as file:
         data = load(file, path.name, MOST_BYTES, lambda *_: None)
     step("read")
+    busy = time.process_time()
     dump = parse(data, path.name, loops)
+    busy = time.process_time() - busy
     step("followed")
     tree = dominators(dump.graph)
     step("dominators")
@@ -99,6 +101,7 @@ def read(path: Path) -> dict[str, Any]:
         "objects": dump.objects,
         "bytes": len(data),
         "steps": steps,
+        "busy": busy,
         "bytes_an_object": (resident - before - len(data)) / dump.objects,
     }
 
@@ -179,8 +182,9 @@ def main(arguments: list[str] | None = None) -> int:
             steps = ", ".join(f"{name} {secs:.2f}" for name, secs in found["steps"].items())
             size = f"{found['objects'] / 1e6:.1f} million objects"
             speed = found["bytes"] / 1e6 / found["steps"]["followed"]
+            alone = found["bytes"] / 1e6 / found["busy"]
             print(
-                f"{size}: {found['whole']:.1f} s with the dump; {steps} for {found['bytes'] / 1e6:.0f} MB ({speed:.0f} MB/s); longest gap "
+                f"{size}: {found['whole']:.1f} s with the dump; {steps} for {found['bytes'] / 1e6:.0f} MB ({speed:.0f} MB/s, {alone:.0f} MB a second of processor time); longest gap "
                 f"{found['gap_millis']:.0f} ms; {found['bytes_an_object']:.0f} B an object beside the dump; {found['note']}",
                 flush=True,
             )

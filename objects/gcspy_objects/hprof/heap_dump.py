@@ -250,7 +250,7 @@ class _Parser:
     def run(self) -> HeapDump:
         self.loops.count_records(self.data, self.state)
         self._check()
-        address, class_id, place, roots, tables = self._objects()
+        address, place, roots, tables = self._objects()
         texts = TextTable(self.data, tables[0])
         classes = self._classes(address, place, texts, tables[1])
         root_table, lost = read_roots(self.data, self.width, roots, address)
@@ -272,14 +272,14 @@ class _Parser:
             unheld,
         )
         while n and self.loops.follow(
-            self.data, self.width, (address, class_id, place), buckets, shift, columns, classes.info, classes.statics,
+            self.data, self.width, address, place, buckets, shift, columns, classes.info, classes.statics,
             root_table.local, kind, amount, starts, targets, self.state, _AT_ONCE,
         ):  # fmt: skip
             self.progress(n + int(self.state[State.NEXT]), 2 * n)
         self._check()
         if not n:
             starts[0] = 0
-        del class_id, buckets
+        del buckets
         targets.resize(int(starts[-1]), refcheck=False)
         graph = ReferenceGraph(starts, targets, root_table.node)
         self._follow_late(graph, address, kind, place, unheld, late)
@@ -326,40 +326,36 @@ class _Parser:
         NDArray[np.int64],
         NDArray[np.int64],
         NDArray[np.int64],
-        NDArray[np.int64],
         tuple[NDArray[np.int64], ...],
     ]:
-        """Find all objects: address, class and place of each, by address; places of roots; tables of other records."""
+        """Find all objects: address and place of each, by address; places of roots; tables of other records."""
         state, segment_bytes = self.state, int(self.state[State.SEGMENT_BYTES])
         kinds = (State.TEXTS, State.LOADS, State.FRAMES, State.TRACES)
         tables = tuple(np.zeros((int(state[each]), 3), dtype=np.int64) for each in kinds)
         state[list(kinds)] = 0
         # This is enough room, and is only allocated as it is used.
         most = segment_bytes // _LEAST_OBJECT[self.width] + 1
-        address, class_id, place = (np.empty(most, dtype=np.int64) for _ in range(3))
+        address, place = (np.empty(most, dtype=np.int64) for _ in range(2))
         roots = np.empty(segment_bytes // (1 + self.width) + 1, dtype=np.int64)
         while self.loops.scan(
-            self.data, self.width, tables, address, class_id, place, roots, state, _AT_ONCE
+            self.data, self.width, tables, address, place, roots, state, _AT_ONCE
         ):
             self.progress(int(state[State.AT]), 2 * len(self.data))
         self._check()
         n = int(state[State.OBJECTS])
         if n >= 1 << 31:
             raise self._error(f"it has {n:,} objects, too many", 0)
-        for each in (address, class_id, place):
+        for each in (address, place):
             each.resize(n, refcheck=False)
-        if (np.diff(address) <= 0).any():
-            order = np.argsort(address, kind="stable")
-            address, class_id, place = address[order], class_id[order], place[order]
-            del order
-            same = np.flatnonzero(np.diff(address) == 0)
-            if len(same):
-                raise self._error(
-                    f"two objects are at {int(address[same[0]]):#x}", int(place[same[0] + 1])
-                )
+        address, place = _by_address(address, place)
+        same = np.flatnonzero(address[1:] == address[:-1])
+        if len(same):
+            raise self._error(
+                f"two objects are at {int(address[same[0]]):#x}", int(place[same[0] + 1])
+            )
         if n and address[0] <= 0:
             raise self._error("an object is at an address that no process has", int(place[0]))
-        return address, class_id, place, roots[: int(state[State.ROOTS])].copy(), tables
+        return address, place, roots[: int(state[State.ROOTS])].copy(), tables
 
     def _classes(
         self,
@@ -454,6 +450,31 @@ class _Parser:
         return layout.rounded(amount), layout
 
 
+def _by_address(
+    address: NDArray[np.int64], place: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sort objects by address; of equal ones the first in the dump stays first.
+
+    A JVM writes its heap region by region, each in ascending order: few pieces to put into order,
+    where sorting would take a column of numbers and as much time as reading the dump. Both columns
+    are used up.
+    """
+    begins = np.flatnonzero(address[1:] <= address[:-1]) + 1
+    if not len(begins):
+        return address, place
+    begins, ends = np.append(0, begins), np.append(begins, len(address))
+    order = np.argsort(address[begins], kind="stable")
+    begins, ends = begins[order], ends[order]
+    if (address[ends[:-1] - 1] >= address[begins[1:]]).any():
+        rows = np.argsort(address, kind="stable")
+        return address[rows], place[rows]
+    pieces = [slice(*each) for each in zip(begins.tolist(), ends.tolist(), strict=True)]
+    sorted_address = np.concatenate([address[piece] for piece in pieces])
+    # The second column takes the first one's memory: fresh memory costs more than the copying.
+    np.concatenate([place[piece] for piece in pieces], out=address)
+    return sorted_address, address
+
+
 def _static_bytes(classes: ClassTable, layout: HeapLayout) -> NDArray[np.int64]:
     """Return (k,) bytes of the statics of each class, which its object has."""
     sizes = np.zeros(256, dtype=np.int64)
@@ -479,9 +500,12 @@ def _buckets(address: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
     while span >> shift > 2 * len(address):
         shift += 1
     count = (span >> shift) + 1
-    found = np.bincount((address - address[0]) >> shift, minlength=count)
     buckets = np.zeros(count + 1, dtype=np.int32)
-    np.cumsum(found, out=buckets[1:])
+    for begin in range(0, len(address), _AT_ONCE):
+        part = (address[begin : begin + _AT_ONCE] - address[0]) >> shift
+        found = np.bincount(part - part[0])
+        buckets[part[0] + 1 : part[0] + 1 + len(found)] += found.astype(np.int32)
+    np.cumsum(buckets, out=buckets)
     return buckets, shift
 
 

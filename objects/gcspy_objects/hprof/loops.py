@@ -360,7 +360,6 @@ def scan(
     width: int,
     tables: tuple[I64, I64, I64, I64],
     address: I64,
-    class_id: I64,
     place: I64,
     roots: I64,
     state: I64,
@@ -374,7 +373,6 @@ def scan(
         tables: (k, 3) texts: identifier, place, bytes; (k, 3) classes: serial number, identifier, name; (k, 3) frames: identifier, name of the
             method, serial number of the class; (k, 3) traces: serial number, place of the frames, their number.
         address: (n,) set: address of each object in memory.
-        class_id: (n,) set: its class; 0 of classes and of arrays of values.
         place: (n,) set: start of its sub-record.
         roots: (r,) set: start of each root's sub-record.
         state: `State`.
@@ -396,11 +394,6 @@ def scan(
             if _CLASS <= sub <= _VALUE_ARRAY:
                 address[n] = identifier(data, body, width)
                 place[n] = at
-                class_id[n] = 0
-                if sub == _INSTANCE:
-                    class_id[n] = identifier(data, body + width + 4, width)
-                elif sub == _OBJECT_ARRAY:
-                    class_id[n] = identifier(data, body + width + 8, width)
                 n += 1
             else:
                 roots[r] = at
@@ -588,7 +581,8 @@ def refer_of_class(
 def follow(
     data: U8,
     width: int,
-    objects: tuple[I64, I64, I64],
+    address: I64,
+    place: I64,
     buckets: I32,
     shift: int,
     classes: tuple[I64, I64, I64, I64, I64, I64],
@@ -607,7 +601,8 @@ def follow(
     Args:
         data: (b,) the dump.
         width: Bytes of an identifier.
-        objects: (n,) address, ascending; class; place; all from `scan`.
+        address: (n,) of each object, ascending, from `scan`.
+        place: (n,) from `scan`.
         buckets: See `number_of`.
         shift: See `number_of`.
         classes: (k,) address of each class, ascending; (k,) bytes of all fields of its instances;
@@ -628,7 +623,6 @@ def follow(
     Returns:
         1: there is more; 0: that was all, or there is a problem.
     """
-    address, class_id, place = objects
     class_address, layout_bytes, layout_starts, layout, class_node, unheld = classes
     n, k = len(address), len(class_address)
     first = state[_NEXT]
@@ -640,8 +634,9 @@ def follow(
         sub, body = u1(data, at), at + 1
         amount[i] = 0
         if sub in (_INSTANCE, _OBJECT_ARRAY):
-            if class_id[i] != last:
-                last = int(class_id[i])
+            class_id = identifier(data, body + width + (4 if sub == _INSTANCE else 8), width)
+            if class_id != last:
+                last = class_id
                 row = row_of(last, class_address)
             if row < 0:
                 state[_PROBLEM], state[_PROBLEM_AT] = _NO_CLASS, at

@@ -34,9 +34,9 @@ _HELPERS: Final = {
 }
 _LOOPS: Final = {
     "count_records": f"int64({_U8}, {_I64})",
-    "scan": f"int64({_U8}, int64, {_TABLES}, {_I64}, {_I64}, {_I64}, {_I64}, {_I64}, int64)",
+    "scan": f"int64({_U8}, int64, {_TABLES}, {_I64}, {_I64}, {_I64}, {_I64}, int64)",
     "describe": f"void({_U8}, int64, {_I64}, {_I64_2}, {_I64_2}, {_I64_2})",
-    "follow": f"int64({_U8}, int64, UniTuple({_I64}, 3), {_I32}, int64, UniTuple({_I64}, 6), {_I64_2}, {_I64_2}, {_I64_2}, {_I32}, {_I64}, {_I64}, "
+    "follow": f"int64({_U8}, int64, {_I64}, {_I64}, {_I32}, int64, UniTuple({_I64}, 6), {_I64_2}, {_I64_2}, {_I64_2}, {_I32}, {_I64}, {_I64}, "
     f"{_I32}, {_I64}, int64)",
 }
 

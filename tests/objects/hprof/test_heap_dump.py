@@ -183,6 +183,30 @@ def test_an_instance_with_too_few_bytes_is_refused() -> None:
         read(made.bytes())
 
 
+@pytest.mark.parametrize("order", ["regions", "shuffled"])
+def test_objects_are_found_in_whatever_order_they_are_written(order: str, compiled: Loops) -> None:
+    """Regions that follow each other in another order, and objects all over the place: each refers to the one before it."""
+    rng = np.random.default_rng(5)
+    numbers = np.arange(1, 301)
+    if order == "regions":
+        pieces = np.split(numbers, np.sort(rng.choice(numbers[1:], 12, replace=False)))
+        numbers = np.concatenate([pieces[each] for each in rng.permutation(len(pieces))])
+    else:
+        rng.shuffle(numbers)
+    made = Writer()
+    made.a_class(0x1000, "java/lang/Object", fields=(("before", 2), ("own", 10)))
+    for number in numbers.tolist():
+        before = 0x2000 + 0x20 * (number - 1) if number > 1 else 0
+        made.instance(0x2000 + 0x20 * number, 0x1000, made.id(before) + struct.pack(">I", number))
+    dump = read(made.bytes(), compiled)
+    assert dump.address.tolist() == [0x1000, *(0x2000 + 0x20 * each for each in range(1, 301))]
+    for row in range(2, 301):
+        # The class is not one of the JVM's own: each instance keeps it.
+        assert referents(dump, row) == [0x1000, dump.address[row - 1]], row
+        at = int(dump.place[row]) + 1 + 2 * 8 + 8 + 8
+        assert int.from_bytes(dump.data[at : at + 4].tobytes(), "big") == row
+
+
 def test_a_dump_without_objects_is_empty() -> None:
     dump = read(Writer().bytes())
     assert dump.objects == 0
