@@ -33,6 +33,7 @@ __all__ = [
     "read_token",
     "reconnect_option",
     "mode_option",
+    "moment_option",
     "sampling_options",
     "theme_option",
     "token_option",
@@ -79,13 +80,20 @@ def _process_or_file(_context: click.Context, _argument: click.Parameter, text: 
     if text.isdecimal() and int(text):
         return int(text)
     path = Path(text)
-    if not path.is_file():
+    if not path.exists():
         raise click.BadParameter(f"{text} is neither a PID nor a file")
     return path
 
 
 process_or_file_argument = click.argument("target", metavar="PID|FILE", callback=_process_or_file)
-"""A process, or a heap dump of a JVM."""
+"""A process, a heap dump of a JVM, or an object trace."""
+
+moment_option = click.option(
+    "--at",
+    default=None,
+    metavar="MOMENT",
+    help="Of an object trace: end, gc:3 (start of the third collection), gc:3:end, or an event's number. Default: end.",
+)
 
 
 def top_option(most: int) -> Callable[[F], F]:

@@ -10,6 +10,7 @@ from gcspy.options import (
     driver_option,
     hold_option,
     json_option,
+    moment_option,
     process_or_file_argument,
     top_option,
 )
@@ -45,6 +46,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
 @top_option(1000)
 @hold_option
 @driver_option
+@moment_option
 @json_option
 def command(
     target: int | Path,
@@ -53,6 +55,7 @@ def command(
     top: int,
     hold: bool,
     drivers: tuple[str, ...],
+    at: str | None,
     as_json: bool,
 ) -> None:
     """Show who holds objects in memory.
@@ -64,7 +67,8 @@ def command(
     The process keeps running while its memory is copied, and nothing is left in it. With --hold
     all threads are stopped during the copy, so that the answer is exact.
 
-    A JVM is asked for a heap dump, which stops it; that needs --hold. FILE is a heap dump (HPROF).
+    A JVM is asked for a heap dump, which stops it; that needs --hold. FILE is a heap dump (HPROF),
+    or an object trace with pointers: then the answer is of its latest collection before --at.
     """
     from gcspy.connection.heap_answer import answer_for, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind
@@ -72,4 +76,4 @@ def command(
     question = HeapQuestion(
         kind=HeapQuestionKind.HOLDERS, type_name=type_name, address=address, most=top, held=hold
     )
-    print_answer(answer_for(target, question, drivers), target, as_json=as_json)
+    print_answer(answer_for(target, question, drivers, at), target, as_json=as_json)

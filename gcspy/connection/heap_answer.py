@@ -1,4 +1,4 @@
-"""Questions about all objects of a process, or of a heap dump: finds the driver, shows progress, and prints text or JSON.
+"""Questions about all objects of a process, a heap dump or an object trace: finds the driver, shows progress, and prints text or JSON.
 
 Knows drivers and questions; does not know their subjects.
 """
@@ -16,7 +16,7 @@ from gcspy.output.progress import steps_shown
 from gcspy.output.terminal import say_json
 from gcspy_server.api import HeapQuestion
 
-__all__ = ["answer_for", "ask", "ask_file", "print_answer"]
+__all__ = ["answer_for", "ask", "ask_file", "ask_trace", "print_answer"]
 
 
 def ask(pid: int, question: HeapQuestion, drivers: tuple[str, ...] = ()) -> DetailTable:
@@ -32,9 +32,28 @@ def ask(pid: int, question: HeapQuestion, drivers: tuple[str, ...] = ()) -> Deta
 
 
 def answer_for(
-    target: int | Path, question: HeapQuestion, drivers: tuple[str, ...] = ()
+    target: int | Path, question: HeapQuestion, drivers: tuple[str, ...] = (), at: str | None = None
 ) -> DetailTable:
-    """Ask a process, or a heap dump; raises what `ask` and `ask_file` do."""
+    """Ask a process, a heap dump, or an object trace.
+
+    Args:
+        target: A PID, or a file.
+        question: The question.
+        drivers: Of a process, the chosen driver.
+        at: Of an object trace, the moment, as `event_of` has it; None: its end.
+
+    Raises:
+        CommandError: A file cannot be read, or is something else than `at` is for; and what `ask` does.
+        TargetError: See `ask`.
+        TraceError: A dump or a trace is damaged.
+    """
+    if isinstance(target, Path):
+        from gcspy.objects.trace_conversion import names_trace
+
+        if names_trace(target):
+            return ask_trace(target, question, at or "end")
+    if at is not None:
+        raise CommandError("--at needs an object trace: a process and a heap dump have one moment")
     if isinstance(target, Path):
         return ask_file(target, question)
     return ask(target, question, drivers)
@@ -55,6 +74,24 @@ def ask_file(path: Path, question: HeapQuestion) -> DetailTable:
             return answer_of_file(file, str(path), question, progress)
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror}") from None
+
+
+def ask_trace(path: Path, question: HeapQuestion, at: str) -> DetailTable:
+    """Ask an object trace about one of its moments.
+
+    Raises:
+        CommandError: There is no such moment, or the trace does not say who refers to whom there.
+        TraceError: It cannot be read.
+        TargetError: It has no such objects.
+    """
+    from gcspy_drivers.traced.heap_answers import answer_of_graph, graph_at
+
+    from gcspy.objects.trace_conversion import event_of, opened_heap
+
+    with steps_shown() as progress, opened_heap(path, progress) as heap:
+        event = event_of(heap, at)
+        graph = graph_at(heap, event, heap.at(event))
+        return answer_of_graph(graph, heap.trace, question)
 
 
 def print_answer(table: DetailTable, target: int | Path, *, as_json: bool) -> None:

@@ -195,7 +195,10 @@ def traced_recording(
     """
     from gcspy_drivers.traced import TracedSession
     from gcspy_drivers.traced import TraceQueryService as TraceQueries
+    from gcspy_protocol.details import HEAP_KINDS
     from gcspy_replay.file import FileStore
+
+    from gcspy_server.api import HeapQuestion, HeapQuestionKind
 
     with ExitStack() as stack:
         heap = stack.enter_context(opened_heap(path, progress))
@@ -207,6 +210,16 @@ def traced_recording(
         stack.callback(query_service.close)
 
         def tell(query: Query, shown: Shown) -> DetailTable | None:
+            if query.kind in HEAP_KINDS:
+                address, extent_bytes = shown.extent or (None, 0)
+                question = HeapQuestion(
+                    kind=HeapQuestionKind(query.kind),
+                    type_name=query.text,
+                    address=address,
+                    extent_bytes=extent_bytes,
+                    most=query.most,
+                )
+                return query_service.investigate(question, shown.number)
             return query_service.tell(
                 query.kind,
                 query.text,

@@ -29,6 +29,7 @@ __all__ = [
     "Threads",
     "TypeKind",
     "Types",
+    "is_called",
 ]
 
 Causes: TypeAlias = Mapping[int, str]
@@ -244,3 +245,11 @@ class Threads:
     def kind(self, row: int) -> ThreadKind:
         """Return the purpose of the row's first thread."""
         return self.began[row][0].kind if self.began[row] else ThreadKind.UNKNOWN
+
+
+def is_called(name: str, wanted: str) -> bool:
+    """Return whether a name matches a class: with its package or without, inner classes with a dot or a dollar, or alone."""
+    if wanted in (name, name.rpartition(".")[2]):
+        return True
+    plain = name.replace("$", ".")
+    return plain == wanted or plain.endswith("." + wanted.replace("$", "."))

@@ -82,13 +82,31 @@ def test_a_recording_alone_tells_nothing(play: Play, watch: Watch) -> None:
     assert ask(watcher).state is AnswerState.NOT_RECORDED
 
 
-def test_nobody_can_ask_a_recording_who_holds_objects(play: Play, watch: Watch) -> None:
-    for query_service in (None, told):
-        watcher = watch(play(DATA, STILL, query_service=query_service), DATA)
-        watcher.seek(3)
-        answer = ask(watcher, kind="holders", text="Order")
-        assert answer.state is AnswerState.NOT_RECORDED
-        assert "ask the process" in answer.reason
+def test_nobody_can_ask_a_plain_recording_who_holds_objects(play: Play, watch: Watch) -> None:
+    watcher = watch(play(DATA, STILL), DATA)
+    watcher.seek(3)
+    answer = ask(watcher, kind="holders", text="Order")
+    assert answer.state is AnswerState.NOT_RECORDED
+    assert "ask the process" in answer.reason
+
+
+def test_who_holds_objects_is_passed_on_with_the_event_and_the_addresses(
+    play: Play, watch: Watch
+) -> None:
+    watcher = watch(play(DATA, STILL, query_service=told), DATA)
+    for number in (3, 11):
+        watcher.seek(number)
+        for space, key, expected in (
+            (0, None, "holders Order  None"),
+            (0, 0x1234, "holders Order  (4660, 0)"),
+            (1, 0x1040, "holders Order heap (4160, 64)"),
+        ):
+            watcher.send(Query(number=9, space=space, kind="holders", key=key, text="Order"))
+            answer = watcher.next(m.Answer)
+            assert answer.state is AnswerState.ANSWERED
+            assert answer.table.rows == ((expected, number),)
+    watcher.send(Query(number=9, space=1, kind="holders", key=0x1041))
+    assert watcher.next(m.Answer).state is AnswerState.GONE
 
 
 def test_a_slow_answer_does_not_keep_the_playback_from_going_on(play: Play, watch: Watch) -> None:

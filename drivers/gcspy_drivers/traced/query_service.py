@@ -18,6 +18,7 @@ from gcspy_objects.object_search import rows_of, sought_of
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
+from gcspy_drivers.traced.heap_answers import TracedGraph, answer_of_graph, graph_at
 from gcspy_drivers.traced.kinds import (
     KINDS_OF_ALL,
     LIFE,
@@ -31,7 +32,7 @@ from gcspy_drivers.traced.lives import life_table, neighbour_table
 from gcspy_drivers.traced.session import TracedSession
 from gcspy_drivers.traced.tables import by_category, object_table, place_of
 from gcspy_drivers.traced.whole import Whole
-from gcspy_server.api import DetailTable
+from gcspy_server.api import DetailTable, HeapQuestion
 
 __all__ = ["TraceQueryService"]
 
@@ -50,6 +51,7 @@ class TraceQueryService:
         self._session, self._heap = session, session.heap
         self._kept: OrderedDict[int, HeapSnapshot] = OrderedDict()
         self._whole = Whole(self._heap)
+        self._graph: tuple[int, TracedGraph] | None = None
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -94,6 +96,26 @@ class TraceQueryService:
             return self._of_many(
                 kind, now, self._there(now, space, tile, extent, whole=kind == OBJECTS), text, most
             )
+
+    def investigate(self, question: HeapQuestion, number: int) -> DetailTable | None:
+        """Answer who holds objects, or what keeps most alive.
+
+        Args:
+            question: The question.
+            number: Number of the session's event, from 1.
+
+        Raises:
+            CommandError: The trace does not say who refers to whom at this event.
+            TargetError: There are no such objects.
+            TraceError: The trace cannot be read any more.
+        """
+        if not 1 <= number <= len(self._session.events):
+            return None
+        event = self._session.events[number - 1]
+        with self._lock:
+            if self._graph is None or self._graph[0] != event:
+                self._graph = event, graph_at(self._heap, event, self._at(event))
+            return answer_of_graph(self._graph[1], self._heap.trace, question, self.number_after)
 
     def _at(self, event: int) -> HeapSnapshot:
         found = self._kept.pop(event, None)

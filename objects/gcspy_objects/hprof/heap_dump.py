@@ -27,6 +27,7 @@ from gcspy_objects.hprof.machine_code import Loops
 from gcspy_objects.hprof.roots import FrameTable, RootTable, numbers_at, read_roots
 from gcspy_objects.hprof.sizes import HeapLayout, find_layout
 from gcspy_objects.hprof.texts import TextTable
+from gcspy_objects.names import is_called
 
 __all__ = ["HeapDump", "load", "parse"]
 
@@ -114,10 +115,10 @@ class HeapDump:
 
     def of_type(self, name: str) -> NDArray[np.int32]:
         """Return the objects of a class: ``shop.Order``, ``Order``, ``shop.Order$Item``, ``Order.Item``, ``Item``, ``byte[]``."""
-        kinds = [row for row, each in enumerate(self.classes.names) if _is_called(each, name)]
+        kinds = [row for row, each in enumerate(self.classes.names) if is_called(each, name)]
         top = len(self.classes)
         kinds += [
-            top + each for each in (0, *TYPE_NAMES) if _is_called(self.kind_name(top + each), name)
+            top + each for each in (0, *TYPE_NAMES) if is_called(self.kind_name(top + each), name)
         ]
         return np.flatnonzero(np.isin(self.kind, kinds)).astype(np.int32)
 
@@ -507,11 +508,3 @@ def _buckets(address: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
         buckets[part[0] + 1 : part[0] + 1 + len(found)] += found.astype(np.int32)
     np.cumsum(buckets, out=buckets)
     return buckets, shift
-
-
-def _is_called(name: str, wanted: str) -> bool:
-    """Return whether a name matches a class: with its package or without, inner classes with a dot or a dollar, or alone."""
-    if wanted in (name, name.rpartition(".")[2]):
-        return True
-    plain = name.replace("$", ".")
-    return plain == wanted or plain.endswith("." + wanted.replace("$", "."))

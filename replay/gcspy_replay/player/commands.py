@@ -173,15 +173,14 @@ def _query(
 ) -> None:
     """Answer a question about the displayed event; the playback continues meanwhile."""
     query_service = player.query_service
-    if message.kind in HEAP_KINDS:
-        client.send(questions.no_process(message))
-        return
+    about_all = message.kind in HEAP_KINDS
     if query_service is None:
-        client.send(questions.not_recorded(message))
+        client.send((questions.no_process if about_all else questions.not_recorded)(message))
         return
+    shown_by = questions.shown_to_all if about_all else questions.shown_by
 
     def at_rest() -> None:
-        shown = questions.shown_by(playback_session.playback, message)
+        shown = shown_by(playback_session.playback, message)
         if isinstance(shown, m.Answer):
             client.send(shown)
         else:

@@ -24,6 +24,7 @@ __all__ = [
     "no_process",
     "not_recorded",
     "shown_by",
+    "shown_to_all",
     "without",
 ]
 
@@ -37,8 +38,8 @@ class Shown:
     Attributes:
         number: Number of the event in the recording.
         sequence: Sequence of the same event, in the recorded session.
-        space: Name of the space.
-        extent: Address and bytes of the tile; None: the whole space, or a tile that has none.
+        space: Name of the space; empty: all objects.
+        extent: Address and bytes of the tile, bytes 0: of one object; None: the whole space, or a tile that has none.
         tile: Number of the tile; None: the whole space.
     """
 
@@ -79,6 +80,30 @@ def shown_by(playback: RecordingPlayback, query: Query) -> Shown | Answer:
     )
 
 
+def shown_to_all(playback: RecordingPlayback, query: Query) -> Shown | Answer:
+    """The subject of a question about all objects (`HEAP_KINDS`), which names no space, or a tile for its addresses."""
+    event, state = playback.session.last_event, playback.session.spaces.get(query.space)
+    if event is None:
+        return without(query, 0, AnswerState.UNKNOWN, "there is no event yet")
+    if not query.space:
+        extent = None if query.key is None else (query.key, 0)
+        return Shown(
+            number=playback.number, sequence=event.sequence, space="", extent=extent, tile=None
+        )
+    tile = None if state is None or query.key is None else state.names.index_of(query.key)
+    extent = None if state is None or tile is None else state.names.extent(tile)
+    if state is None or extent is None:
+        reason = "this tile does not exist at this event, or stands for no addresses"
+        return without(query, event.sequence, AnswerState.GONE, reason)
+    return Shown(
+        number=playback.number,
+        sequence=event.sequence,
+        space=state.space.name,
+        extent=extent,
+        tile=tile,
+    )
+
+
 def answer(query_service: TraceQueryService, query: Query, shown: Shown) -> Answer:
     """Have a question answered; never raises."""
     try:
@@ -106,7 +131,7 @@ def not_recorded(query: Query) -> Answer:
 
 
 def no_process(query: Query) -> Answer:
-    """The answer to who holds objects: a recording has no process."""
+    """The answer of a plain recording to who holds objects: it has no process, and no references."""
     reason = "a recording cannot be asked who holds objects: ask the process while it runs"
     return without(query, 0, AnswerState.NOT_RECORDED, reason)
 

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from gcspy_drivers.simulator.driver import SimulationOptions, SimulatorSession
-from gcspy_drivers.simulator.driver.heap_answers import SimulatedGraph, SimulatedNamer
+from gcspy_drivers.simulator.driver.heap_answers import SimulatedGraph, simulated_namer
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plans import PLANS
 from gcspy_drivers.simulator.programs import make_run
@@ -81,10 +81,10 @@ def test_a_path_names_fields_and_is_cut_short_in_its_middle() -> None:
     assert last.rows[0][:3] == ("root 0", "object", 41)
     graph = SimulatedGraph(one.plan)
     (number,) = graph.of_type("last").tolist()
-    way = SimulatedNamer(graph, slots=256, threads=1).way_to(number)
+    way = simulated_namer(graph, slots=256, threads=1).way_to(number)
     assert way == "root 0[0][1][2][0][1][2][… 28 more …][1][2][0][1][2][0]"
     assert (
-        SimulatedNamer(graph, slots=256, threads=2)
+        simulated_namer(graph, slots=256, threads=2)
         .way_to(number)
         .startswith("root 0 of thread 0[0]")
     )

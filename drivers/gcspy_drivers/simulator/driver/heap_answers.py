@@ -5,25 +5,19 @@ Knows the heap and the plan; the tables are of `gcspy_drivers.kit.heap_answers`.
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Final
-
 import numpy as np
 from gcspy_objects.graph.dominators import dominators
 from gcspy_objects.graph.references import ReferenceGraph
-from gcspy_objects.graph.shortest import shortest_ways
 from gcspy_protocol.errors import TargetError
 from numpy.typing import NDArray
 
+from gcspy_drivers.kit.field_paths import FieldPathNamer
 from gcspy_drivers.kit.heap_answers import answer_table
 from gcspy_drivers.simulator.heap import FORWARDED, HEADER_WORDS, WORD_BYTES
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_server.api import DetailTable, HeapQuestion
 
-__all__ = ["SimulatedGraph", "SimulatedNamer", "answer", "refuse_if_torn"]
-
-_MOST_STEPS: Final = 12
-"""References of a path that are named; of a longer one the first and the last."""
+__all__ = ["SimulatedGraph", "answer", "refuse_if_torn", "simulated_namer"]
 
 
 class SimulatedGraph:
@@ -77,8 +71,8 @@ class SimulatedGraph:
         return np.flatnonzero(self.types == self.type_names.index(name)).astype(np.int32)
 
 
-class SimulatedNamer:
-    """Names for one graph: a root slot, and the fields on the shortest path from it.
+def simulated_namer(graph: SimulatedGraph, *, slots: int, threads: int) -> FieldPathNamer:
+    """Return names for one graph: a root slot, and the fields on the shortest path from it.
 
     Args:
         graph: The graph.
@@ -86,46 +80,20 @@ class SimulatedNamer:
         threads: How many threads there are.
     """
 
-    def __init__(self, graph: SimulatedGraph, *, slots: int, threads: int) -> None:
-        self._graph, self._slots, self._threads = graph, slots, threads
-        self._ways = shortest_ways(graph.graph)
+    def root_name(at: int) -> str:
+        thread, slot = divmod(int(graph.slot[at]), slots)
+        return f"root {slot}" + (f" of thread {thread}" if threads > 1 else "")
 
-    def type_name(self, number: int) -> str:
-        """Return the name of an object's type."""
-        return self._graph.type_names[int(self._graph.types[number])]
-
-    def holder_type(self, number: int) -> str:
-        """Return the same: no object is a mere part of another."""
-        return self.type_name(number)
-
-    def way_to(self, number: int) -> str:
-        """Name the path to an object: ``root 3[0][1]``, that is field 1 of what is in field 0 of what root 3 holds."""
-        way = self._ways.way(number)
-        if not way:
-            return f"{self._graph.address[number]:#x}"
-        steps = [f"[{self._field(one, other)}]" for one, other in pairwise(way)]
-        if len(steps) > _MOST_STEPS:
-            half = _MOST_STEPS // 2
-            left = len(steps) - 2 * half
-            steps = [*steps[:half], f"[… {left:,} more …]", *steps[-half:]]
-        return self._root(way[0]) + "".join(steps)
-
-    def holder_name(self, number: int) -> str:
-        """Return the same: each step says something."""
-        return self.way_to(number)
-
-    def _root(self, number: int) -> str:
-        at = int(np.searchsorted(self._graph.graph.roots, number))
-        thread, slot = divmod(int(self._graph.slot[at]), self._slots)
-        return f"root {slot}" + (f" of thread {thread}" if self._threads > 1 else "")
-
-    def _field(self, holder: int, target: int) -> int:
-        graph = self._graph.graph
-        begin, end = graph.starts[holder], graph.starts[holder + 1]
-        return int(self._graph.field[begin + np.argmax(graph.targets[begin:end] == target)])
+    return FieldPathNamer(
+        graph.graph,
+        graph.address,
+        type_name=lambda number: graph.type_names[int(graph.types[number])],
+        root_name=root_name,
+        field_name=lambda edge: f"[{int(graph.field[edge])}]",
+    )
 
 
-def answer(graph: SimulatedGraph, namer: SimulatedNamer, question: HeapQuestion) -> DetailTable:
+def answer(graph: SimulatedGraph, namer: FieldPathNamer, question: HeapQuestion) -> DetailTable:
     """Answer one question.
 
     Args:

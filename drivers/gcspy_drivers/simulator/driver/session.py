@@ -21,9 +21,9 @@ from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
 from gcspy_drivers.simulator.driver.heap_answers import (
     SimulatedGraph,
-    SimulatedNamer,
     answer,
     refuse_if_torn,
+    simulated_namer,
 )
 from gcspy_drivers.simulator.driver.heap_space import HeapSpace, parts_of
 from gcspy_drivers.simulator.driver.lockstep import Lockstep
@@ -293,7 +293,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
             self._program.release()
         progress("finding dominators", 0, 0)
         threads = self.options.threads
-        return answer(graph, SimulatedNamer(graph, slots=_ROOTS, threads=threads), question)
+        return answer(graph, simulated_namer(graph, slots=_ROOTS, threads=threads), question)
 
     @property
     def clock_value(self) -> int:
