@@ -41,7 +41,7 @@ class GrowthPanel(TablePanel):
         self.title.setText("What grew")
         self.who.show()
         self.look = PlainPushButton("Look now")
-        set_tip(self.look, "Gather types: raise the level of this session to 3")
+        set_tip(self.look, "Gather types once: the level of this session is 3 until they have come")
         self.look.clicked.connect(self.look_asked)
         self.look.hide()
         self.head.insertWidget(self.head.indexOf(self.who), self.look)

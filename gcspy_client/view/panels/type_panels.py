@@ -72,6 +72,7 @@ class TypePanels(Part):
         self._asked_at = 0.0
         self._asked: tuple[QuestionSubject | None, int] = (None, 0)
         self._identity = ""
+        self._level_before: Setting | None = None
         self._again = QTimer(self)
         self._again.setSingleShot(True)
         self._again.timeout.connect(self.refresh)
@@ -231,11 +232,13 @@ class TypePanels(Part):
         identity = "" if live.welcome is None else live.welcome.session
         if identity != self._identity:
             self._identity = identity
+            self._level_before = None
             self.log.clear()
         space = growing_space(live)
         sample = None if space is None else sample_of(live, space)
         if sample is not None:
             self.log.add(sample)
+            self._lower_level()
 
     def _then(self, space: int) -> tuple[TypeSample | None, str]:
         """The earlier event, and what it is called: A, where one is set, else the first that this window saw."""
@@ -284,22 +287,34 @@ class TypePanels(Part):
         title = f"{space.space.name}: what grew {called}"
         self.growth.tell(rows, measures_of(space), title, took + age)
 
+    def _level(self) -> Setting | None:
+        """The level of the session; None: it has none, or this client may not choose it."""
+        live = self._desk.session.live
+        if not live.is_controller():
+            return None
+        return next((one for one in live.settings.settings if one.name.casefold() == "level"), None)
+
     def _level_to_raise(self) -> Setting | None:
         """The level, where a higher one may report types and this client may choose it; None: there is nothing to raise."""
-        live = self._desk.session.live
-        if not live.is_controller() or growing_space(live) is not None:
-            return None
-        level = next(
-            (one for one in live.settings.settings if one.name.casefold() == "level"), None
-        )
+        level = self._level()
         return level if level is not None and level.value < _TYPES_LEVEL <= level.maximum else None
 
     def look_now(self) -> None:
-        """Gather types: raise the level to the first that may report them."""
+        """Gather types once: raise the level to the first that may report them, until they have come."""
         level = self._level_to_raise()
         if level is not None:
+            self._level_before = level
             self._desk.link.send(SetSetting(id=level.id, value=_TYPES_LEVEL))
-            self.growth.say("Looking: types come with the next event.")
+            self.growth.say(
+                f"Looking: types come with the next event; then the level is {level.value} again."
+            )
+
+    def _lower_level(self) -> None:
+        """Types that were asked for have come: put the level back, unless another one was chosen meanwhile."""
+        before, level = self._level_before, self._level()
+        self._level_before = None
+        if before is not None and level is not None and level.value == _TYPES_LEVEL:
+            self._desk.link.send(SetSetting(id=before.id, value=before.value))
 
     def actions(self) -> tuple[Action, ...]:
         """The actions of the type panels."""

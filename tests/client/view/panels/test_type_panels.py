@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.details import Answer, AnswerState, ColumnKind, DetailColumn, DetailTable
+from gcspy_protocol.settings import SetSetting
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
@@ -50,6 +51,9 @@ class Typed:
             maximum=65535,
             paint_style=PaintStyle.ZERO,
             names_from=self.kinds.id,
+        )
+        self.server.add_setting(
+            Setting(id=1, name="Level", value=2, minimum=1, maximum=4, choices=tuple("abcd"))
         )
         self.events = 0
 
@@ -245,3 +249,36 @@ def test_at_a_level_that_has_no_types_there_is_a_button(
     wait(lambda: server.settings[0].value == 3)
     wait(lambda: not panel.look.isVisible())
     server.close()
+
+
+@pytest.mark.parametrize("chosen", [None, 4])
+def test_a_look_leaves_the_level_as_it_was_unless_another_was_chosen(
+    chosen: int | None, typed: Typed, window: MainWindow, wait: Wait
+) -> None:
+    """The types that a look asked for come with an event; an event without them changes nothing."""
+    panel = window.types.growth
+    window.docks.show("growth")
+    assert typed.server.should_transmit(0) is not None
+    typed.heap.reset()
+    typed.server.finish(0)
+    wait(panel.look.isVisible)
+    panel.look.click()
+    wait(lambda: typed.server.settings[0].value == 3)
+    assert "level is 2 again" in panel.said
+    assert typed.server.should_transmit(0) is not None
+    typed.heap.reset()
+    typed.server.finish(0)
+    wait(lambda: window.session.live.settings.settings[0].value == 3)
+    assert typed.server.settings[0].value == 3, "no types have come yet"
+    if chosen is not None:
+        window.link.send(SetSetting(id=1, value=chosen))
+        wait(lambda: window.session.live.settings.settings[0].value == chosen)
+    typed.happen()
+    if chosen is None:
+        wait(lambda: typed.server.settings[0].value == 2)
+        wait(panel.look.isVisible)  # for another look
+    else:
+        count = window.session.events_seen
+        typed.happen()
+        wait(lambda: window.session.events_seen > count)
+        assert typed.server.settings[0].value == chosen
