@@ -85,7 +85,8 @@ def test_after_a_full_collection_all_references_are_there_and_dominators_are_tho
     assert set(address[graph.roots[reported]].tolist()) == roots
     tree = dominators(graph)
     assert tree.reached.all(), "a full collection leaves only what is reached"
-    expected = nx.DiGraph(list(edges))
+    expected = nx.DiGraph()
+    expected.add_edges_from(edges)
     expected.add_edges_from((0, int(root)) for root in address[graph.roots])
     above = nx.immediate_dominators(expected, 0)
     told = np.where(tree.dominator == NO_NODE, 0, address[tree.dominator])
