@@ -1,6 +1,6 @@
-"""Builds the agent for JVMs when gcspy is installed, if a C compiler and the headers of a JVM are there; without, everything else works.
+"""Builds the agents for JVMs when gcspy is installed, if a C compiler and the headers of a JVM are there; without, everything else works.
 
-Its name contains a hash of its source: a JVM keeps a loaded one for ever, and must not take an
+Their names contain a hash of their source: a JVM keeps a loaded one for ever, and must not take an
 older one for a newer. Hatchling runs this file, for wheels and for editable installs; by hand:
 ``python hatch_build.py``.
 """
@@ -16,7 +16,10 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-SOURCE = ROOT / "drivers/native/hotspot_agent.c"
+SOURCES = {
+    "gcspy-agent": ROOT / "drivers/native/hotspot_agent.c",
+    "gcspy-samples": ROOT / "drivers/native/hotspot_samples.c",
+}
 PACKAGE = ROOT / "drivers/gcspy_drivers/hotspot"
 FLAGS = (
     "-std=c11",
@@ -29,6 +32,7 @@ FLAGS = (
     "-Wl,-z,noexecstack",
     "-Wl,-z,now",
 )
+LIBRARIES = ("-lm",)
 _COMPILE_SECS = 120
 
 
@@ -57,12 +61,19 @@ def find_compiler() -> str | None:
 
 
 def build(into: Path = PACKAGE) -> str:
-    """Build the agent, unless it is there.
+    """Build the agents, unless they are there.
 
     Returns:
-        Why it could not be built; empty if it is there.
+        Why one could not be built; empty if they are there.
     """
-    name = f"gcspy-agent-{hashlib.sha256(SOURCE.read_bytes() + ' '.join(FLAGS).encode()).hexdigest()[:12]}.so"
+    reasons = [_build(prefix, source, into) for prefix, source in SOURCES.items()]
+    return next(filter(None, reasons), "")
+
+
+def _build(prefix: str, source: Path, into: Path) -> str:
+    """Build one; return why it could not be built."""
+    hashed = hashlib.sha256(source.read_bytes() + " ".join(FLAGS).encode()).hexdigest()
+    name = f"{prefix}-{hashed[:12]}.so"
     if (into / name).exists():
         return ""
     compiler, headers = find_compiler(), find_headers()
@@ -83,7 +94,8 @@ def build(into: Path = PACKAGE) -> str:
         f"-I{headers / 'linux'}",
         "-o",
         str(made),
-        str(SOURCE),
+        str(source),
+        *LIBRARIES,
     ]
     try:
         done = subprocess.run(
@@ -97,7 +109,7 @@ def build(into: Path = PACKAGE) -> str:
         return f"{compiler} failed: {error}"
     finally:
         made.unlink(missing_ok=True)
-    for old in into.glob("gcspy-agent-*.so"):
+    for old in into.glob(f"{prefix}-*.so"):
         if old.name != name:
             old.unlink()
     return ""
@@ -126,7 +138,9 @@ else:
             elif version != "editable":
                 artifacts = build_data["artifacts"]
                 assert isinstance(artifacts, list)
-                artifacts.append("/drivers/gcspy_drivers/hotspot/gcspy-agent-*.so")
+                artifacts.extend(
+                    f"/drivers/gcspy_drivers/hotspot/{prefix}-*.so" for prefix in SOURCES
+                )
                 build_data["pure_python"] = False
                 build_data["tag"] = (
                     f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

@@ -165,6 +165,7 @@ def fingerprint() -> str:
         LOCK,
         ROOT / "hatch_build.py",
         ROOT / "drivers/native/hotspot_agent.c",
+        ROOT / "drivers/native/hotspot_samples.c",
     ):
         state.update(path.read_bytes())
     return state.hexdigest()

@@ -21,11 +21,14 @@ class MemoryQuestion:
         most: Maximum rows of each table.
         held: Whether to hold the process while its memory is copied, so that a copy is of one
             moment.
+        sample_bytes: Between the samples of memory, one allocation is sampled in this number of
+            bytes that a thread allocates, on average; 0: none is. Of JVMs.
     """
 
     over_secs: float
     most: int = 20
     held: bool = False
+    sample_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

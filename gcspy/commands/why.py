@@ -25,6 +25,16 @@ __all__ = ["command"]
 )
 @top_option(1000)
 @hold_option
+@click.option(
+    "--allocation-samples",
+    "sample_bytes",
+    type=click.IntRange(1024, 1 << 30),
+    is_flag=False,
+    flag_value=1 << 19,
+    default=None,
+    metavar="[BYTES]",
+    help="Of a JVM (JDK 11 or later): name the lines that allocated what grew: between the two samples, one allocation in BYTES (524288) of a thread is sampled.",
+)
 @driver_option
 @json_option
 def command(
@@ -32,6 +42,7 @@ def command(
     over_secs: float,
     top: int,
     hold: bool,
+    sample_bytes: int | None,
     drivers: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -47,6 +58,10 @@ def command(
     resident set and of types is shown; a recording does not know who holds what.
     """
     if all(map(names_recording, sources)):
+        if sample_bytes:
+            raise click.BadParameter(
+                "a recording has no allocation samples", param_hint="--allocation-samples"
+            )
         from gcspy.objects.memory_growth import grown_memory, print_as_json, print_as_text
 
         found = grown_memory([Path(source) for source in sources], top)
@@ -63,7 +78,9 @@ def command(
     from gcspy_server.api import MemoryQuestion
 
     pid = int(text)
-    question = MemoryQuestion(over_secs=over_secs, most=top, held=hold)
+    question = MemoryQuestion(
+        over_secs=over_secs, most=top, held=hold, sample_bytes=sample_bytes or 0
+    )
     reports = explain(pid, question, drivers)
     first = next(reports)
     if as_json:

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from gcspy_drivers.cooperative.held_events import HeldEvents
 from gcspy_drivers.cooperative.line import StubEvent, StubLine
 from gcspy_drivers.cooperative.rest import Rest
-from gcspy_drivers.hotspot.agent.agent import Agent
+from gcspy_drivers.hotspot.agent.agent_library import AgentLibrary
 from gcspy_drivers.hotspot.vm.counters import _parse
 from gcspy_drivers.remote.process import Process
 
@@ -169,8 +169,8 @@ def agent_line(data: bytes) -> None:
 def attach_answer(data: bytes) -> None:
     """Take the answers of a JVM's attach listener to the request to load the agent."""
     with Process(os.getpid()) as process:
-        agent = Agent(process)
-        listener = agent._listener
+        library = AgentLibrary(process, {})
+        listener = library._listener
         ours, theirs = socket.socketpair()
         with (
             ours,
@@ -180,7 +180,7 @@ def attach_answer(data: bytes) -> None:
         ):
             theirs.sendall(data)
             theirs.shutdown(socket.SHUT_WR)
-            agent._load(["/agent.so"], "/socket", time.monotonic() + 60)
+            library._ask("/agent.so", "connect:/socket", 60, last=True)
 
 
 def counters(data: bytes) -> None:

@@ -73,6 +73,12 @@ class CPythonDriver(PassiveDriver):
         """
         from gcspy_drivers.cpython.graph.answers import explain
 
+        if question.sample_bytes:
+            raise Unsupported(
+                "CPython does not sample allocations: start the program with `python -X tracemalloc=10`, and omit --allocation-samples",
+                found="--allocation-samples",
+                known="JVMs",
+            )
         with Target(pid) as target:
             yield from explain(target, question, progress)
 

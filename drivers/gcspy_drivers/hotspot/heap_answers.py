@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 from gcspy_protocol.errors import TargetError, TraceError
 
+from gcspy_drivers.hotspot.agent.sampled_sites import SamplingBetweenLooks
 from gcspy_drivers.hotspot.memory_parts import code_ranges, memory_of, metaspace_bytes
 from gcspy_drivers.hotspot.requested_dump import refuse_unless_held, request_dump
 from gcspy_drivers.hotspot.vm.jvm import Jvm
@@ -68,17 +69,30 @@ def explain(pid: int, question: MemoryQuestion, progress: Progress) -> Iterator[
     """
     with Process(pid) as process:
         refuse_unless_held(process, held=question.held)
-        with Jvm(process, read_maps(process)) as jvm:
+        with (
+            Jvm(process, read_maps(process)) as jvm,
+            SamplingBetweenLooks(process, jvm, question) as sampling,
+        ):
             mapper = MemoryMapper(process)
             yield from reports_of_looks(
-                lambda: _look(process, jvm, mapper, progress), question, progress, process.check
+                lambda: _look(process, jvm, mapper, sampling, progress),
+                question,
+                progress,
+                process.check,
             )
 
 
-def _look(process: Process, jvm: Jvm, mapper: MemoryMapper, progress: Progress) -> MemoryLook:
+def _look(
+    process: Process,
+    jvm: Jvm,
+    mapper: MemoryMapper,
+    sampling: SamplingBetweenLooks,
+    progress: Progress,
+) -> MemoryLook:
     nanos = time.monotonic_ns()
     dump = request_dump(process, jvm, progress)
     resident, kind = mapper.read_mappings()
+    sites = sampling.look()
     code, metaspace = code_ranges(jvm), metaspace_bytes(jvm)
     with _dump_errors(process.pid):
         known = parsed_dump(dump.data, f"process {process.pid}", progress)
@@ -96,6 +110,7 @@ def _look(process: Process, jvm: Jvm, mapper: MemoryMapper, progress: Progress) 
         namer=known.namer,
         note=f"{dump_note(known)}; {dump.cost}",
         moves=True,
+        sites=sites,
     )
 
 

@@ -21,13 +21,17 @@ from numpy.typing import NDArray
 from gcspy_server.api import Cell, ColumnKind, DetailColumn, DetailTable
 
 __all__ = [
+    "ALL_SAMPLED",
     "ALL_TRACED",
     "NOT_KNOWN",
     "AllocationSites",
+    "SampledAllocation",
+    "SampledSites",
     "SiteName",
     "growth_rows",
     "members_of",
     "no_sites",
+    "sampled_table",
     "site_rows",
     "sites_in_words",
     "site_table",
@@ -36,6 +40,9 @@ __all__ = [
 
 ALL_TRACED: Final = "all traced memory"
 """The group of all blocks, whatever is in them."""
+
+ALL_SAMPLED: Final = "all samples"
+"""The group of all samples, whatever they are of."""
 
 NOT_KNOWN: Final = "not known"
 """Takes the place of a site."""
@@ -71,6 +78,18 @@ _COLUMNS: Final = (
 )
 
 
+_SAMPLED_COLUMNS: Final = (
+    *_COLUMNS[:3],
+    DetailColumn(name="Samples", about="Sampled objects that were allocated there and are alive"),
+    DetailColumn(name="Of", about="Sampled objects of the type that are alive"),
+    DetailColumn(
+        name="Bytes, estimated",
+        kind=ColumnKind.BYTES,
+        about="Of all objects that were allocated there and are alive, as the samples show it",
+    ),
+)
+
+
 class SiteName(NamedTuple):
     """The name of a site.
 
@@ -81,6 +100,35 @@ class SiteName(NamedTuple):
 
     place: str
     caller: str = ""
+
+
+class SampledAllocation(NamedTuple):
+    """Live objects of one type and one site, of which some were sampled.
+
+    Attributes:
+        type_name: Their type.
+        site: Where they were allocated.
+        samples: How many were sampled.
+        size: Estimated bytes of all of them.
+    """
+
+    type_name: str
+    site: SiteName
+    samples: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class SampledSites:
+    """What samples show of allocation sites, where a sample does not show which object it is of.
+
+    Attributes:
+        note: How it is known, or why it is not.
+        sites: By type and site; none: nothing is known.
+    """
+
+    note: str
+    sites: Sequence[SampledAllocation] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -212,6 +260,41 @@ def _rows_of_group(sites: AllocationSites, group: _Group) -> Iterator[tuple[Cell
     unknown = int(size[~known].sum())
     if unknown >= least and not known.all():
         yield (what, NOT_KNOWN, "", int(np.count_nonzero(~known)), len(chosen), unknown)
+
+
+def sampled_table(sampled: SampledSites, types: Iterable[str]) -> DetailTable:
+    """List the sites of some types, and of all samples.
+
+    Args:
+        sampled: What is known.
+        types: Names of the types, those of the first rows first.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    if sampled.sites:
+        by_type: dict[str, list[SampledAllocation]] = {}
+        for each in sampled.sites:
+            by_type.setdefault(each.type_name, []).append(each)
+        for name in types:
+            rows.extend(_sampled_rows(name, by_type.get(name, ()), _SITES_OF_GROUP))
+        together: dict[SiteName, list[SampledAllocation]] = {}
+        for each in sampled.sites:
+            together.setdefault(each.site, []).append(each)
+        everything = [
+            SampledAllocation("", site, sum(e.samples for e in some), sum(e.size for e in some))
+            for site, some in together.items()
+        ]
+        rows.extend(_sampled_rows(ALL_SAMPLED, everything, 2 * _SITES_OF_GROUP))
+    return DetailTable(columns=_SAMPLED_COLUMNS, rows=tuple(rows), note=sampled.note)
+
+
+def _sampled_rows(
+    what: str, some: Sequence[SampledAllocation], most: int
+) -> Iterator[tuple[Cell, ...]]:
+    samples, size = sum(each.samples for each in some), sum(each.size for each in some)
+    largest = sorted(some, key=lambda each: -each.size)[:most]
+    for place, each in enumerate(largest):
+        if place == 0 or each.size >= _LEAST_OF_GROUP * size:
+            yield (what, *each.site, each.samples, samples, each.size)
 
 
 def totals_by_site(sites: AllocationSites) -> dict[str, tuple[int, int]]:

@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from gcspy_drivers.kit.allocation_sites import (
     AllocationSites,
+    SampledSites,
     growth_rows,
     members_of,
     no_sites,
+    sampled_table,
     site_rows,
     site_table,
     totals_by_site,
@@ -155,7 +157,7 @@ class MemoryLook:
     note: str
     moves: bool = False
     garbage_name: str = ""
-    sites: AllocationSites = field(default_factory=lambda: no_sites(""))
+    sites: AllocationSites | SampledSites = field(default_factory=lambda: no_sites(""))
 
     @cached_property
     def retained(self) -> NDArray[np.int64]:
@@ -276,7 +278,7 @@ def remember(look: MemoryLook) -> RememberedLook:
             for top in _largest(look.uppermost, retained, _REMEMBERED)
         },
         look.garbage.size,
-        totals_by_site(look.sites),
+        {} if isinstance(look.sites, SampledSites) else totals_by_site(look.sites),
     )
 
 
@@ -433,6 +435,9 @@ def _allocated(
         before: Blocks and bytes of each site in the earlier sample; empty: there is none.
     """
     sites = look.sites
+    if isinstance(sites, SampledSites):
+        types = [str(name) for name, objects, *_ in memory if objects is not None]
+        return sampled_table(sites, types[:_MOST_GROUPS])
     if not sites.known:
         return site_table((), sites.note)
     groups: list[tuple[str, NDArray[np.integer]]] = []

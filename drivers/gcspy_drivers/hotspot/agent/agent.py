@@ -1,30 +1,25 @@
 """The agent: its file, whether a JVM can load it, and loading it into a running one, and removing it.
 
 It is one small library of ours (``drivers/native/hotspot_agent.c``), built when gcspy is installed
-if a C compiler and the headers of a JVM are available. A JVM gets a copy of its own, in a folder
-that is removed again as soon as it is loaded: so the installed file may be replaced, and the JVM
-need not be able to read it. A JVM that already has it uses that one: it is never unmapped, so there
-is one.
+if a C compiler and the headers of a JVM are available. `agent_library` says how a JVM gets it.
 
 Knows the agent's options and answers; knows neither its line nor the heap.
 """
 
 from __future__ import annotations
 
-import re
 import socket
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from gcspy_protocol.errors import TargetError, Unsupported
 
+from gcspy_drivers.hotspot.agent.agent_library import AgentLibrary
 from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
 from gcspy_drivers.hotspot.agent.meeting_place import meet, meeting_place
 from gcspy_drivers.hotspot.vm.jvm import Jvm
-from gcspy_drivers.remote.handover import PLACES, Handover
-from gcspy_drivers.remote.maps import read_maps
+from gcspy_drivers.remote.handover import Handover
 from gcspy_drivers.remote.process import Process
 
 __all__ = ["BUILD_REMEDY", "INJECTIONS", "Agent", "at_start", "library", "why_not_loaded"]
@@ -105,8 +100,7 @@ class Agent:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._listener = AttachListener(process)
-        self._path = ""
+        self._library = AgentLibrary(process, _ANSWERS)
 
     def bring_in(self, jvm: Jvm, how: str, *, secs: float) -> socket.socket:
         """Have a JVM load it and connect.
@@ -143,13 +137,7 @@ class Agent:
             )
         deadline = time.monotonic() + secs
         with Handover(self._process, code=True) as folder:
-            before = self._had(image.name)
-            # The copy is made in any case: it is needed if the evidence in the maps turns out to be
-            # wrong.
-            fresh = folder.add(image.name, image.read_bytes())
-            self._load(
-                [path for path in (before, fresh) if path], f"{folder.path}/socket", deadline
-            )
+            self._library.load(image, folder, f"connect:{folder.path}/socket", deadline)
             connection = folder.accept(max(0.1, deadline - time.monotonic()))
             if connection is None:
                 self._process.check()
@@ -158,42 +146,4 @@ class Agent:
 
     def take_out(self) -> None:
         """Make the JVM's agent release all its resources; a JVM that does not answer keeps one that does nothing."""
-        if self._path:
-            with suppress(TargetError):
-                self._listener.ask("load", self._path, "true", "stop", secs=_FORGET_SECS)
-
-    def _load(self, paths: list[str], listener: str, deadline: float) -> None:
-        for last, path in [(path is paths[-1], path) for path in paths]:
-            answer = self._listener.ask(
-                "load",
-                path,
-                "true",
-                f"connect:{listener}",
-                secs=max(0.1, deadline - time.monotonic()),
-            )
-            # Since 9 "return code: 0", before that "0"; anything else is why it was not even loaded, also behind a code 0.
-            found = re.search(r"(?:^|return code:)\s*(\d+)\s*$", answer)
-            if found is not None and found[1] == "0":
-                self._path = path
-                return
-            if found is not None or last:
-                said = _ANSWERS.get(found[1], "") if found else ""
-                said = (
-                    said.format(pid=self._process.pid)
-                    or " ".join(answer.split())[:400]
-                    or "no reason given"
-                )
-                raise TargetError(
-                    f"process {self._process.pid}: the JVM did not load the agent: {said}"
-                )
-
-    def _had(self, name: str) -> str:
-        """Return the path by which the JVM knows the agent that it has already; empty if it has none."""
-        places = "|".join(PLACES)
-        for path in read_maps(self._process).path:
-            if path.removesuffix(" (deleted)").endswith(f"/{name}"):
-                # In another root we see it by our own path: the JVM's path begins at a place of
-                # ours.
-                inside = re.search(rf"/(?:{places})/gcspy-[0-9a-f]{{16}}/{re.escape(name)}", path)
-                return inside[0] if inside else path
-        return ""
+        self._library.take_out(secs=_FORGET_SECS)
