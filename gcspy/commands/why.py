@@ -55,8 +55,17 @@ def command(
     The process keeps running, and nothing is left in it. With --hold all threads are stopped while
     its memory is copied, so that a sample is of one moment. A JVM always needs --hold: a sample of
     it is a heap dump. Of a recording, the growth of the
-    resident set and of types is shown; a recording does not know who holds what.
+    resident set and of types is shown; a recording does not know who holds what. Of an object
+    trace, the growth by type and allocation site in the second half of its collections is shown.
     """
+    if len(sources) == 1 and not sources[0].isdigit() and Path(sources[0]).exists():
+        from gcspy.objects.trace_conversion import names_trace
+
+        if names_trace(sources[0]):
+            from gcspy.objects.questions import ask_growth
+
+            ask_growth(Path(sources[0]), top=top, as_json=as_json)
+            return
     if all(map(names_recording, sources)):
         if sample_bytes:
             raise click.BadParameter(

@@ -13,7 +13,7 @@ import click
 from gcspy.objects.life_analysis import lives_of, require_engine
 from gcspy.objects.results import Output, prepare, show
 
-__all__ = ["ask_collections", "ask_kinds", "ask_lifetimes", "ask_survival"]
+__all__ = ["ask_collections", "ask_growth", "ask_kinds", "ask_lifetimes", "ask_survival"]
 
 _DRAWN_POINTS = 400
 """Number of ages in a plotted curve, for each generation."""
@@ -83,6 +83,16 @@ def ask_kinds(
             output,
             drawn=("collections", collections(store, only)) if output.plot else None,
         )
+
+
+def ask_growth(trace: Path, *, top: int, as_json: bool) -> None:
+    """Query which objects the second half of the collections added, and where they were allocated."""
+    require_engine()
+    from gcspy_objects.analysis.kinds import growth
+
+    with lives_of(trace) as store:
+        found = growth(store, len(store.collections) // 2, top=top)
+        show(found, store, Output(as_json=as_json, in_bytes=True))
 
 
 def ask_collections(trace: Path, *, in_bytes: bool, **wanted: Unpack[QueryOptions]) -> None:

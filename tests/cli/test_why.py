@@ -13,6 +13,7 @@ import pytest
 
 from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import Run
+from tests.objects.samples import path_of
 
 LEAK = """
 import time
@@ -84,6 +85,18 @@ def test_the_line_that_allocated_what_grew_is_named_if_tracemalloc_is_on(gcspy: 
     assert re.match(r"What +Allocated at +(Called from +)?Objects +Of +Bytes", table[0])
     assert [row for row in table if re.match(rf"Order +<string>:{line}\b", row)]
     assert [row for row in table if row.startswith("held by __main__.AUDIT")]
+
+
+def test_what_grew_in_an_object_trace_has_its_allocation_sites(gcspy: Run) -> None:
+    done = gcspy("why", str(path_of("promote")), "--json", "--top", "1000")
+    assert done.returncode == ExitCode.OK, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    sites = {row["site_name"] for row in rows if row["type_name"] == "Promote$Tmp"}
+    assert any(site.startswith("Promote.build(int)") for site in sites), rows[:5]
+    assert sum(row["left_bytes"] for row in rows) > 0
+    assert [row["grew_bytes"] for row in rows] == sorted(
+        (row["grew_bytes"] for row in rows), reverse=True
+    )
 
 
 @pytest.mark.timeout(300)

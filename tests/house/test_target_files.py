@@ -29,7 +29,7 @@ REASONS = {
     "cpython/cooperation/injection.py": "its own stub, and gdb, which is told to open nothing of the target's",
     "cpython/graph/memory_copy.py": "/proc/PID/pagemap",
     "cpython/target.py": "/proc/meminfo",
-    "hotspot/agent/agent.py": "its own library",
+    "hotspot/agent/agent_library.py": "our own libraries",
     "hotspot/agent/attach_protocol.py": "makes a new file with the rights of the target's user",
     "remote/files.py": "is the place",
     "remote/handover.py": "makes new files with the rights of the target's user",

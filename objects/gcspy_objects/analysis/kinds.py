@@ -30,6 +30,7 @@ __all__ = [
     "chosen",
     "collections",
     "each_collection",
+    "growth",
     "in_collection",
     "totals",
 ]
@@ -184,6 +185,43 @@ def totals(
     names = ", ".join(one.name for one in NAMED[by])
     return store.find(
         title, columns, question, order=f"{first}, {names}", top=top, notes=_left_out(store)
+    )
+
+
+def growth(store: LifeStore, since: int, *, top: int = 0) -> QueryResult:
+    """Objects left at the end, by type and site, and by how much they are more than after a collection: the most growth first.
+
+    Args:
+        store: The lives.
+        since: Number of the collection; 0: the beginning of the trace.
+        top: Rows; 0: all.
+    """
+    before = "born_after < $since AND (NOT dead OR died_in > $since)"
+    left_columns, left = _counted(
+        "left", "Left", "NOT dead", "No collection found them dead before the trace ended."
+    )
+    columns = (
+        Column("type_name", "Type", Unit.TEXT),
+        Column("site_name", "Allocated at", Unit.TEXT),
+        *left_columns,
+        Column("grew_objects", "Grew", Unit.NUMBER, f"Since collection {since}."),
+        Column("grew_bytes", "Grew, bytes", Unit.BYTES, f"Since collection {since}."),
+    )
+    question = f"""
+        SELECT {_NAMES[GroupBy.SITE]}, left_objects, left_bytes,
+               left_objects - before_objects AS grew_objects, left_bytes - before_bytes AS grew_bytes
+        FROM (SELECT {KEYS[GroupBy.SITE]}, {left}, {_counted("before", "", before, "")[1]}
+              FROM {chosen(store, EVERYTHING)} GROUP BY ALL) AS counted {_JOINED[GroupBy.SITE]}
+        WHERE left_objects > 0 OR before_objects > 0"""
+    whole = f"from collection {since} of {len(store.collections)} to the end"
+    return store.find(
+        f"What grew {whole if since else 'from the beginning to the end'}, and where it was allocated",
+        columns,
+        question,
+        order="grew_bytes DESC, left_bytes DESC, type_name, site_name",
+        top=top,
+        notes=_left_out(store),
+        since=since,
     )
 
 

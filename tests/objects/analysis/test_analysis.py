@@ -14,6 +14,7 @@ from gcspy_objects.analysis.kinds import (
     ObjectFilter,
     collections,
     each_collection,
+    growth,
     in_collection,
     totals,
 )
@@ -100,6 +101,25 @@ def test_the_totals_of_each_type_and_place_are_those_of_its_objects(
         row[:2]: row[2:]
         for row in rows_of(totals(store, GroupBy.SITE), "site_name", "type_name", *TOTALS)
     } == by_place
+
+
+def test_growth_since_a_collection_is_that_of_the_objects_of_each_type_and_place(
+    program: MadeUp, store: LifeStore
+) -> None:
+    for since in (0, 1, program.last // 2, program.last):
+        expected: dict[tuple[str, str], list[int]] = {}
+        for life in program.own():
+            left = not life.died_in
+            before = life.born_after < since and (left or life.died_in > since)
+            if left or before:
+                row = expected.setdefault((TYPES[life.type], SITES[life.site]), [0] * 4)
+                counts = (left, left * life.size, left - before, (left - before) * life.size)
+                row[:] = (have + more for have, more in zip(row, counts, strict=True))
+        found = growth(store, since)
+        names = ("left_objects", "left_bytes", "grew_objects", "grew_bytes")
+        rows = rows_of(found, "type_name", "site_name", *names)
+        assert {row[:2]: list(row[2:]) for row in rows} == expected
+        assert numbers(found, "grew_bytes") == sorted(numbers(found, "grew_bytes"), reverse=True)
 
 
 def test_the_rest_of_a_table_is_summed_up_where_a_sum_means_something(store: LifeStore) -> None:

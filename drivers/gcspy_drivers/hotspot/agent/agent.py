@@ -15,7 +15,7 @@ from typing import Final
 
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_drivers.hotspot.agent.agent_library import AgentLibrary
+from gcspy_drivers.hotspot.agent.agent_library import AgentLibrary, installed
 from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
 from gcspy_drivers.hotspot.agent.meeting_place import meet, meeting_place
 from gcspy_drivers.hotspot.vm.jvm import Jvm
@@ -47,10 +47,7 @@ _FORGET_SECS: Final = 2.0
 
 def library() -> Path | None:
     """Return where the agent is; None when it was not built."""
-    found = sorted(
-        Path(__file__).parents[1].glob("gcspy-agent-*.so"), key=lambda path: path.stat().st_mtime
-    )
-    return found[-1] if found else None
+    return installed("gcspy-agent")
 
 
 def why_not_loaded(jvm: Jvm) -> str:

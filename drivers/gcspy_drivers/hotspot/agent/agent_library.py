@@ -22,7 +22,15 @@ from gcspy_drivers.remote.handover import PLACES, Handover
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["AgentLibrary"]
+__all__ = ["AgentLibrary", "installed"]
+
+
+def installed(prefix: str) -> Path | None:
+    """Return the latest of our libraries whose name begins with this; None: it was not built."""
+    found = sorted(
+        Path(__file__).parents[1].glob(f"{prefix}-*.so"), key=lambda path: path.stat().st_mtime
+    )
+    return found[-1] if found else None
 
 
 class AgentLibrary:

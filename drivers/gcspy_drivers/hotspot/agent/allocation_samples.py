@@ -9,7 +9,6 @@ Knows the library's options and its text; does not know the heap.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from pathlib import Path
@@ -18,9 +17,10 @@ from typing import Final, NamedTuple
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.hotspot.agent.agent import BUILD_REMEDY
-from gcspy_drivers.hotspot.agent.agent_library import AgentLibrary
+from gcspy_drivers.hotspot.agent.agent_library import AgentLibrary, installed
 from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
 from gcspy_drivers.hotspot.vm.jvm import Jvm
+from gcspy_drivers.remote.files import RegularFile
 from gcspy_drivers.remote.handover import Handover
 from gcspy_drivers.remote.process import Process
 
@@ -37,7 +37,7 @@ _ANSWERS: Final = {
     "105": "it could not write the samples",
 }
 _RESULT: Final = "samples"
-_MOST_BYTES: Final = 1 << 26
+_MOST_BYTES: Final = 1 << 25
 _MOST_SITES: Final = 1 << 13
 _MOST_FRAMES: Final = 32
 _ASK_SECS: Final = 60.0
@@ -126,10 +126,9 @@ class AllocationSampler:
         with Handover(self._process, room_bytes=_MOST_BYTES) as folder:
             self._library.ask(f"finish:{folder.expect(_RESULT)}", secs=_ASK_SECS)
             fd = folder.take(_RESULT)
-        with open(fd, "rb") as file:
-            size = os.fstat(fd).st_size
-            data = file.read(min(size, _MOST_BYTES))
-        found = parse_samples(data) if size <= _MOST_BYTES else None
+        with RegularFile(fd, _MOST_BYTES + 1) as file:
+            data = file.read()
+        found = parse_samples(data) if len(data) <= _MOST_BYTES else None
         if found is None:
             raise TargetError(
                 f"process {self._process.pid}: the samples of its allocations are not valid"
@@ -148,22 +147,22 @@ class AllocationSampler:
         """
         pid = self._process.pid
         refuse_release(pid, jvm.release)
-        found = sorted(Path(__file__).parents[1].glob("gcspy-samples-*.so"))
+        image = installed("gcspy-samples")
         why_not = ""
-        if not found:
+        if image is None:
             why_not = f"the agent was not built when gcspy was installed: {BUILD_REMEDY}"
         elif "EnableDynamicAgentLoading" in jvm.flags and not jvm.flags.on(
             "EnableDynamicAgentLoading"
         ):
             why_not = "it was started with -XX:-EnableDynamicAgentLoading"
         why_not = why_not or AttachListener(self._process).why_not()
-        if why_not:
+        if why_not or image is None:
             raise Unsupported(
                 f"the allocations of process {pid} cannot be sampled: {why_not}",
                 found="no agent",
                 known="a JVM that loads an agent",
             )
-        return found[-1]
+        return image
 
 
 def refuse_release(pid: int, release: int) -> None:
