@@ -21,7 +21,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, QStandardPaths
 
 __all__ = ["VARIABLE", "UserSettings"]
 
@@ -39,9 +39,13 @@ class UserSettings:
 
     Args:
         path: The file that keeps them; None keeps them in memory only. `of_user` is what a program uses.
+
+    Attributes:
+        cache: Folder for what may be lost, such as pictures; None: nothing is kept.
     """
 
     def __init__(self, path: Path | None = None) -> None:
+        self.cache = None if path is None else path.with_name(f"{path.name}.cache")
         self._memory: dict[str, str] = {}
         self._kept = None if path is None else QSettings(str(path), QSettings.Format.IniFormat)
 
@@ -55,6 +59,10 @@ class UserSettings:
             return cls(Path(named))
         made = cls()
         made._kept = QSettings("gcspy", "gcspy")
+        cache = QStandardPaths.writableLocation(
+            QStandardPaths.StandardLocation.GenericCacheLocation
+        )
+        made.cache = Path(cache) / "gcspy" if cache else None
         return made
 
     # ------------------------------------------------------------------------- reading

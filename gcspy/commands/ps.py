@@ -2,88 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 from gcspy_protocol.text.visible import visible
 
+from gcspy.connection.process_list import ProcessRow, ProcessWatch, list_processes
 from gcspy.output.terminal import say, say_json
 
-__all__ = ["Row", "command", "rows"]
+__all__ = ["command"]
 
+_WATCH_SECS = 2.0
+"""Between two looks of `--watch`."""
 
-_OTHER_COLUMNS = 300
-"""Width of the columns with short texts, when command lines are written in full."""
+_PROGRESS_SECS = 0.1
 
+_LEAST_COMMAND = 20
+"""Characters of the command line that a narrow terminal shows at least."""
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One process in the table."""
-
-    pid: int
-    user: str
-    runtime: str
-    version: str
-    driver: str
-    watchable: bool
-    why_not: str
-    rss_bytes: int
-    command: str
-    program: str = ""
-    detail: str = ""
-    modes: tuple[str, ...] = ()
-    drivers: tuple[str, ...] = ()
-    options: tuple[dict[str, object], ...] = ()
-
-
-def rows(everything: bool = False) -> list[Row]:
-    """The processes that a driver recognises.
-
-    Args:
-        everything: Also those that no driver recognises.
-    """
-    import psutil  # imported only to list processes, not for help
-
-    from gcspy.connection.target import options_of, recognise
-
-    found = []
-    own = psutil.Process().pid
-    for process in psutil.process_iter(["pid", "username", "memory_info", "cmdline", "name"]):
-        if process.pid == own:
-            continue
-        info = process.info
-        recognised = recognise(process.pid)
-        if not recognised and not everything:
-            continue
-        best = next(
-            ((n, r) for n, r in recognised if r.supported), recognised[0] if recognised else None
-        )
-        found.append(
-            Row(
-                pid=process.pid,
-                user=info["username"] or "?",
-                runtime=best[1].runtime if best else "",
-                version=best[1].version if best else "",
-                driver=best[0] if best else "",
-                watchable=bool(best and best[1].supported),
-                why_not=best[1].why_not if best else "not recognised by any driver",
-                rss_bytes=info["memory_info"].rss if info["memory_info"] else 0,
-                command=" ".join(info["cmdline"] or [info["name"] or "?"]),
-                program=best[1].program if best else "",
-                detail=best[1].detail if best else "",
-                modes=best[1].modes if best else (),
-                drivers=tuple(name for name, one in recognised if one.supported),
-                options=options_of(best[0]) if best and best[1].supported else (),
-            )
-        )
-    return sorted(found, key=lambda row: (not row.watchable, row.pid))
+_HEADER = ("PID", "PARENT", "USER", "RUNTIME", "VERSION", "RSS", "AGE", "DRIVERS", "MODES")
+_LEFT_OUT = (_HEADER.index("MODES"), _HEADER.index("DRIVERS"))
+"""Columns that a narrow terminal does without, in this order; `--json` has them."""
+_RIGHT = frozenset({"PID", "PARENT", "RSS", "AGE"})
+_LAST = "COMMAND OR REASON"
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
 @click.command()
 @click.option(
-    "--all", "everything", is_flag=True, help="Also list processes that no driver recognises."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also list processes that no driver recognises, and those of gcspy itself.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Print JSON lines until standard input ends: a process when it comes or changes, and when it is gone.",
+)
 @click.option(
     "--start-option",
     "stub_of",
@@ -92,10 +56,12 @@ def rows(everything: bool = False) -> list[Row]:
 )
 @click.option("--java-option", "stub_of", flag_value="hotspot", hidden=True)
 @click.argument("pattern", required=False, default="")
-def command(everything: bool, as_json: bool, stub_of: str | None, pattern: str) -> None:
+def command(
+    everything: bool, as_json: bool, watch: bool, stub_of: str | None, pattern: str
+) -> None:
     """List the processes that can be monitored.
 
-    Shows runtime, version, the drivers that can read the process (the best first), and attach modes. A driver may describe a program instead of its command line: a JVM by main class, collector and heap. PATTERN
+    Shows parent, runtime, version, resident set, age, the drivers that can read the process (the best first), and attach modes. A driver may describe a program instead of its command line: a JVM by main class, collector and heap. PATTERN
     keeps the processes whose command line contains it. Processes that cannot be monitored are
     listed last, with the reason.
     """
@@ -104,7 +70,10 @@ def command(everything: bool, as_json: bool, stub_of: str | None, pattern: str) 
 
         say(start_option_of(stub_of))
         return
-    found = [row for row in rows(everything) if pattern.lower() in row.command.lower()]
+    if watch:
+        _watch(everything, pattern.lower())
+        return
+    found = [row for row in list_processes(everything) if pattern.lower() in row.command.lower()]
     if as_json:
         say_json([asdict(row) for row in found])
         return
@@ -114,36 +83,88 @@ def command(everything: bool, as_json: bool, stub_of: str | None, pattern: str) 
     _print_table(found)
 
 
-def _print_table(found: list[Row]) -> None:
-    # rich takes 60 ms to import; only a human waits for a table.
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+def _watch(everything: bool, pattern: str) -> None:
+    """Print what changes, from round to round, until standard input ends."""
+    ended = threading.Event()
+    threading.Thread(target=_read_to_end, args=(ended,), name="gcspy stdin", daemon=True).start()
+    last_told = 0.0
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("PID", "USER", "RUNTIME", "VERSION"):
-        table.add_column(name, no_wrap=True, justify="right" if name == "PID" else "left")
-    table.add_column("RSS", justify="right", no_wrap=True)
-    table.add_column("DRIVERS", no_wrap=True)
-    table.add_column("MODES", no_wrap=True)
-    table.add_column("COMMAND OR REASON", overflow="ellipsis", no_wrap=True, ratio=1)
-    longest = 0
-    for row in found:
-        command = f"{row.program} ({row.detail})" if row.program else row.command
-        what = visible(command if row.watchable else f"{row.why_not}: {row.command}")
-        longest = max(longest, len(what))
-        table.add_row(
-            str(row.pid),
-            escape(row.user),
-            escape(row.runtime),
-            escape(row.version),
-            f"{row.rss_bytes / 1e6:,.0f} MB",
-            ", ".join(row.drivers) if row.watchable else "-",
-            ", ".join(row.modes) if row.watchable else "-",
-            escape(what),
-            style=None if row.watchable else "dim",
-        )
-    # A pipe has no width to fit: a text that is cut off could not be searched for.
-    console = Console(highlight=False)
-    whole = Console(highlight=False, width=longest + _OTHER_COLUMNS)
-    (console if console.is_terminal else whole).print(table)
+    def emit(row: ProcessRow) -> None:
+        if pattern in row.command.lower():
+            say(json.dumps(asdict(row)))
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last_told
+        now = time.monotonic()
+        if now - last_told >= _PROGRESS_SECS:
+            last_told = now
+            say(json.dumps({"looking": [done, total]}))
+
+    processes = ProcessWatch(
+        everything=everything, emit=emit, gone=lambda pid: say(json.dumps({"gone": pid}))
+    )
+    rounds = 0
+    while not ended.is_set():
+        processes.look(tell if not rounds else _quiet, ended.is_set)
+        rounds += 1
+        say(json.dumps({"round": rounds}))
+        ended.wait(_WATCH_SECS)
+
+
+def _quiet(_done: int, _total: int) -> None:
+    """Report nothing: the list is known."""
+
+
+def _read_to_end(ended: threading.Event) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    ended.set()
+
+
+def _print_table(found: Sequence[ProcessRow]) -> None:
+    now = time.time()
+    lines = [_cells(row, now) for row in found]
+    widths = [
+        max(len(name), *(len(line[column]) for line in lines))
+        for column, name in enumerate(_HEADER)
+    ]
+    shown, most = list(range(len(_HEADER))), None
+    if sys.stdout.isatty():  # a pipe has no width to fit: what is cut off could not be searched for
+        room = shutil.get_terminal_size().columns
+        for column in _LEFT_OUT:
+            if room < sum(widths[one] + 2 for one in shown) + _LEAST_COMMAND:
+                shown.remove(column)
+        most = max(_LEAST_COMMAND, room - sum(widths[one] + 2 for one in shown))
+    for line in [(*_HEADER, _LAST), *lines]:
+        padded = [
+            line[one].rjust(widths[one]) if _HEADER[one] in _RIGHT else line[one].ljust(widths[one])
+            for one in shown
+        ]
+        say("  ".join((*padded, _cut(line[-1], most))))
+
+
+def _cells(row: ProcessRow, now: float) -> tuple[str, ...]:
+    program = f"{row.program} ({row.detail})" if row.program else row.command
+    return (
+        str(row.pid),
+        str(row.parent),
+        visible(row.user),
+        visible(row.runtime),
+        visible(row.version),
+        f"{row.rss_bytes / 1e6:,.0f} MB",
+        _age(now - row.started) if row.started else "-",
+        ", ".join(row.drivers) if row.watchable else "-",
+        ", ".join(row.modes) if row.watchable else "-",
+        visible(program if row.watchable else f"{row.why_not}: {row.command}"),
+    )
+
+
+def _age(secs: float) -> str:
+    for unit, letter in _AGES:
+        if secs >= unit:
+            return f"{int(secs / unit)}{letter}"
+    return "0s"
+
+
+def _cut(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"

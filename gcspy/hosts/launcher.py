@@ -26,7 +26,7 @@ _GCSPY = (sys.executable, "-P", "-m", "gcspy")
 def front_door() -> FrontDoor:
     """The commands that a window of this program can start."""
     return FrontDoor(
-        processes=(*_GCSPY, "ps", "--json"),
+        processes=(*_GCSPY, "ps", "--watch"),
         everything="--all",
         attach=_attach,
         attach_with=_attach,
@@ -41,15 +41,17 @@ def front_door() -> FrontDoor:
     )
 
 
-def _attach(pid: int, values: tuple[str, ...] = ()) -> Launch | str:
+def _attach(pid: int, values: tuple[str, ...] = (), drivers: tuple[str, ...] = ()) -> Launch | str:
     address = default_address(pid)
     if somebody_listens(address):
-        if values:
+        if values or drivers:
             raise CommandError(
-                f"process {pid} is already monitored, with the options of that session: attach without options to join it"
+                f"process {pid} is already monitored, with the driver and options of that session: attach without choosing any to join it"
             )
         return str(address)
-    options = ServingOptions(pid=pid, listen=(str(address),), linger=True, values=values)
+    options = ServingOptions(
+        pid=pid, listen=(str(address),), linger=True, values=values, drivers=drivers
+    )
     return Launch(
         command=command_of_sidecar(), line=first_line(options), title=f"Attaching to process {pid}"
     )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
+import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -29,6 +35,109 @@ def test_ps_finds_by_pattern_and_prints_a_table(busy_target: BusyTarget, here: R
     assert str(busy_target.pid) in done.stdout
     assert "CPython" in done.stdout
     assert here("ps", "no such command line").stdout.startswith("no process can be monitored")
+
+
+@pytest.mark.parametrize(("columns", "kept"), [(80, 7), (200, 9)])
+def test_ps_keeps_its_columns_in_a_terminal_however_long_a_command_line_is(
+    columns: int, kept: int
+) -> None:
+    words = "x" * 3000
+    with subprocess.Popen(
+        [sys.executable, "-c", "print(1, flush=True); input()", words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as target:
+        assert target.stdout is not None
+        target.stdout.readline()
+        printed = in_terminal(columns, "ps", "--all", words[:100])
+        target.kill()
+    header, row = printed.splitlines()[:2]
+    names = ["PID", "PARENT", "USER", "RUNTIME", "VERSION", "RSS", "AGE", "DRIVERS", "MODES"]
+    assert header.split()[:kept] == names[:kept]
+    assert row.split()[:2] == [str(target.pid), str(os.getpid())]
+    assert "CPython" in row
+    assert " MB " in row
+    assert all(len(line) <= columns for line in printed.splitlines())
+
+
+def in_terminal(columns: int, *arguments: str) -> str:
+    """What a command prints to a terminal of this width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy", *arguments], stdout=theirs, env=environment
+    ) as command:
+        os.close(theirs)
+        found = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:  # its end: all of it was read
+                break
+            if not more:
+                break
+            found += more
+        command.wait()
+    os.close(ours)
+    return found.decode()
+
+
+def test_ps_lists_what_has_the_name_of_a_runtime_with_the_reason_and_its_parent(
+    gcspy: Run, tmp_path: Path
+) -> None:
+    program = tmp_path / "pypy3"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "600"]) as target:
+        try:
+            rows = json.loads(gcspy("ps", "--json").stdout)
+        finally:
+            target.kill()
+    (row,) = [row for row in rows if row["pid"] == target.pid]
+    assert (row["runtime"], row["watchable"], row["parent"]) == ("PyPy", False, os.getpid())
+    assert "another way than CPython" in row["why_not"]
+    assert row["ancestors"][0] == os.getpid()
+
+
+def test_ps_does_not_list_gcspy_itself_unless_asked(busy_target: BusyTarget, gcspy: Run) -> None:
+    command = [sys.executable, "-m", "gcspy", "attach", str(busy_target.pid), "--no-window"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        try:
+            listed = {row["pid"] for row in json.loads(gcspy("ps", "--json").stdout)}
+            everything = json.loads(gcspy("ps", "--json", "--all").stdout)
+        finally:
+            server.terminate()
+    assert busy_target.pid in listed
+    assert server.pid not in listed
+    assert [row["own"] for row in everything if row["pid"] == server.pid] == [True]
+
+
+def test_ps_watch_tells_what_comes_and_goes_until_its_input_ends() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy", "ps", "--watch"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as watch:
+        assert watch.stdout is not None
+        assert watch.stdin is not None
+        lines = (json.loads(line) for line in watch.stdout)
+        next(line for line in lines if "round" in line)
+        with subprocess.Popen(
+            [sys.executable, "-c", "print(1, flush=True); input()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as target:
+            row = next(line for line in lines if line.get("pid") == target.pid and line["looked"])
+            assert row["watchable"]
+            assert row["started"] > 1e9
+            target.kill()
+        next(line for line in lines if line.get("gone") == target.pid)
+        watch.stdin.close()
+        assert all("round" in line or "pid" in line or "gone" in line for line in lines)
+    assert watch.returncode == ExitCode.OK
 
 
 def test_tail_prints_one_json_object_an_event(busy_target: BusyTarget, gcspy: Run) -> None:

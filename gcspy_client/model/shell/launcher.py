@@ -57,12 +57,13 @@ class FrontDoor:
     """The commands that a window can start.
 
     Attributes:
-        processes: The command that lists processes as JSON; with `everything` appended also
-            unrecognised ones.
+        processes: The command that prints a line of JSON when a process comes, changes or goes, until
+            its standard input ends; with `everything` appended also for unrecognised ones.
         everything: Its further argument.
         attach: From a process to the child that monitors it, or to the address of a server that
             monitors it already.
-        attach_with: The same with values of drivers' options, ``DRIVER.NAME=VALUE``; None: they cannot be chosen.
+        attach_with: The same with values of drivers' options, ``DRIVER.NAME=VALUE``, and the names of
+            drivers, none: the best one; None: they cannot be chosen.
         play: From the files of a recording to the child that plays it.
         demo: The child that monitors a demonstration program; None: there is none.
         samples: The recordings that are installed.
@@ -73,7 +74,7 @@ class FrontDoor:
     everything: str
     attach: Callable[[int], Launch | str]
     play: Callable[[tuple[Path, ...]], Launch]
-    attach_with: Callable[[int, tuple[str, ...]], Launch | str] | None = None
+    attach_with: Callable[[int, tuple[str, ...], tuple[str, ...]], Launch | str] | None = None
     demo: Launch | None = None
     samples: Callable[[], Sequence[Offer]] = _nothing
     another: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from gcspy_client.model.shell.launcher import Launch
 
-__all__ = ["ProcessLister", "Ready", "ServingChild"]
+__all__ = ["ProcessWatcher", "Ready", "ServingChild"]
 
 _STOP_MILLIS = 5_000
 """A child that has not ended by then is killed: it holds nothing that a kill could harm."""
@@ -189,24 +189,31 @@ class ServingChild(QObject):
             self._child.kill()
 
 
-class ProcessLister(QObject):
-    """Runs a command now and then, and gives what it prints.
+class ProcessWatcher(QObject):
+    """Runs a command that prints lines for as long as its standard input is open; starts it again if it ends.
 
     Signals:
-        listed: What it printed, as bytes.
-        failed: Why it printed nothing that counts.
+        begun: It was started: what it printed before is void.
+        printed: Lines that it printed, a list of bytes.
+        failed: Why it prints nothing.
+
+    Args:
+        again_millis: Time before it is started again.
     """
 
-    listed = Signal(bytes)
+    begun = Signal()
+    printed = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, every_millis: int, parent: QObject | None = None) -> None:
+    def __init__(self, again_millis: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._command: tuple[str, ...] = ()
         self._child: QProcess | None = None
+        self._rest = b""
+        self._said = b""
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
-        self._pause.setInterval(every_millis)
+        self._pause.setInterval(again_millis)
         self._pause.timeout.connect(self._run)
 
     @property
@@ -214,8 +221,13 @@ class ProcessLister(QObject):
         """Whether the command runs, or will run again."""
         return self._child is not None or self._pause.isActive()
 
+    @property
+    def pid(self) -> int:
+        """The child's process; 0 if there is none."""
+        return 0 if self._child is None else int(self._child.processId())
+
     def start(self, command: tuple[str, ...]) -> None:
-        """Run a command now, and again some time after it has ended, until `stop`."""
+        """Run a command, instead of the one before, until `stop`."""
         self.stop()
         self._command = command
         self._run()
@@ -232,22 +244,42 @@ class ProcessLister(QObject):
 
     def _run(self) -> None:
         child = self._child = QProcess(self)
+        self._rest = self._said = b""
+        child.readyReadStandardOutput.connect(self._read)
+        child.readyReadStandardError.connect(self._hear)
         child.finished.connect(self._finished)
         child.errorOccurred.connect(self._went_wrong)
+        self.begun.emit()
         child.start(self._command[0], list(self._command[1:]))
 
+    def _read(self) -> None:
+        if self._child is None:
+            return
+        *lines, self._rest = (self._rest + bytes(self._child.readAllStandardOutput().data())).split(
+            b"\n"
+        )
+        if len(self._rest) > _LONGEST_LINE:
+            self._rest = b""
+            lines.append(b"")  # what is no line is reported as such
+        if lines:
+            self.printed.emit(lines)
+
+    def _hear(self) -> None:
+        if self._child is not None:
+            said = self._said + bytes(self._child.readAllStandardError().data())
+            self._said = said[-_LONGEST_LINE:]
+
     def _finished(self, code: int) -> None:
+        self._read()
+        self._hear()
         child, self._child = self._child, None
         if child is None:
             return
-        printed = bytes(child.readAllStandardOutput().data())
-        said = bytes(child.readAllStandardError().data()).decode("utf-8", "replace").strip()
         child.deleteLater()
         self._pause.start()
         if code:
+            said = self._said.decode("utf-8", "replace").strip()
             self.failed.emit(said.splitlines()[-1] if said else f"exit code {code}")
-        else:
-            self.listed.emit(printed)
 
     def _went_wrong(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and self._child is not None:

@@ -19,22 +19,25 @@ from PySide6.QtCore import QProcess, Signal
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch, Offer
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
-from gcspy_client.model.shell.processes import ProcessRow, processes_of
+from gcspy_client.model.shell.process_book import ProcessBook
+from gcspy_client.model.shell.processes import ProcessRow
 from gcspy_client.model.shell.recent import Recent, latest_first, recent_of
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_files
-from gcspy_client.view.start.children import ProcessLister, Ready, ServingChild
+from gcspy_client.view.start.children import ProcessWatcher, Ready, ServingChild
 from gcspy_client.view.start.connect_dialog import ConnectDialog
 from gcspy_client.view.start.file_drop import TRACE_SUFFIXES
 from gcspy_client.view.start.options_dialog import OptionsDialog
 from gcspy_client.view.start.start_page import StartPage
+from gcspy_client.view.start.thumbnails import ThumbnailStore
 
 __all__ = ["SUFFIX", "SessionOpener"]
 
 SUFFIX = ".gcspy"
-_LIST_MILLIS = 4_000
+_AGAIN_MILLIS = 4_000
+"""Time before the list of processes is started again, if its command ended."""
 _RECORDINGS, _SERVERS = "recent.recordings", "recent.servers"
 _MENU = "&Session"
 
@@ -62,9 +65,14 @@ class SessionOpener(Part):
         with_options = front is not None and front.attach_with is not None
         self.page.processes.options.setVisible(with_options)
         self.child = ServingChild(self)
-        self._listing = ProcessLister(_LIST_MILLIS, self)
+        self.thumbnails = ThumbnailStore(
+            None if self._settings.cache is None else self._settings.cache / "thumbnails"
+        )
+        self._listing = ProcessWatcher(_AGAIN_MILLIS, self)
+        self._book = ProcessBook()
         self._asked = False
         self._opening: Recent | None = None
+        self._shown: Recent | None = None
         self._stopped = False
         self._wire()
         self.show_recent()
@@ -85,7 +93,8 @@ class SessionOpener(Part):
         self.child.ready.connect(self._ready)
         self.child.failed.connect(self._failed)
         self.child.progressed.connect(self._progressed)
-        self._listing.listed.connect(self._listed)
+        self._listing.begun.connect(self._begin_book)
+        self._listing.printed.connect(self._listed)
         self._listing.failed.connect(page.processes.show_problem)
         self._link.status_changed.connect(self._follow)
 
@@ -104,6 +113,7 @@ class SessionOpener(Part):
     def open_page(self) -> None:
         """Show the start page; the current session continues."""
         self._asked = True
+        self._keep_picture()
         self.show_recent()
         self.changed.emit()
 
@@ -125,33 +135,52 @@ class SessionOpener(Part):
             more = (self.front.everything,) if self.page.processes.everything.isChecked() else ()
             self._listing.start((*self.front.processes, *more))
 
-    def _listed(self, printed: bytes) -> None:
+    def _begin_book(self) -> None:
+        self._book = ProcessBook()
+
+    def _listed(self, lines: list[bytes]) -> None:
+        page, book = self.page.processes, self._book
         try:
-            rows = processes_of(printed)
+            for line in lines:
+                book.apply(line)
         except CommandError as error:
-            self.page.processes.show_problem(str(error))
-        else:
-            own = (os.getpid(), self.child.pid)  # a window that watches itself never comes to rest
-            self.page.processes.show_rows([row for row in rows if row.pid not in own])
+            page.show_problem(str(error))
+            return
+        # A window that watches itself never comes to rest.
+        own = (os.getpid(), self.child.pid, self._listing.pid)
+        everything = page.everything.isChecked()
+        rows = [row for row in book.rows if row.pid not in own and (everything or not row.own)]
+        page.show_rows(rows, None if book.rounds else book.examined)
 
     # -------------------------------------------------------------------- what is opened
 
-    def ask_options(self, row: ProcessRow) -> None:
-        """Ask what the driver of a process lets the user choose, and watch it so."""
+    def ask_options(self, row: ProcessRow, driver: str = "") -> None:
+        """Ask what the driver of a process lets the user choose, and watch it so.
+
+        Args:
+            row: The process, with the options of that driver.
+            driver: The driver; empty: the best one.
+        """
         dialog = OptionsDialog(row.pid, row.options, self.page)
-        dialog.accepted.connect(lambda: self.attach(row.pid, dialog.values()))
+        dialog.accepted.connect(lambda: self.attach(row.pid, driver, dialog.values()))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
-    def attach(self, pid: int, values: tuple[str, ...] = ()) -> None:
-        """Monitor a process, with values of its driver's options; if a server monitors it already, join there."""
+    def attach(self, pid: int, driver: str = "", values: tuple[str, ...] = ()) -> None:
+        """Monitor a process; if a server monitors it already, join there.
+
+        Args:
+            pid: The process.
+            driver: The driver; empty: the best one.
+            values: Values of the driver's options.
+        """
         if self.front is None:
             return
         with_values = self.front.attach_with
         try:
             how = (
-                with_values(pid, values)
-                if values and with_values is not None
+                with_values(pid, values, (driver,) if driver else ())
+                if (values or driver) and with_values is not None
                 else self.front.attach(pid)
             )
         except GCspyError as error:
@@ -251,10 +280,14 @@ class SessionOpener(Part):
         self, address: str, recent: Recent | None, *, token: str | None = None, control: bool = True
     ) -> None:
         """Join a server that is no child of ours."""
+        self._keep_picture()
+        self._shown = None
         self.child.leave()
         self._join(address, recent, (), token=token, control=control)
 
     def _start(self, launch: Launch, recent: Recent | None) -> None:
+        self._keep_picture()
+        self._shown = None
         self._link.close()
         self._opening = recent
         self.page.say(f"{launch.title}…", "warning", busy=True)
@@ -297,7 +330,7 @@ class SessionOpener(Part):
     def _follow(self, status: LinkStatus) -> None:
         if status.phase is LinkPhase.LIVE and self._opening is not None:
             self._remember(self._opening)
-            self._opening = None
+            self._shown, self._opening = self._opening, None
 
     # ------------------------------------------------------------------ recently opened
 
@@ -308,14 +341,21 @@ class SessionOpener(Part):
 
     def show_recent(self) -> None:
         """List recently opened items again: files may be gone."""
-        self.page.show_recent(self.recent())
+        recent = self.recent()
+        self.page.show_recent(recent, [self.thumbnails.picture(one.text) for one in recent])
         self.page.show_samples(() if self.front is None else self.front.samples())
 
     def forget_recent(self) -> None:
         """Forget recently opened items."""
         for name in (_RECORDINGS, _SERVERS):
             self._settings.forget(name)
+        self.thumbnails.forget()
         self.show_recent()
+
+    def _keep_picture(self) -> None:
+        """Keep a picture of the session that is shown, for the list of recent ones."""
+        if self._shown is not None and self._desk.updater.has_tiles:
+            self.thumbnails.store(self._shown.text, self._desk.spaces.grab().toImage())
 
     def _remember(self, recent: Recent) -> None:
         name = _SERVERS if recent.address else _RECORDINGS
@@ -327,6 +367,8 @@ class SessionOpener(Part):
 
     def stop(self) -> None:
         """The window closes: no process and no timer is left."""
+        if not self._stopped:
+            self._keep_picture()
         self._stopped = True
         self._listing.stop()
         self.child.stop()

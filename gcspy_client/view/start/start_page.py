@@ -9,13 +9,16 @@ Knows what it offers; does not know how anything is opened.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from gcspy_protocol.text.visible import Lines
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QListWidget,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -31,7 +34,7 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 
 __all__ = ["StartPage"]
 
-_WIDEST = 1320
+_WIDEST = 1760
 
 
 class StartPage(QWidget):
@@ -63,6 +66,7 @@ class StartPage(QWidget):
 
     def __init__(self, theme: Theme, *, processes: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._plays = processes
         self.processes = ProcessList(theme)
         self.processes.setVisible(processes)
         self.said = ElidedLabel()
@@ -102,12 +106,12 @@ class StartPage(QWidget):
         row = QHBoxLayout()
         row.setSpacing(10)
         row.addWidget(self.processes, 5)
-        row.addLayout(self._side(), 3)
+        row.addWidget(self._side(), 3)
         inside = QWidget()
         inside.setMaximumWidth(_WIDEST)
         column = QVBoxLayout(inside)
-        column.setContentsMargins(2, 8, 2, 4)
-        column.setSpacing(10)
+        column.setContentsMargins(2, 4, 2, 4)
+        column.setSpacing(8)
         column.addLayout(head)
         column.addWidget(self._strip)
         column.addLayout(row, 1)
@@ -117,7 +121,8 @@ class StartPage(QWidget):
         whole.addWidget(inside, 100)
         whole.addStretch(1)
 
-    def _side(self) -> QVBoxLayout:
+    def _side(self) -> QScrollArea:
+        """What can be opened but processes; it scrolls where the screen is too low for it."""
         set_tip(
             self.open,
             "Play a recording, or an object trace of a Java VM; files can also be dropped on the window",
@@ -137,12 +142,23 @@ class StartPage(QWidget):
         self._none.setProperty("dim", "true")
         self._none.setWordWrap(True)
         self._sample_card = _card(_caption("Samples"), self.samples)
-        side = QVBoxLayout()
-        side.setSpacing(10)
-        side.addWidget(_card(_caption("Open"), buttons))
-        side.addWidget(_card(recent_head, self._none, self.recent, stretches=True), 2)
-        side.addWidget(self._sample_card, 1)
-        return side
+        drop = ElidedLabel("Files can be dropped anywhere on this window.")
+        drop.setProperty("dim", "true")
+        drop.setVisible(self._plays)
+        inside = QWidget()
+        side = QVBoxLayout(inside)
+        side.setContentsMargins(0, 0, 0, 0)
+        side.setSpacing(8)
+        side.addWidget(_card(_caption("Open"), buttons, drop))
+        side.addWidget(_card(recent_head, self._none, self.recent, stretches=True), 3)
+        side.addWidget(self._sample_card, 2)
+        area = _Side()
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidgetResizable(True)
+        area.setWidget(inside)
+        return area
 
     def _wire(self) -> None:
         self.open.clicked.connect(self.recording_asked)
@@ -174,10 +190,15 @@ class StartPage(QWidget):
             self._strip.style().unpolish(self._strip)
             self._strip.style().polish(self._strip)
 
-    def show_recent(self, recent: Sequence[Recent]) -> None:
-        """List recently opened items; missing ones are grey."""
+    def show_recent(self, recent: Sequence[Recent], pictures: Sequence[QImage | None] = ()) -> None:
+        """List recently opened items; missing ones are grey.
+
+        Args:
+            recent: The items.
+            pictures: A picture of each; None: there is none.
+        """
         self.recent.clear()
-        for one in recent:
+        for one, picture in zip_longest(recent, pictures[: len(recent)]):
             gone = one.missing()
             where = (one.address and "a server") or str(one.files[0].parent)
             tip = Lines(*(str(path) for path in one.files)) or one.address
@@ -187,6 +208,8 @@ class StartPage(QWidget):
                 tip,
                 one,
                 usable=not gone,
+                picture=picture,
+                pictured=True,
             )
         self._none.setVisible(not recent)
         self.recent.setVisible(bool(recent))
@@ -198,6 +221,17 @@ class StartPage(QWidget):
         for one in samples:
             self.samples.add(one.title, one.about, Lines(one.about, str(one.path)), one)
         self._sample_card.setVisible(bool(samples))
+
+
+class _Side(QScrollArea):
+    """Scrolls upwards and downwards only: it is as wide as its content needs."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the content when it needs more or less."""
+        content = self.widget()
+        if event.type() is QEvent.Type.LayoutRequest and watched is content:
+            self.setMinimumWidth(content.minimumSizeHint().width())
+        return super().eventFilter(watched, event)
 
 
 class _List(QListWidget):
@@ -219,8 +253,18 @@ class _List(QListWidget):
         self.itemActivated.connect(self._ask)
         self._asked = False
 
-    def add(self, title: str, about: str, tip: str, what: object, *, usable: bool = True) -> None:
-        """Add an entry."""
+    def add(
+        self,
+        title: str,
+        about: str,
+        tip: str,
+        what: object,
+        *,
+        usable: bool = True,
+        picture: QImage | None = None,
+        pictured: bool = False,
+    ) -> None:
+        """Add an entry; `pictured`: with room for a picture, also where there is none."""
         item = PlainListItem("")
         self.addItem(item)
         item.setData(Qt.ItemDataRole.UserRole, what)
@@ -230,9 +274,14 @@ class _List(QListWidget):
             item.setFlags(Qt.ItemFlag.NoItemFlags)
         entry = QWidget()
         entry.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        column = QVBoxLayout(entry)
-        column.setContentsMargins(6, 3, 6, 3)
+        row = QHBoxLayout(entry)
+        row.setContentsMargins(6, 3, 6, 3)
+        row.setSpacing(10)
+        if pictured:
+            row.addWidget(_Picture(picture))
+        column = QVBoxLayout()
         column.setSpacing(0)
+        row.addLayout(column, 1)
         for text, dim in ((title, not usable), (about, True)):
             label = ElidedLabel(text)
             if dim:
@@ -256,6 +305,26 @@ class _List(QListWidget):
                 self.chosen.emit(item.data(Qt.ItemDataRole.UserRole))
             finally:
                 self._asked = False
+
+
+class _Picture(QWidget):
+    """A picture with rounded corners in a place of a fixed size; a frame where there is none."""
+
+    def __init__(self, picture: QImage | None) -> None:
+        super().__init__()
+        self._picture = picture
+        height = 2 * self.fontMetrics().height() + 4
+        self.setFixedSize(height * 16 // 9, height)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw it, sharp on every screen."""
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+            if self._picture is not None:
+                painter.drawImage(self.rect(), self._picture)
+            else:
+                painter.setPen(self.palette().mid().color())
+                painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
 
 def _caption(text: str) -> PlainLabel:

@@ -163,7 +163,7 @@ def window_of(
         )
         launch = Launch(command=command_of_sidecar(), line=first_line(options), title="Attaching")
         front = FrontDoor(
-            processes=(sys.executable, "-c", "print('[]')"),
+            processes=(sys.executable, "-c", "input()"),
             everything="--all",
             attach=lambda _pid: launch,
             play=lambda _files: launch,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch
-from gcspy_client.model.shell.processes import OfferedOption, processes_of
+from gcspy_client.model.shell.processes import OfferedOption, row_of
 from gcspy_client.settings import UserSettings
 from gcspy_client.view.plain.widgets import PlainLineEdit
 from gcspy_client.view.start.options_dialog import OptionsDialog
@@ -40,19 +39,18 @@ def test_only_what_differs_from_the_default_is_handed_over(qtbot: QtBot) -> None
     "options", ["no list", [7], [{"driver": "x"}], [{"driver": 1, "name": 2}], None]
 )
 def test_what_is_no_option_is_left_out(options: object) -> None:
-    (row,) = processes_of(json.dumps([{"pid": 1, "options": options}]).encode())
-    assert row.options == ()
+    assert row_of({"pid": 1, "options": options}).options == ()
 
 
 def test_the_start_page_asks_and_attaches_with_what_was_chosen(
     qtbot: QtBot, tmp_path: Path
 ) -> None:
     """With the list that `gcspy ps` really prints of a Python process."""
-    asked: list[tuple[int, tuple[str, ...]]] = []
+    asked: list[tuple[int, tuple[str, ...], tuple[str, ...]]] = []
     launch = Launch(command=(sys.executable, "-c", "input()"), line="{}", title="Attaching")
 
-    def attach_with(pid: int, values: tuple[str, ...]) -> Launch:
-        asked.append((pid, values))
+    def attach_with(pid: int, values: tuple[str, ...], drivers: tuple[str, ...]) -> Launch:
+        asked.append((pid, values, drivers))
         return launch
 
     with subprocess.Popen(
@@ -63,7 +61,7 @@ def test_the_start_page_asks_and_attaches_with_what_was_chosen(
         assert target.stdout is not None
         target.stdout.readline()
         front = FrontDoor(
-            processes=(sys.executable, "-m", "gcspy", "ps", "--json"),
+            processes=(sys.executable, "-m", "gcspy", "ps", "--watch"),
             everything="--all",
             attach=lambda _pid: launch,
             attach_with=attach_with,
@@ -77,7 +75,7 @@ def test_the_start_page_asks_and_attaches_with_what_was_chosen(
             processes = window.opener.page.processes
             processes.field.setText(str(target.pid))
             qtbot.waitUntil(
-                lambda: (row := processes.chosen()) is not None and row.pid == target.pid,
+                lambda: (row := processes.chosen()) is not None and row.watchable,
                 timeout=60_000,
             )
             row = processes.chosen()
@@ -89,7 +87,7 @@ def test_the_start_page_asks_and_attaches_with_what_was_chosen(
             assert isinstance(mode, Chooser)
             mode.setCurrentIndex(mode.findText("stopped"))
             dialog.accept()
-            assert asked == [(target.pid, ("cpython.mode=stopped",))]
+            assert asked == [(target.pid, ("cpython.mode=stopped",), ())]
         finally:
             window.close()
             target.kill()

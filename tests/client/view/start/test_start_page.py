@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ import pytest
 from gcspy_objects.samples import sample_traces
 from gcspy_protocol.errors import LinkError
 from gcspy_replay.samples import samples
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gcspy.demo.demo_process import running_workload
@@ -22,6 +24,7 @@ from gcspy.hosts.launcher import front_door
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor, Launch
 from gcspy_client.settings import UserSettings
+from gcspy_client.view.start.thumbnails import THUMBNAIL
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 
@@ -76,6 +79,7 @@ def test_a_process_is_found_by_typing_and_attached_to_with_enter(
     )
     QTest.keyClicks(page.processes.field, f"workload {workload}")
     assert [row.pid for row in page.processes.model.rows] == [workload]
+    qtbot.waitUntil(page.processes.attach.isEnabled, timeout=PATIENCE_MILLIS)
     QTest.keyClick(page.processes.field, Qt.Key.Key_Return)
     assert "Attaching" in page.said.text()
     qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
@@ -262,6 +266,156 @@ def test_a_program_that_is_not_there_is_told_of(opened: Open, qtbot: QtBot) -> N
     )
     window.opener.play([samples()[0].path])
     qtbot.waitUntil(lambda: "cannot start /nowhere/gcspy" in page.said.text(), timeout=60_000)
+
+
+@pytest.fixture
+def workers() -> Iterator[tuple[int, list[int]]]:
+    """A process with two workers, as gunicorn has them: their numbers."""
+    source = (
+        "import os, sys, signal\n"
+        "pids = []\n"
+        "for _ in range(2):\n"
+        "    pid = os.fork()\n"
+        "    if not pid:\n"
+        "        sys.stdin.read(); os._exit(0)\n"
+        "    pids.append(pid)\n"
+        "print(*pids, flush=True)\n"
+        "sys.stdin.read()\n"
+        "[os.waitpid(pid, 0) for pid in pids]\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", source, "family of workers"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        yield parent.pid, [int(word) for word in parent.stdout.readline().split()]
+
+
+def test_workers_are_listed_below_their_parent_with_their_memory_and_age(
+    opened: Open, workers: tuple[int, list[int]], qtbot: QtBot
+) -> None:
+    parent, children = workers
+    window = opened()
+    processes = window.opener.page.processes
+    QTest.keyClicks(processes.field, "family of workers")
+    qtbot.waitUntil(
+        lambda: (
+            sorted(row.pid for row in processes.model.rows) == sorted([parent, *children])
+            and all(row.watchable for row in processes.model.rows)
+        ),
+        timeout=PATIENCE_MILLIS,
+    )
+    first, *others = processes.model.branches
+    assert (first.row.pid, first.depth, first.below) == (parent, 0, 2)
+    assert [one.depth for one in others] == [1, 1]
+    for branch in processes.model.branches:
+        assert branch.row.rss_bytes > 1 << 20
+        assert branch.row.started > 0
+    assert first.rss_bytes == sum(one.row.rss_bytes for one in processes.model.branches)
+
+
+def test_rows_are_listed_while_other_processes_are_still_examined(
+    opened: Open, workload: int, qtbot: QtBot
+) -> None:
+    window = opened()
+    processes = window.opener.page.processes
+    seen: list[bool] = []
+    window.opener._listing.printed.connect(
+        lambda _lines: seen.append(
+            any(row.pid == workload for row in processes.model.rows)
+            and not window.opener._book.rounds
+        )
+    )
+    qtbot.waitUntil(lambda: window.opener._book.rounds > 0, timeout=PATIENCE_MILLIS)
+    assert any(seen), "the list had the process before the first round was over"
+    (row,) = [row for row in processes.model.rows if row.pid == workload]
+    assert row.watchable
+    assert row.looked
+
+
+def test_a_list_shows_growth_from_look_to_look(opened: Open, qtbot: QtBot) -> None:
+    source = "import sys\nfor line in sys.stdin: held = bytearray(b'x' * (64 << 20)); print(1, flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"print(1, flush=True)\n{source}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as target:
+        assert target.stdin is not None
+        assert target.stdout is not None
+        target.stdout.readline()
+        window = opened()
+        processes = window.opener.page.processes
+        QTest.keyClicks(processes.field, str(target.pid))
+        qtbot.waitUntil(
+            lambda: any(row.pid == target.pid and row.looked for row in processes.model.rows),
+            timeout=PATIENCE_MILLIS,
+        )
+        target.stdin.write(b"grow\n")
+        target.stdin.flush()
+        target.stdout.readline()
+        qtbot.waitUntil(
+            lambda: any(row.growth_bytes >= 64 << 20 for row in processes.model.rows),
+            timeout=PATIENCE_MILLIS,
+        )
+        target.stdin.close()
+
+
+def test_what_is_part_of_gcspy_is_not_listed(opened: Open, workload: int, qtbot: QtBot) -> None:
+    command = [sys.executable, "-m", "gcspy", "attach", str(workload), "--no-window"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        window = opened()
+        processes = window.opener.page.processes
+        qtbot.waitUntil(lambda: window.opener._book.rounds > 0, timeout=PATIENCE_MILLIS)
+        listed = {row.pid for row in processes.model.rows}
+        assert workload in listed, "the demonstration's program is a target"
+        assert not listed & {server.pid, window.opener._listing.pid, os.getpid()}
+        server.terminate()
+
+
+@pytest.mark.parametrize("size", [(1024, 600), (1280, 720), (1600, 1000), (3840, 2160)])
+@pytest.mark.parametrize("points", [9.0, 13.0])
+def test_the_page_fits_the_screen_and_attach_is_always_on_it(
+    opened: Open, size: tuple[int, int], points: float
+) -> None:
+    window = opened()
+    window.opener.show_recent()
+    font = window.font()
+    font.setPointSizeF(points)
+    window.setFont(font)
+    window.resize(*size)
+    QApplication.processEvents()
+    assert (window.width(), window.height()) == size
+    page = window.opener.page
+    shown = window.rect()
+    for part in (page.processes.attach, page.processes.field, page.open, page.processes.table):
+        assert shown.contains(QRect(part.mapTo(window, QPoint(0, 0)), part.size())), part
+    assert page.processes.table.height() >= 5 * page.processes.table.rowHeight(0)
+
+
+def test_a_session_that_is_left_leaves_its_picture_in_the_list_of_recent_ones(
+    opened: Open, settings: UserSettings, qtbot: QtBot
+) -> None:
+    window = opened()
+    opener = window.opener
+    opener.play([samples()[0].path])
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    text = opener.recent()[0].text
+    assert opener.thumbnails.picture(text) is None
+    opener.open_page()
+    picture = opener.thumbnails.picture(text)
+    assert picture is not None
+    assert picture.size() == THUMBNAIL
+    colours = {picture.pixel(x, y) for x in range(0, 256, 3) for y in range(0, 144, 3)}
+    assert len(colours) > 3, "of the session, not an empty one"
+    assert settings.cache is not None
+    (file,) = (settings.cache / "thumbnails").iterdir()
+    assert "gcspy" not in file.name
+    opener.forget_recent()
+    assert not list((settings.cache / "thumbnails").iterdir())
 
 
 def test_processes_are_only_looked_for_while_the_page_can_be_seen(
