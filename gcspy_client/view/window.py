@@ -63,6 +63,7 @@ from gcspy_client.view.time.bookmarks import BookmarkStore
 from gcspy_client.view.time.navigator import TimeNavigator
 from gcspy_client.view.time.panel import TimePanel
 from gcspy_client.view.time.part import TimePart
+from gcspy_client.view.time.range_part import RangePart
 from gcspy_client.view.triggers.part import TriggerPart
 
 __all__ = ["MainWindow"]
@@ -120,6 +121,7 @@ class MainWindow(QMainWindow):
             self.addAction(action)
         self.actions_table.fill(self.menuBar())
         self.time.use_actions(self.actions_table)
+        self.ranges.use_actions(self.actions_table)
         self.appearance.renew()
         self._refresh()
 
@@ -193,6 +195,7 @@ class MainWindow(QMainWindow):
         self.preferences = Preferences(desk, scaled)
         self.triggers = TriggerPart(desk)
         self.compare = ComparePart(desk, self.details)
+        self.ranges = RangePart(desk, self.time_panel, self.compare)
         self.types = TypePanels(desk, self.compare)
         self.growth_line = GrowthLine(desk, self.types.log)
         self.holders = HolderPart(desk, self.types.chosen_type)
@@ -232,6 +235,7 @@ class MainWindow(QMainWindow):
             self.cost,
             self.compare,
             self.time,
+            self.ranges,
             self.spaces_part,
             self.bookmarks,
             ThemePart(desk),

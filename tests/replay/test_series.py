@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.errors import NotARecording, RecordingError
-from gcspy_replay.file import ChunkRule, compensated_nanos
+from gcspy_replay.file import ChunkRule, Recording, compensated_nanos
+from gcspy_replay.file.series import summaries, summary_columns
 
 import gcspy
 from tests.replay.recorded import Small, small
@@ -104,3 +105,17 @@ def test_importing_gcspy_loads_no_reader() -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_columns_of_summaries_are_the_summaries_of_each_event(path: Path) -> None:
+    wanted = (("heap", "Kind"), ("heap", "Used"), ("heap", "Nothing"))
+    with Recording.open(path) as recording:
+        pieces = [summary_columns(recording, at, wanted) for at in recording.chunks]
+        assert len(pieces) > 2, "several chunks, of which each begins with a keyframe"
+        columns = np.concatenate(pieces)
+        told = {row.number: row.summary for row in summaries(recording, "heap", "Used")}
+    assert columns.shape == (EVENTS, 3, 3)
+    for number in range(1, EVENTS + 1):
+        wanted_row = [told[number].covered, *told[number].values]
+        assert columns[number - 1, 1].tolist() == wanted_row
+    assert (columns[:, [0, 2]] == -1).all(), "no event brought a summary of these"

@@ -59,6 +59,9 @@ class Overview:
         missed: Shape (columns,), i64: events that were missed before an event of the column.
         gaps: Shape (columns,), bool: whether something is missing in the column, counted or not.
         numbers: Shape (columns,), u64: number of the first event of the column; 0 if there is none.
+        first_after: Number of the first event behind the last column; if there is none, one more
+            than that of the last event; 0: there are no events.
+        goes_on: Whether there is an event behind the last column.
     """
 
     axis: TimelineAxis
@@ -71,6 +74,8 @@ class Overview:
     missed: NDArray[np.int64]
     gaps: NDArray[np.bool_]
     numbers: NDArray[np.uint64]
+    first_after: int = 0
+    goes_on: bool = False
 
 
 class _Growing(Generic[_Scalar]):
@@ -326,6 +331,16 @@ class EventTimeline:
 
     # ------------------------------------------------------------------ finding events
 
+    def number_of(self, event: Event) -> int | None:
+        """The number of an event, by its time, kind and occurrence; of several the last; None if it is not here."""
+        time_nanos = min(event.time_nanos, _MOST_NUMBER)
+        first = int(np.searchsorted(self._times.now, time_nanos))
+        last = int(np.searchsorted(self._times.now, time_nanos, side="right"))
+        rows = self._rows.now[first:last]
+        same = (rows["event"] == event.event) & (rows["occurrence"] == event.occurrence)
+        found = np.flatnonzero(same)
+        return self._number_at(first + int(found[-1])) if len(found) else None
+
     def _place(self, number: int) -> int:
         """Place of the first event with this number or a higher one."""
         return int(np.searchsorted(self._numbers.now, np.uint64(max(0, number))))
@@ -455,6 +470,8 @@ class EventTimeline:
             missed=missed,
             gaps=gaps,
             numbers=numbers,
+            first_after=self._number_at(int(edges[-1])) if edges[-1] < len(self) else self.last + 1,
+            goes_on=bool(edges[-1] < len(self)),
         )
 
     def _shown_in(

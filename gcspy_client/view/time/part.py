@@ -97,7 +97,7 @@ class TimePart(Part):
         """What the mouse and keys do over the timeline."""
         return (
             Gesture(_TIME, "Click, drag on the timeline", "go there"),
-            Gesture(_TIME, "Arrows on the timeline", "previous, next event; with Shift ten"),
+            Gesture(_TIME, "← →, ↓ ↑ on the timeline", "previous, next event; ten events back, on"),
             Gesture(_TIME, "Shift + drag on the timeline", "choose a range"),
             Gesture(_TIME, "Wheel, Shift + wheel on the timeline", "zoom, scroll"),
         )

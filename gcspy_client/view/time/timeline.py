@@ -1,11 +1,13 @@
 """The timeline: every event of a session in one strip, to look where one is and to go elsewhere.
 
-One lane for each kind of event, so that kinds differ in place as well as in colour. Above the lanes
-are the flags of bookmarks and the handles of the range; below them the axis.
+At the top the flags of bookmarks and the handles of the range; then memory over the whole session as
+areas, with collections by their cost; then one lane for each kind of event, so that kinds differ in
+place as well as in colour; then the axis.
 
-    click, drag          go there            wheel            closer, farther
-    Shift + drag         choose a range      Shift + wheel    move along
-    drag a handle        change the range    double click     the whole session
+    click                go there            wheel, + −       closer, farther
+    drag over memory     choose a range      Shift + wheel    move along
+    drag over lanes      go along            double click, 0  the whole session
+    drag a handle        change the range    Shift + arrows   choose a range
 
 Knows an `EventTimeline` and the position in it; does not know who plays it.
 """
@@ -18,23 +20,26 @@ from dataclasses import dataclass
 import numpy as np
 from gcspy_protocol.model import EventFilter
 from gcspy_protocol.text.visible import Lines
-from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetrics,
     QImage,
     QKeyEvent,
     QMouseEvent,
+    QNativeGestureEvent,
     QPainter,
     QPaintEvent,
     QPen,
     QPolygonF,
     QResizeEvent,
+    QShowEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QGestureEvent, QPinchGesture, QSizePolicy, QWidget
 
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.playback.memory_track import MemoryTrack
 from gcspy_client.model.playback.strip import (
     TimelineInterval,
     UnrecordedEvents,
@@ -53,6 +58,7 @@ from gcspy_client.view.plain.text import (
 )
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.time.lanes import Lanes, draw_lanes, kind_colour
+from gcspy_client.view.time.memory_layer import MemoryLayer
 
 __all__ = ["TimelineFlag", "StripFacts", "TimelineStrip"]
 
@@ -64,6 +70,19 @@ _LANE_HEIGHT = 13
 _LANES_HEIGHT = 52
 """Of all lanes together at most; more kinds get thinner lanes."""
 
+_LANES_BELOW_MEMORY = 39
+"""The same while memory is shown, which needs the room more."""
+
+_PLOT_SHARE = 0.085
+_LEAST_PLOT, _MOST_PLOT = 40, 120
+"""Height of the memory, as a share of the window's, and its limits: 61 pixels at 720."""
+
+_BARS_ONLY = 28
+"""Where only collections are known."""
+
+_GAP = 2
+"""Between memory and lanes."""
+
 _NAMED_LANE = 12
 """A lane as high as this has its name beside it."""
 
@@ -74,10 +93,32 @@ _MARGIN = 9
 _REACH = 5
 """Logical pixels within which the mouse takes hold of a handle or a flag."""
 
+_BRUSH_PIXELS = 4
+"""A press that moves less is a click."""
+
+_ZOOM = 0.8
+_FAR_EVENTS = 10
+
 _TICK_WIDTH = 96
 
 _REST_MILLIS = 300
 """Between two drawings of a live timeline that only grows: each costs 2 ms."""
+
+_STEPS = {
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_Down: -_FAR_EVENTS,
+    Qt.Key.Key_Up: _FAR_EVENTS,
+}
+"""Events."""
+
+_ZOOM_KEYS = {
+    Qt.Key.Key_Plus: _ZOOM,
+    Qt.Key.Key_Equal: _ZOOM,
+    Qt.Key.Key_Minus: 1 / _ZOOM,
+    Qt.Key.Key_0: 0.0,
+}
+"""Factors; 0: the whole session."""
 
 _PENNANT = QPolygonF([QPointF(0, 1), QPointF(8, 4), QPointF(0, 7.5)])
 _FIRED = QPolygonF(
@@ -147,7 +188,9 @@ class TimelineStrip(QWidget):
         scrubbed: The user went to an event; its number.
         stepped: The user steps by this many events (negative: back).
         range_chosen: First and last event of the range that the user drew.
+        range_forgotten: The user wants no range.
         looked: The visible part changed.
+        laid_out: The range, or what is visible, has another place in the widget.
 
     Args:
         theme: For which ground.
@@ -156,7 +199,9 @@ class TimelineStrip(QWidget):
     scrubbed = Signal(int)
     stepped = Signal(int)
     range_chosen = Signal(int, int)
+    range_forgotten = Signal()
     looked = Signal()
+    laid_out = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -172,6 +217,11 @@ class TimelineStrip(QWidget):
         self._hover: float | None = None
         self._drag: Callable[[float], None] | None = None
         self._range_from = 0
+        self._pressed_at = 0.0
+        self._brushes = False
+        self._anchor: tuple[int, int] | None = None  # of a range by keys: fixed end, moving end
+        self._layer = MemoryLayer(theme)
+        self._window: QWidget | None = None
         self._end_before = 0.0
         self._gutter = _NARROW_GUTTER
         self._waits = False
@@ -180,6 +230,7 @@ class TimelineStrip(QWidget):
         self._rest.timeout.connect(self._rested)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.grabGesture(Qt.GestureType.PinchGesture)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         set_accessible_name(self, "Timeline")
 
@@ -198,6 +249,23 @@ class TimelineStrip(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self._theme = theme
+        self._layer.theme = theme
+        self.update()
+
+    @property
+    def layer(self) -> MemoryLayer:
+        """The memory behind the events."""
+        return self._layer
+
+    def show_memory(self, track: MemoryTrack) -> None:
+        """Draw this memory behind the events."""
+        before = self.sizeHint()
+        self._layer.track = track
+        track.follow(self._timeline, self._facts.kinds)
+        self._gutter = self._room_for_names()
+        if self.sizeHint() != before:
+            self.updateGeometry()
+            self.laid_out.emit()
         self.update()
 
     def set_by_time(self, by_time: bool) -> None:
@@ -217,8 +285,11 @@ class TimelineStrip(QWidget):
         if not facts.growing and facts.filtered != self._facts.filtered:
             self._unrecorded.clear()  # which filters there were is known of the whole recording at once
         self._unrecorded.follow(timeline.numbers, timeline.rows, facts.filtered)
+        self._layer.track.follow(timeline, facts.kinds)
         other_kinds = facts.kinds != self._facts.kinds
         moved = facts.number != self._facts.number
+        if facts.chosen != self._facts.chosen and facts.chosen != self._ends_of_anchor():
+            self._anchor = None
         self._facts = facts
         if other_kinds:
             self._gutter = self._room_for_names()
@@ -226,6 +297,7 @@ class TimelineStrip(QWidget):
         if self._stretch is not None:
             self._keep_up(moved)
         self._end_before = self._whole()[1]
+        self.laid_out.emit()
         if other_kinds or not facts.live:
             self.update()
         elif (
@@ -282,11 +354,12 @@ class TimelineStrip(QWidget):
         if stretch != self._stretch:
             self._stretch = stretch
             self.looked.emit()
+            self.laid_out.emit()
             self.update()
 
     def sizeHint(self) -> QSize:
         """As high as its lanes, as wide as there is room."""
-        return QSize(400, _FLAGS_HEIGHT + self._lanes_height() + _AXIS_HEIGHT)
+        return QSize(400, round(self._lanes().bottom()) + _AXIS_HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
         """It may become narrow, never lower."""
@@ -303,11 +376,19 @@ class TimelineStrip(QWidget):
         wanted = (
             max((metrics.horizontalAdvance(name) for name in self._facts.kinds), default=0) + 28
         )
+        wanted = max(wanted, self._layer.wanted_gutter(metrics))
         return max(_NARROW_GUTTER, min(wanted, _WIDE_GUTTER, self.width() // 5))
 
     def _lanes_height(self) -> int:
         kinds = max(1, len(self._facts.kinds))
-        return max(2 * _LANE_HEIGHT, min(_LANES_HEIGHT, kinds * _LANE_HEIGHT))
+        most = _LANES_BELOW_MEMORY if self._layer.track.has_memory else _LANES_HEIGHT
+        return max(2 * _LANE_HEIGHT, min(most, kinds * _LANE_HEIGHT))
+
+    def _plot_height(self) -> int:
+        if self._layer.track.has_memory:
+            share = round(self.window().height() * _PLOT_SHARE)
+            return max(_LEAST_PLOT, min(share, _MOST_PLOT))
+        return _BARS_ONLY if self._layer.track.costs.kinds.pairs else 0
 
     def _whole(self) -> tuple[float, float]:
         start, stop = self._timeline.span(self._axis)
@@ -316,10 +397,22 @@ class TimelineStrip(QWidget):
         least = (1e9 if short else 0.0) if self._by_time else 1.0
         return float(start), float(max(stop, start + least))
 
+    def plot(self) -> QRectF:
+        """Where memory is, in the widget; of no height: nothing is known of it."""
+        width = max(1, self.width() - self._gutter - _MARGIN)
+        return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._plot_height())
+
     def _lanes(self) -> QRectF:
         """Where the lanes are, in the widget."""
-        width = max(1, self.width() - self._gutter - _MARGIN)
-        return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._lanes_height())
+        plot = self.plot()
+        top = plot.bottom() + (_GAP if plot.height() else 0)
+        return QRectF(plot.left(), top, plot.width(), self._lanes_height())
+
+    @property
+    def body(self) -> QRectF:
+        """Memory and lanes together, in the widget."""
+        lanes = self._lanes()
+        return QRectF(lanes.left(), _FLAGS_HEIGHT, lanes.width(), lanes.bottom() - _FLAGS_HEIGHT)
 
     def stretch(self) -> TimelineInterval:
         """The visible part; its pixels are logical ones."""
@@ -341,6 +434,20 @@ class TimelineStrip(QWidget):
         middle = 0.0 if self._by_time else 0.5
         return self._gutter + self.stretch().pixel_of(self._place_of(number) + middle)
 
+    def range_in_view(self, first: int, last: int) -> tuple[float, float] | None:
+        """Left and right edge of a range of events in the widget, as far as visible; None: nothing of it is."""
+        lanes = self._lanes()
+        left, right = self.x_of(first), self.x_of(last)
+        if right < lanes.left() or left > lanes.right():
+            return None
+        return max(left, lanes.left()), min(right, lanes.right())
+
+    def show_events(self, first: int, last: int) -> None:
+        """Show these events, with a little room at both ends."""
+        low, high = self._place_of(first), self._place_of(last) + (0.0 if self._by_time else 1.0)
+        room = (high - low) * 0.02
+        self.show_span((low - room, high + room))
+
     def number_at(self, x: float) -> int | None:
         """The event nearest to a place in the widget; None if there is none."""
         place = self.stretch().place_at(x - self._gutter)
@@ -349,26 +456,36 @@ class TimelineStrip(QWidget):
     # ----------------------------------------------------------------------- painting
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Lanes and axis from the raster, everything that moves over it."""
-        lanes = self._lanes()
+        """Memory, lanes and axis from the raster, everything that moves over it."""
+        plot, lanes, body = self.plot(), self._lanes(), self.body
         with QPainter(self) as painter:
             painter.setFont(small_font(self.font()))
             painter.fillRect(lanes, QColor(tokens(self._theme).canvas))
+            painter.fillRect(plot, QColor(tokens(self._theme).canvas))
             if len(self._timeline):
                 painter.drawImage(lanes.topLeft(), self._image())
+                if plot.height():
+                    assert self._overview is not None
+                    self._layer.paint(painter, plot, self._overview, self._facts.kinds)
                 self._paint_axis(painter, lanes)
                 self._paint_names(painter, lanes)
-                self._paint_range(painter, lanes)
-                self._paint_hover(painter, lanes)
-                self._paint_flags(painter, lanes)
-                self._paint_playhead(painter, lanes)
+                self._paint_range(painter, body)
+                self._paint_hover(painter, body)
+                self._paint_flags(painter, body)
+                self._paint_playhead(painter, body)
+                if plot.height():
+                    self._layer.paint_words(painter, plot, self._gutter, self._number_shown())
             else:
                 painter.setPen(QColor(tokens(self._theme).dim))
-                draw_text(painter, lanes, Qt.AlignmentFlag.AlignCenter, "events will appear here")
+                draw_text(painter, body, Qt.AlignmentFlag.AlignCenter, "events will appear here")
             if self.hasFocus():
                 painter.setPen(QPen(QColor(tokens(self._theme).accent), 1))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRect(lanes.adjusted(-1, -1, 1, 1))
+                painter.drawRect(body.adjusted(-1, -1, 1, 1))
+
+    def _number_shown(self) -> int:
+        """The event on display: live, the newest, even before that is announced."""
+        return self._timeline.last if self._facts.live else self._facts.number
 
     def _image(self) -> QImage:
         """The lanes, in device pixels; made again only if their appearance changed."""
@@ -515,8 +632,7 @@ class TimelineStrip(QWidget):
             and lanes.left() <= self.x_of(self._timeline.last) <= lanes.right() + 2
         ):
             self._paint_live_end(painter, lanes)
-        # Live, the newest event is displayed, even before that is announced.
-        number = self._timeline.last if self._facts.live else self._facts.number
+        number = self._number_shown()
         if not number:
             return
         t = tokens(self._theme)
@@ -591,6 +707,7 @@ class TimelineStrip(QWidget):
         if event.button() is not Qt.MouseButton.LeftButton:
             return
         handle, flag = self._handle_at(x), self._flag_at(event.position())
+        self._brushes = False
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self._range_from = number
             self._drag = self._draw_range
@@ -599,6 +716,9 @@ class TimelineStrip(QWidget):
             self._drag = self._draw_range
         elif flag is not None:
             self.scrubbed.emit(flag.number)
+        elif self.plot().contains(event.position()):
+            self._range_from, self._pressed_at, self._brushes = number, x, True
+            self._drag = self._brush
         else:
             self._drag = self._scrub
             self._scrub(x)
@@ -622,7 +742,10 @@ class TimelineStrip(QWidget):
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """End a drag."""
+        """End a drag; a press on memory that did not become a range goes there."""
+        if self._brushes:
+            self._scrub(event.position().x())
+        self._brushes = False
         self._drag = None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -640,8 +763,46 @@ class TimelineStrip(QWidget):
         if turned.x() or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.move_along(-(turned.x() or turned.y()) / 2)
         elif turned.y():
-            self.zoom_at(0.8 if turned.y() > 0 else 1.25, event.position().x())
+            self.zoom_at(_ZOOM if turned.y() > 0 else 1 / _ZOOM, event.position().x())
         event.accept()
+
+    def event(self, event: QEvent) -> bool:
+        """Zoom by pinching, and take the keys that elsewhere are those of tiles."""
+        if isinstance(event, QNativeGestureEvent):
+            if event.gestureType() is Qt.NativeGestureType.ZoomNativeGesture:
+                self.zoom_at(1 / max(0.1, 1 + event.value()), event.position().x())
+                return True
+        elif isinstance(event, QGestureEvent):
+            pinch = event.gesture(Qt.GestureType.PinchGesture)
+            if isinstance(pinch, QPinchGesture) and pinch.scaleFactor() > 0:
+                centre = self.mapFromGlobal(pinch.centerPoint().toPoint())
+                self.zoom_at(1 / pinch.scaleFactor(), centre.x())
+                return True
+        elif (
+            event.type() is QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and Qt.Key(event.key()) in _ZOOM_KEYS
+        ):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Follow the height of the window."""
+        super().showEvent(event)
+        window = self.window()
+        if window is not self._window:
+            if self._window is not None:
+                self._window.removeEventFilter(self)
+            self._window = window
+            window.installEventFilter(self)
+        self.updateGeometry()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Memory has a share of the window's height."""
+        if event.type() is QEvent.Type.Resize and watched is self._window:
+            self.updateGeometry()
+        return False
 
     def zoom_at(self, factor: float, x: float) -> None:
         """Zoom in (below 1) or out around a point of the widget."""
@@ -663,6 +824,13 @@ class TimelineStrip(QWidget):
         if number is not None:
             self.scrubbed.emit(number)
 
+    def _brush(self, x: float) -> None:
+        """Draw a range once the mouse has moved far enough not to be a click."""
+        if abs(x - self._pressed_at) >= _BRUSH_PIXELS:
+            self._brushes = False
+            self._drag = self._draw_range
+            self._draw_range(x)
+
     def _draw_range(self, x: float) -> None:
         number = self.number_at(x)
         if number is not None:
@@ -675,29 +843,66 @@ class TimelineStrip(QWidget):
     # --------------------------------------------------------------------------- keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows go to the next and the previous event, with Shift ten, page keys a tenth of the visible part."""
-        far = 10 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
-        steps = {
-            Qt.Key.Key_Left: -far,
-            Qt.Key.Key_Right: far,
-            Qt.Key.Key_Down: -far,
-            Qt.Key.Key_Up: far,
-        }
+        """Arrows go to events, with Shift they choose a range; page keys go a tenth of the visible part."""
         key = Qt.Key(event.key())
-        if key in steps:
-            self.stepped.emit(steps[key])
-        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and self._facts.number:
-            tenth = self._lanes().width() / 10
-            self._scrub(
-                self.x_of(self._facts.number) + (-tenth if key is Qt.Key.Key_PageUp else tenth)
-            )
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        shown = self._number_shown()
+        if key in _ZOOM_KEYS and len(self._timeline):
+            self._zoom_by_key(_ZOOM_KEYS[key])
+        elif key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and self._facts.chosen is not None:
+            self.range_forgotten.emit()
+        elif shift:
+            if not self._extend(key):
+                super().keyPressEvent(event)
+        elif key in _STEPS:
+            self.stepped.emit(_STEPS[key])
+        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and shown:
+            self._scrub(self.x_of(shown) + self._page(key))
         else:
             super().keyPressEvent(event)
+
+    def _zoom_by_key(self, factor: float) -> None:
+        """Zoom around the event on display, or the middle if that is not visible; 0: show the whole session."""
+        if not factor:
+            self.show_whole()
+            return
+        lanes, shown = self._lanes(), self._number_shown()
+        x = self.x_of(shown) if shown else lanes.center().x()
+        self.zoom_at(factor, x if lanes.left() <= x <= lanes.right() else lanes.center().x())
+
+    def _page(self, key: Qt.Key) -> float:
+        tenth = self._lanes().width() / 10
+        return -tenth if key is Qt.Key.Key_PageUp else tenth
+
+    def _ends_of_anchor(self) -> tuple[int, int] | None:
+        return None if self._anchor is None else (min(self._anchor), max(self._anchor))
+
+    def _extend(self, key: Qt.Key) -> bool:
+        """Move one end of the range by a key; the other is where the first such key found the display."""
+        shown = self._number_shown()
+        if not len(self._timeline) or not shown:
+            return False
+        fixed, moving = self._anchor or (shown, shown)
+        if key in _STEPS:
+            numbers = self._timeline.numbers
+            place = int(np.searchsorted(numbers, np.uint64(moving))) + _STEPS[key]
+            moving = int(numbers[min(max(place, 0), len(numbers) - 1)])
+        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            there = self.number_at(self.x_of(moving) + self._page(key))
+            moving = moving if there is None else there
+        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End):
+            moving = self._timeline.first if key is Qt.Key.Key_Home else self._timeline.last
+        else:
+            return False
+        self._anchor = fixed, moving
+        self.range_chosen.emit(min(fixed, moving), max(fixed, moving))
+        return True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Draw for the new width."""
         super().resizeEvent(event)
         self._gutter = self._room_for_names()
+        self.laid_out.emit()
         self.update()
 
     # -------------------------------------------------------------------------- words
@@ -722,6 +927,7 @@ class TimelineStrip(QWidget):
         if row["held_nanos"]:
             facts += f", held {duration(int(row['held_nanos']))}"
         lines.append(facts)
+        lines += self._layer.track.words_at(number)
         lines += self._pooled_words(position.x() - lanes.left())
         if row["missed"]:
             lines.append(f"{int(row['missed']):,} events were missed just before it")
@@ -738,6 +944,7 @@ class TimelineStrip(QWidget):
             if overview.by_kind[i, column]
         ]
         words = [f"this pixel: {', '.join(there)}"] if overview.counts[column] > 1 else []
+        words += self._layer.pooled_words(column)
         if overview.gaps[column]:
             count = int(overview.missed[column])
             words.append(

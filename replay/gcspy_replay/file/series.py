@@ -6,7 +6,8 @@ for scripts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from gcspy_protocol.interpreter import ClientInterpreter, SpaceState, StreamStat
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Event, FrameType, SpaceDefined, SpaceRemoved, Summary
 from gcspy_protocol.model import Space, Stream
+from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor
 from gcspy_replay.file.layout import blamed
@@ -23,7 +25,10 @@ from gcspy_replay.file.parts.scan import Progress
 from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry
 from gcspy_replay.file.reader import Recording
 
-__all__ = ["Matrix", "SummaryRow", "stream_named", "summaries"]
+__all__ = ["Matrix", "SummaryRow", "stream_named", "summaries", "summary_columns"]
+
+_MOST = (1 << 62) - 1
+"""Greater sums are given as this: they fit a signed word, and so do their differences."""
 
 
 def _masked(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ma.MaskedArray[Any, Any]:
@@ -71,22 +76,75 @@ def summaries(
         end = at.place.first + at.place.events - 1
         if end < first or at.place.first > last:
             continue  # each chunk has the schema in its head
-        for row in _Summaries(at, recording.limits, space, stream):
+        for row in _Summaries(at, recording.limits, partial(_is_named, space, stream)):
             if first <= row.number <= last:
                 yield row
         if progress is not None:
             progress(min(end, last) - first + 1, last - first + 1)
 
 
-class _Summaries:
-    """The summaries of one chunk."""
+def _is_named(space: str | None, stream: str | None, space_name: str, stream_name: str) -> bool:
+    """Whether a stream is meant; None: any."""
+    return space in (None, space_name) and stream in (None, stream_name)
 
-    def __init__(self, at: ChunkAt, limits: Limits, space: str | None, stream: str | None) -> None:
-        self._at, self._limits = at, limits
-        self._space, self._stream = space, stream
+
+def summary_columns(
+    recording: Recording, at: ChunkAt, wanted: Sequence[tuple[str, str]]
+) -> NDArray[np.int64]:
+    """The summaries of some streams at the events of one chunk, without decoding any tile.
+
+    Args:
+        recording: The recording.
+        at: One of its chunks.
+        wanted: Names of space and stream of each. Of several spaces of one name, the last that
+            told counts.
+
+    Returns:
+        Shape (events, wanted, 3), new: tiles covered, -1 if the event brought no summary; the sum;
+        and what it is a share of, -1 if it is none. The first row is that of event
+        `at.place.first`.
+
+    Raises:
+        CorruptChunk: The chunk is damaged.
+    """
+    columns = np.full((at.place.events, len(wanted), 3), -1, dtype=np.int64)
+    places = {names: i for i, names in enumerate(wanted)}
+    chunk = _Summaries(at, recording.limits, lambda space, stream: (space, stream) in places)
+    for number, entry in chunk.entries():
+        row = number - at.place.first
+        if row >= len(columns):
+            break  # of a live recorder: it came after the list of chunks was made
+        for space, stream, summary in chunk.summaries_of(entry):
+            values = [min(value, _MOST) for value in summary.values[:2]]
+            columns[row, places[space.name, stream.name], : 1 + len(values)] = (
+                summary.covered,
+                *values,
+            )
+    return columns
+
+
+class _Summaries:
+    """The summaries of one chunk.
+
+    Args:
+        at: The chunk.
+        limits: Limits on its content.
+        wants: Whether a stream is of interest, by the names of space and stream.
+    """
+
+    def __init__(self, at: ChunkAt, limits: Limits, wants: Callable[[str, str], bool]) -> None:
+        self._at, self._limits, self._wants = at, limits, wants
         self._wanted: dict[tuple[int, int], tuple[Space, Stream]] = {}
 
     def __iter__(self) -> Iterator[SummaryRow]:
+        for number, entry in self.entries():
+            event = self._decode(entry, len(entry.frames) - 1)
+            assert isinstance(event, Event)
+            for space, stream, summary in self.summaries_of(entry):
+                yield SummaryRow(number, event, space, stream, summary)
+
+    def entries(self) -> Iterator[tuple[int, FileEntry]]:
+        """Its events in order, by number; of each, ask for the summaries before the next."""
         part, place = self._at.part, self._at.place
         head = part.head(place)
         offset, end = place.offset, place.offset + (place.end_at or place.size)
@@ -103,7 +161,7 @@ class _Summaries:
             if not entry.is_event:
                 self._schema(entry)
             elif offset - place.offset >= head.head_bytes:
-                yield from self._event(entry, number)
+                yield number, entry
                 number += 1
             offset = entry.end
 
@@ -120,26 +178,25 @@ class _Summaries:
             if place.header.type not in (FrameType.SPACE_DEFINED, FrameType.SPACE_REMOVED):
                 continue
             message = self._decode(entry, i)
-            if isinstance(message, SpaceDefined) and self._space in (None, message.space.name):
+            if isinstance(message, SpaceDefined):
                 for stream in message.space.streams:
-                    if self._stream in (None, stream.name):
+                    if self._wants(message.space.name, stream.name):
                         self._wanted[message.space.id, stream.id] = message.space, stream
             elif isinstance(message, SpaceRemoved):
                 self._wanted = {
                     key: value for key, value in self._wanted.items() if key[0] != message.space
                 }
 
-    def _event(self, entry: FileEntry, number: int) -> Iterator[SummaryRow]:
+    def summaries_of(self, entry: FileEntry) -> Iterator[tuple[Space, Stream, Summary]]:
+        """The summaries that an event brought, decoded."""
         last = entry.frames[-1].header.sequence
-        event = self._decode(entry, len(entry.frames) - 1)
-        assert isinstance(event, Event)
         for i, place in enumerate(entry.frames):
             header = place.header
             wanted = self._wanted.get((header.space, header.stream))
             if header.type == FrameType.SUMMARY and wanted is not None and header.sequence == last:
                 summary = self._decode(entry, i)
                 assert isinstance(summary, Summary)
-                yield SummaryRow(number, event, *wanted, summary)
+                yield *wanted, summary
 
 
 def stream_named(space: SpaceState, name: str) -> StreamState:

@@ -124,7 +124,7 @@ def test_arrows_scrub_on_the_timeline_and_select_on_tiles(watched: Watched, wait
     strip.setFocus()
     QTest.keyClick(strip, Qt.Key.Key_Left)
     wait(lambda: watched.shows(EVENTS - 1))
-    QTest.keyClick(strip, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(strip, Qt.Key.Key_Down)
     wait(lambda: watched.shows(1))
     canvas = window.spaces.panels[1].canvas
     canvas.setFocus()
