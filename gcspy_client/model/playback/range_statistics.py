@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_client.model.memory_history import MemoryRole
 from gcspy_client.model.panels.facts import PanelFact
 from gcspy_client.model.playback.memory_track import MemoryTrack
 from gcspy_client.model.playback.strip import moment_text
@@ -31,6 +32,8 @@ def range_headline(track: MemoryTrack, timeline: EventTimeline, first: int, last
     """A range in a line: its length, the change of memory, the cost of collections."""
     parts = [duration(_nanos(timeline, first, last))]
     for i, quantity in enumerate(track.source.quantities):
+        if quantity.role is MemoryRole.COMMITTED:
+            continue  # it moves in great steps, and says least
         before, after = track.samples.at(i, first).value, track.samples.at(i, last).value
         if before is not None and after is not None:
             parts.append(f"{quantity.name} {change_in_words(after - before)}")

@@ -91,10 +91,10 @@ class MemoryLayer:
     ) -> QImage:
         track = self.track
         quantities = track.source.quantities
-        self._memory = track.samples.pooled(overview)
-        shown = PooledMemory(
-            self._memory.low[: len(quantities)], self._memory.high[: len(quantities)]
-        )
+        pooled = track.samples.pooled(overview)
+        # The last row is the time of collections.
+        shown = PooledMemory(pooled.low[: len(quantities)], pooled.high[: len(quantities)])
+        self._memory = shown
         self._scale = ByteScale(shown.most)
         self._costs = track.costs.pooled(_limits(overview)) if track.costs.kinds else None
         self._most_nanos = (
@@ -132,10 +132,14 @@ class MemoryLayer:
         painter.drawLine(plot.topLeft(), plot.topRight())
         self._paint_legend(painter, plot, gutter, number)
         height = float(painter.fontMetrics().height())
-        if self.track.note or self.track.reading < 1:
-            words = self.track.note or f"reading memory: {self.track.reading:.0%}"
+        known = self._memory is not None and bool((self._memory.high >= 0).any())
+        words = self.track.note
+        if not words and self.track.reading < 1:
+            words = f"reading memory: {self.track.reading:.0%}"
+        elif not words and self.track.has_memory and not known:
+            words = "memory is not known here"
+        if words:
             self._label(painter, QPointF(plot.center().x(), plot.top() + 1), words, 0.5, height)
-        known = self._memory is not None and self.track.has_memory and self._memory.most > 0
         if known:
             self._label(painter, plot.topLeft() + QPointF(1, 1), self._scale.label, 0.0, height)
         if self._most_nanos:

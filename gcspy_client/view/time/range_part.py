@@ -34,6 +34,10 @@ _HOW = (
     "arrows, page keys, Home or End."
 )
 _PANEL = "range"
+
+_SCALE = 62
+"""Room for the scale of memory at the left edge, in logical pixels."""
+
 _BUTTONS = (
     ("time.compare-range", "Difference"),
     ("time.save", "Save…"),
@@ -187,7 +191,7 @@ class RangePart(Part):
         if ends is None:
             self.bar.hide()
         else:
-            self.bar.put_beside(*ends, self._strip.body)
+            self.bar.put_beside(*ends, self._strip.body.adjusted(_SCALE, 0, 0, 0))
             self.bar.show()
 
     def _show_memory(self) -> None:

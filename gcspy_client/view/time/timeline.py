@@ -70,9 +70,6 @@ _LANE_HEIGHT = 13
 _LANES_HEIGHT = 52
 """Of all lanes together at most; more kinds get thinner lanes."""
 
-_LANES_BELOW_MEMORY = 39
-"""The same while memory is shown, which needs the room more."""
-
 _PLOT_SHARE = 0.085
 _LEAST_PLOT, _MOST_PLOT = 40, 120
 """Height of the memory, as a share of the window's, and its limits: 61 pixels at 720."""
@@ -381,8 +378,7 @@ class TimelineStrip(QWidget):
 
     def _lanes_height(self) -> int:
         kinds = max(1, len(self._facts.kinds))
-        most = _LANES_BELOW_MEMORY if self._layer.track.has_memory else _LANES_HEIGHT
-        return max(2 * _LANE_HEIGHT, min(most, kinds * _LANE_HEIGHT))
+        return max(2 * _LANE_HEIGHT, min(_LANES_HEIGHT, kinds * _LANE_HEIGHT))
 
     def _plot_height(self) -> int:
         if self._layer.track.has_memory:

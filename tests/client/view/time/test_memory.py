@@ -178,6 +178,7 @@ def test_a_collection_is_a_bar_as_high_as_it_took_and_says_so(watching: Watching
     assert strip.layer.most_nanos == 40_000_000
     words = strip.words_at(QPointF(strip.x_of(4), strip.plot().center().y()))
     assert "collection took 40.0 ms" in words
+    assert strip.layer.top == 1 * MIB, "the scale is that of memory, and not of times"
 
 
 def test_a_program_without_memory_has_the_timeline_that_it_had(
