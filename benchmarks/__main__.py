@@ -59,6 +59,7 @@ BY_NAME_ONLY = {
     "beside": "benchmarks.cpython.beside",
     "leaks": "benchmarks.leaks.leaks",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
+    "jvm_samples": "benchmarks.jvm.jvm_samples",
     "jvm_poll": "benchmarks.jvm.jvm_poll",
     "jvm_exact": "benchmarks.jvm.jvm_exact",
     "jvm_slowdown": "benchmarks.jvm.jvm_slowdown",

@@ -72,12 +72,15 @@ def plausible_heads(heads: NDArray[np.int64], most_entries: int) -> NDArray[np.b
     )
 
 
-def read_table(copy: MemoryCopy, address: int) -> Entries | None:
+def read_table(
+    copy: MemoryCopy, address: int, *, most_buckets: int | None = None
+) -> Entries | None:
     """Read a table.
 
     Args:
         copy: The memory.
         address: Address of the table.
+        most_buckets: Only the entries of this many buckets are read; None: of all.
 
     Returns:
         Its entries; None: there is no table.
@@ -86,7 +89,7 @@ def read_table(copy: MemoryCopy, address: int) -> Entries | None:
     if not found[0] or not plausible_heads(head, len(copy.words) // _ENTRY_WORDS)[0]:
         return None
     count, buckets, first = head[0].tolist()
-    here = np.arange(buckets, dtype=np.int64)
+    here = np.arange(min(buckets, most_buckets or buckets), dtype=np.int64)
     words, ok = copy.many(first + 8 * here, 1)  # pages without any entry are not in the copy
     here = here[ok & (words[:, 0] != 0)]
     entry = words[here, 0]

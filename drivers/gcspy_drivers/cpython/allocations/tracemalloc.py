@@ -65,6 +65,12 @@ _MOST_DOMAINS: Final = 256
 _SAMPLE: Final = 32
 """Entries by which a table that was searched for is verified."""
 
+_SAMPLED_BUCKETS: Final = 1024
+"""Buckets that are read for that."""
+
+_MOST_CANDIDATES: Final = 256
+"""Tables that are verified; a program has a dozen."""
+
 
 class Frame(NamedTuple):
     """A line of a program.
@@ -216,10 +222,14 @@ class _Reader:
     def others(self, address: int) -> list[Entries]:
         """Read the tables of traces of all domains."""
         entries = read_table(self.copy, address) if address else None
-        if entries is None:
-            return []
-        found = [self.table(value) for value in entries.value[:_MOST_DOMAINS].tolist()]
-        return [each for each in found if each is not None]
+        found: list[Entries] = []
+        left = len(self.copy.words) // 4  # together they cannot have more than there is memory for
+        for value in np.unique(entries.value)[:_MOST_DOMAINS].tolist() if entries else ():
+            table = self.table(value) if left > 0 else None
+            if table is not None:
+                found.append(table)
+                left -= len(table.key) + table.buckets
+        return found
 
     def all(self, own: Entries, others: list[Entries]) -> Traces:
         tables = [own, *others]
@@ -293,7 +303,11 @@ def _search(copy: MemoryCopy, layout: VersionLayout, places: TracePlaces) -> tup
         ok &= (
             _is_code(copy, heads[:, 3]) & _is_code(copy, heads[:, 4]) & _is_code(copy, heads[:, 5])
         )
-        for where, address in zip(at[ok].tolist(), pointers[ok].tolist(), strict=True):
+        pointers, row = np.unique(pointers[ok], return_index=True)
+        at = at[ok][row]
+        for where, address in zip(
+            at[:_MOST_CANDIDATES].tolist(), pointers[:_MOST_CANDIDATES].tolist(), strict=True
+        ):
             if _is_of_traces(copy, layout, address):
                 traces = traces or address
             elif _is_of_domains(copy, layout, address):
@@ -310,7 +324,7 @@ def _is_code(copy: MemoryCopy, address: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _is_of_traces(copy: MemoryCopy, layout: VersionLayout, address: int) -> bool:
     """Return whether a table has traces: of some entries all have the hash of their address, a size, and a file."""
-    entries = read_table(copy, address)
+    entries = read_table(copy, address, most_buckets=_SAMPLED_BUCKETS)
     if entries is None or not len(entries.key):
         return False
     good = entries.hash == hash_of_pointers(entries.key)
@@ -323,10 +337,10 @@ def _is_of_traces(copy: MemoryCopy, layout: VersionLayout, address: int) -> bool
 
 def _is_of_domains(copy: MemoryCopy, layout: VersionLayout, address: int) -> bool:
     """Return whether a table leads to tables of traces: its hashes are its keys."""
-    entries = read_table(copy, address)
+    entries = read_table(copy, address, most_buckets=_SAMPLED_BUCKETS)
     if entries is None or not len(entries.key) or (entries.hash != entries.key).any():
         return False
-    return any(_is_of_traces(copy, layout, each) for each in entries.value[:_SAMPLE].tolist())
+    return any(_is_of_traces(copy, layout, each) for each in entries.value[:4].tolist())
 
 
 def _some(entries: Entries, good: NDArray[np.bool_]) -> Entries:

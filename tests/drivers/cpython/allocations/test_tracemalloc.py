@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from gcspy_drivers.cpython.allocations import tracemalloc
+from gcspy_drivers.cpython.allocations.hash_table import HEAD_WORDS, read_table
 from gcspy_drivers.cpython.allocations.tracemalloc import (
     TracePlaces,
     Traces,
@@ -224,6 +226,51 @@ def test_chains_in_a_circle_end(start: Start, own_python: str) -> None:
         known[address] == size
         for address, size in zip(found.address.tolist(), found.size.tolist(), strict=True)
     )
+
+
+def free_variables(copy: MemoryCopy, places: TracePlaces, count: int) -> int:
+    """Return where this many words of variables are in the copy, without those of tracemalloc."""
+    first, end = places.writable[0]
+    for address in range((end & ~7) - 8 * count, first, -8 * 256):
+        others = (places.traces, places.domains, places.config)
+        if copy.place(address, count) is not None and not any(
+            address <= other < address + 8 * count for other in others
+        ):
+            return address
+    raise AssertionError("there is no room in the variables")
+
+
+def test_variables_full_of_pointers_to_one_huge_table_are_searched_in_bounded_work(
+    start: Start, own_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = start(own_python, PROGRAM, {"PYTHONTRACEMALLOC": "1"})
+    target.wait_objects()
+    copy, layout, places = copied(target)
+    head = copy.place(copy.word(places.traces) or 0, HEAD_WORDS)
+    assert head is not None
+    damaged = copy.words.copy()
+    address = free_variables(copy, places, 1000 * (HEAD_WORDS + 1))
+    place = copy.place(address)
+    assert place is not None
+    # Heads that all have the buckets of the one table, and a pointer to each.
+    heads = damaged[place : place + 1000 * HEAD_WORDS].reshape(1000, HEAD_WORDS)
+    heads[:] = copy.words[head : head + HEAD_WORDS]
+    pointers = damaged[place + 1000 * HEAD_WORDS :][:1000]
+    pointers[:] = address + 8 * HEAD_WORDS * np.arange(1000)
+    asked: list[int] = []
+
+    def counting(copy: MemoryCopy, address: int, *, most_buckets: int | None = None) -> object:
+        asked.append(most_buckets or 1 << 40)
+        return read_table(copy, address, most_buckets=most_buckets)
+
+    monkeypatch.setattr(tracemalloc, "read_table", counting)
+    nowhere = replace(places, config=0, traces=0, domains=0, writable=places.writable[:1])
+    found = read_traces(replace(copy, words=damaged), layout, nowhere)
+    assert isinstance(found, Traces)
+    assert len([most for most in asked if most > 1024]) <= 4, (
+        "whole tables: that of traces, and of domains"
+    )
+    assert len(asked) < 300
 
 
 @pytest.mark.parametrize("seed", range(6))

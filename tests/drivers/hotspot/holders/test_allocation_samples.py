@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from gcspy_drivers.hotspot.agent.agent import BUILD_REMEDY
+from gcspy_drivers.hotspot.agent.agent_library import installed
 from gcspy_drivers.hotspot.agent.allocation_samples import (
     AllocationSampler,
     SampledSite,
@@ -72,6 +74,8 @@ def running(java: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     javac = find_javac()
     if javac is None:
         pytest.skip(f"no javac on PATH or in {HOMES}: JVMs are not tested here")
+    if installed("gcspy-samples") is None:
+        pytest.skip(f"the agent was not built: {BUILD_REMEDY}")
     (folder / "Sampled.java").write_text(PROGRAM)
     command = [javac, "--release", "8", "-nowarn", "-d", str(folder), str(folder / "Sampled.java")]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
