@@ -57,6 +57,7 @@ BY_NAME_ONLY = {
     "programs": "benchmarks.cpython.programs",
     "slowdown": "benchmarks.cpython.slowdown",
     "beside": "benchmarks.cpython.beside",
+    "holders_beside": "benchmarks.cpython.holders_beside",
     "leaks": "benchmarks.leaks.leaks",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
     "jvm_samples": "benchmarks.jvm.jvm_samples",

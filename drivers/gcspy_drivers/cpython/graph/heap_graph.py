@@ -257,7 +257,9 @@ def build_graph(
     )
     walk.add(tracked[:count], [Root(0, RootKind.UNSEEN, "nothing that was seen")])
     walk.go(progress)
+    del tracked, seen, walked  # what follows needs memory, too
     graph = _finished(walk, types, layout)
+    del walk
     _disbelieve(graph)
     return _counted(graph, certain)
 
@@ -322,24 +324,26 @@ def _finished(walk: _Walk, types: TypeTable, layout: VersionLayout) -> HeapGraph
     _, _, _, _, address, kind, parent, targets, *_ = walk.walked
     looked, found = int(walk.state[State.NEXT]), int(walk.state[State.TARGETS])
     full = bool(walk.state[State.FULL])
-    references = targets[:found].astype(np.int32, copy=True)
-    starts = walk.starts[: looked + 1].copy()
+    # The columns keep their memory, without the room that was not used: a copy would double it.
+    for column in (address, kind, parent, walk.own, walk.elsewhere):
+        column.resize(looked, refcheck=False)
+    starts = walk.starts
+    starts.resize(looked + 1, refcheck=False)
+    targets.resize(int(starts[-1]) if full else found, refcheck=False)
     if full:
         # Objects that were met and not examined are not known enough to be shown.
-        references = references[: int(starts[-1])]
-        starts = starts.copy()
-        references = np.where(references < looked, references, 0).astype(np.int32)
+        targets[targets >= looked] = 0
     roots = np.array([row for row in walk.root_rows if row < looked], dtype=np.int32)
     return HeapGraph(
         walk.copy,
         types,
         layout,
-        ReferenceGraph(starts, references, roots),
-        address[:looked].astype(np.int64, copy=True),
-        kind[:looked].astype(np.int32, copy=True),
-        parent[:looked].astype(np.int32, copy=True),
-        walk.own[:looked].copy(),
-        walk.elsewhere[:looked].copy(),
+        ReferenceGraph(starts, np.asarray(targets, dtype=np.int32), roots),
+        np.asarray(address, dtype=np.int64),
+        np.asarray(kind, dtype=np.int32),
+        np.asarray(parent, dtype=np.int32),
+        walk.own,
+        walk.elsewhere,
         walk.forms,
         {row: root for row, root in walk.roots.items() if row < looked},
         not full,
