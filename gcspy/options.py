@@ -21,6 +21,7 @@ __all__ = [
     "files_argument",
     "DriverCommand",
     "driver_option",
+    "is_address",
     "driver_options",
     "driver_values_of",
     "hold_option",
@@ -76,10 +77,27 @@ hold_option = click.option(
 )
 
 
+def is_address(text: str) -> bool:
+    """Return whether a text has the form of a session's address, such as ``HOST:PORT``; a path alone has not."""
+    from gcspy_protocol.address import parse_address
+    from gcspy_protocol.errors import CommandError
+
+    try:
+        parse_address(text)
+    except CommandError:
+        return False
+    return not text.startswith("/")
+
+
 def _process_or_file(_context: click.Context, _argument: click.Parameter, text: str) -> int | Path:
     if text.isdecimal() and int(text):
         return int(text)
     path = Path(text)
+    if not path.exists() and is_address(text):
+        raise click.BadParameter(
+            f"{text} is the address of a session: run this command where the process runs, or open the session with gcspy view "
+            "and press W, which asks over the connection"
+        )
     if not path.exists():
         raise click.BadParameter(f"{text} is neither a PID nor a file")
     return path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gcspy.options import driver_option, hold_option, json_option, top_option
+from gcspy.options import driver_option, hold_option, is_address, json_option, top_option
 from gcspy.recorder.named_recordings import names_recording
 
 __all__ = ["command"]
@@ -77,6 +77,12 @@ def command(
         (print_as_json if as_json else print_as_text)(found)
         return
     (text,) = sources if len(sources) == 1 else ("",)
+    if is_address(text):
+        raise click.BadParameter(
+            f"{text} is the address of a session: run this command where the process runs, or open the session with gcspy view "
+            "and press W, which asks over the connection",
+            param_hint="PID|FILE",
+        )
     if not text.isdigit():
         raise click.BadParameter(
             f"{' '.join(sources)} is neither a process nor a recording", param_hint="PID|FILE"

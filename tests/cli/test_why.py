@@ -142,3 +142,14 @@ def test_what_is_neither_a_process_nor_a_recording_is_refused(here: Run) -> None
         done = here("why", *words)
         assert done.returncode == ExitCode.USAGE
         assert "is neither a process nor a recording" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["why", "holders", "dominators"])
+def test_the_address_of_a_session_is_refused_with_what_to_do_instead(
+    command: str, here: Run
+) -> None:
+    for address in ("localhost:4711", "tls:example.org:4711", "unix:/nowhere/a.sock"):
+        done = here(command, address)
+        assert done.returncode == ExitCode.USAGE
+        assert f"{address} is the address of a session" in done.stderr
+        assert "gcspy view" in done.stderr

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import select
 import socket
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Final
 
 import numpy as np
@@ -36,7 +37,11 @@ from gcspy_drivers.kit.stubbed_driver import EXACT_EVENTS
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import (
     AttachOptions,
+    DetailTable,
     GatherRequest,
+    HeapQuestion,
+    MemoryQuestion,
+    MemoryReport,
     Mode,
     PauseActsOn,
     Recognition,
@@ -76,6 +81,20 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
         self._mapper = MemoryMapper(process)
         self._times = _Times()
         self._survivors = Survivors()  # none are known
+
+    @classmethod
+    def investigate(
+        cls, pid: int, _question: HeapQuestion, _progress: Callable[[str, int, int], None], /
+    ) -> DetailTable:
+        """Refuse: its objects are not read; see the base class."""
+        raise _not_read(pid)
+
+    @classmethod
+    def explain_memory(
+        cls, pid: int, _question: MemoryQuestion, _progress: Callable[[str, int, int], None], /
+    ) -> Iterator[MemoryReport]:
+        """Refuse: its objects are not read; see the base class."""
+        raise _not_read(pid)
 
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
@@ -279,3 +298,11 @@ class _Times:
         """For streams; None before the first."""
         recent = np.sort(self._last[self._last["number"] > 0], order="start")
         return ToldTime(CollectionTimes(recent, self._total_nanos)) if len(recent) else None
+
+
+def _not_read(pid: int) -> Unsupported:
+    return Unsupported(
+        f"process {pid}: who holds its objects cannot be found in a free-threaded Python",
+        found=FREE_THREADED_RUNTIME,
+        known="CPython 3.9 to 3.13 with a global lock",
+    )

@@ -538,7 +538,7 @@ class Target:
         """
         if self._layout.graph is None:
             raise Unsupported(
-                f"process {self.process.pid}: nobody wrote down yet where references begin in this version",
+                f"process {self.process.pid}: who holds its objects cannot be found in this version of CPython",
                 found="CPython " + ".".join(map(str, self.version)),
                 known="CPython 3.9 to 3.13",
             )

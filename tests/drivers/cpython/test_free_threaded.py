@@ -17,7 +17,15 @@ from gcspy_drivers.cpython.cooperation.stub import NUMBERS
 from gcspy_drivers.cpython.free_threaded_driver import FreeThreadedDriver
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_server.api import AttachOptions, Event, Mode, PauseActsOn
+from gcspy_server.api import (
+    AttachOptions,
+    Event,
+    HeapQuestion,
+    HeapQuestionKind,
+    MemoryQuestion,
+    Mode,
+    PauseActsOn,
+)
 from tests.drivers.cpython.stubbed import StubbedTarget
 
 WITHOUT_LOCK = "sys._is_gil_enabled = lambda: False\n"
@@ -173,3 +181,14 @@ def test_a_stub_that_holds_is_not_taken_for_one_that_tells(own_python: str) -> N
         pytest.raises(TargetError, match="cannot be read"),
     ):
         attach(target)
+
+
+def test_who_holds_its_objects_is_refused_in_a_line() -> None:
+    question = HeapQuestion(kind=HeapQuestionKind.HOLDERS, most=5)
+    for ask in (
+        lambda: FreeThreadedDriver.investigate(7, question, print),
+        lambda: FreeThreadedDriver.explain_memory(7, MemoryQuestion(over_secs=0, most=5), print),
+    ):
+        with pytest.raises(Unsupported, match="cannot be found in a free-threaded Python") as told:
+            ask()
+        assert "\n" not in str(told.value)
