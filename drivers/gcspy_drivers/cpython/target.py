@@ -80,9 +80,12 @@ _MOST_OF_FREE_MEMORY: Final = 0.5
 """The part of free memory that copies of a whole heap may take."""
 
 _LONGEST_HOLD_SECS: Final = 2.0
+"""For copying all memory; a gigabyte takes a third of that."""
+
 _ROOM_FOR_NEW: Final = 1 << 25
 """Words for pages that appear while a running process is copied; unused ones take no memory."""
-"""For copying all memory; a gigabyte takes a third of that."""
+
+_PAGE_WORDS: Final = 512
 
 _MOST_LISTED: Final = 31
 """Maximum interpreters whose lists of objects are distinguished."""
@@ -550,13 +553,16 @@ class Target:
                 "free some memory, or ask on another machine"
             )
         room = np.zeros(plan.total_bytes // 8 + _ROOM_FOR_NEW, dtype=np.int64)
-        nanos = 0
+        nanos, expired = 0, False
         if held:
+            # The system provides memory when it is first written to: not while the process is held.
+            room[: plan.total_bytes // 8 : _PAGE_WORDS] = 0
             with hold(self.process, longest_secs=_LONGEST_HOLD_SECS) as still:
                 copy = copy_memory(self._memory, plan, room)
-            nanos = still.nanos
+            nanos, expired = still.nanos, still.expired
         else:
             copy = copy_memory(self._memory, plan, room)
+        if expired or not held:
             copy = copy_new_pages(
                 self._memory, plan_copy(self.process, read_maps(self.process)), copy, room
             )
@@ -571,7 +577,7 @@ class Target:
             heads.extend(list_heads(self._memory, gc, self._layout.gc) or ())
         self.check()
         return GraphSource(
-            self._memory, copy, types, self._layout, interpreters, tuple(heads), nanos
+            self._memory, copy, types, self._layout, interpreters, tuple(heads), nanos, expired
         )
 
     def trace_places(self) -> TracePlaces:

@@ -160,6 +160,8 @@ def _note(source: GraphSource, graph: HeapGraph, note: str) -> str:
         if source.held_nanos
         else "it ran while its memory was copied"
     )
+    if source.expired:
+        how = f"held for {source.held_nanos / 1e6:.0f} ms, the most that it may be, and ran while the rest of its memory was copied"
     said = [part for part in (note, f"{size}; {how}") if part]
     if not graph.complete:
         said.append("there was no room for all objects: the answer is not complete")

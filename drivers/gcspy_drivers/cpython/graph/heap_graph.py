@@ -202,7 +202,7 @@ def build_graph(
         TargetGone: The target has ended.
         TargetError: It has no types that can be read.
     """
-    memory, copy, types, layout, interpreters, list_heads, _ = source
+    memory, copy, types, layout, interpreters, list_heads, *_ = source
     _learn_types(copy, types, loops)
     columns = types.columns()
     if columns is None:

@@ -24,6 +24,7 @@ class GraphSource(NamedTuple):
         interpreters: Its interpreters, the main one first.
         list_heads: Addresses of the heads of the collector's lists.
         held_nanos: How long it was held; 0: it ran while it was copied.
+        expired: Whether it was released before all of it was copied.
     """
 
     memory: Memory
@@ -33,3 +34,4 @@ class GraphSource(NamedTuple):
     interpreters: tuple[Interpreter, ...]
     list_heads: tuple[int, ...]
     held_nanos: int
+    expired: bool

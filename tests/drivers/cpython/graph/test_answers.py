@@ -174,3 +174,16 @@ def test_an_answer_is_json_of_numbers(start: Start, own_python: str, compiled: L
     data = json.loads(json.dumps(rows_as_json(ask(target.pid, type_name="Slotted"))))
     assert data["rows"][0]["objects"] == 1
     assert data["rows"][0]["holder"] == "__main__.SLOT"
+
+
+def test_a_hold_that_ends_before_the_copy_is_told(
+    start: Start, own_python: str, compiled: Loops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = start(own_python, PLANTED)
+    target.wait_still()
+    whole = ask(target.pid, kind=HeapQuestionKind.DOMINATORS, held=True)
+    assert "and ran while" not in whole.note
+    monkeypatch.setattr("gcspy_drivers.cpython.target._LONGEST_HOLD_SECS", 1e-9)
+    cut = ask(target.pid, kind=HeapQuestionKind.DOMINATORS, held=True)
+    assert "and ran while the rest of its memory was copied" in cut.note
+    assert len(cut.rows) == len(whole.rows)
