@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from gcspy_drivers.traced import TracedOptions
 from gcspy_protocol.details import ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.errors import TargetError
 from gcspy_replay.file import Recording
@@ -15,10 +16,12 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
+from gcspy.objects.trace_conversion import traced_recording
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import HeapQuestion, HeapQuestionKind, Server, StringNames, UniformNames
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
+from tests.objects.samples import path_of
 from tests.replay.recorded import small
 
 COLUMNS = (
@@ -232,4 +235,39 @@ def test_a_recording_cannot_be_asked(
         wait(lambda: window.updater.has_tiles)
         window.holders.ask()
         wait(lambda: "A recording cannot be asked" in window.holders.panel.said)
+        window.close()
+
+
+def test_a_played_trace_with_pointers_is_asked_at_the_displayed_event(
+    socket_directory: Path, make_window: MakeWindow, wait: Wait
+) -> None:
+    address = f"unix:{socket_directory}/player.sock"
+    options = TracedOptions(tile_bytes=1 << 17, clock_bytes=1 << 22)
+    with (
+        traced_recording(path_of("pointers"), options) as traced,
+        serve_recording(
+            Recording.open(traced.path),
+            address,
+            beginning=PlaybackStart(running=False),
+            query_service=traced.query_service,
+        ),
+    ):
+        window = make_window(address)
+        wait(lambda: window.updater.has_tiles)
+        window.holders.ask_type("Promote$Tree")
+        wait(lambda: "No collection has ended yet" in window.holders.panel.said)
+        first = window.session.interpreter.last_event
+        assert first is not None
+        QTest.keyClick(window, Qt.Key.Key_End)
+        wait(
+            lambda: (
+                window.session.interpreter.last_event is not None
+                and window.session.interpreter.last_event.sequence > first.sequence + 5
+            )
+        )
+        window.holders.ask_again()
+        wait(lambda: window.holders.asking.told is not None)
+        told = window.holders.asking.told
+        assert told is not None
+        assert (told.table.rows[0][1], told.table.rows[0][2]) == ("Promote$Tree[]", 5700)
         window.close()
