@@ -140,7 +140,8 @@ class _SpaceScene(QWidget):
                 f"the space {self._space_name!r} has no stream {self._stream_name!r}; it has: {', '.join(streams)}"
             )
         self._fitted = (0, 0, 0)
-        self._panel = SpacePanel(SpacePicture(space, chosen, self._theme))
+        # A picture does not depend on the events before it.
+        self._panel = SpacePanel(SpacePicture(space, chosen, self._theme), trend=False)
         self._column.insertWidget(1, self._panel, 1)
 
     def settle(self) -> None:

@@ -206,7 +206,7 @@ def give_room(window: MainWindow, number: int) -> None:
         [500 if splitter.widget(place) is panel else 60 for place in range(splitter.count())]
     )
     application().processEvents()
-    window.spaces.ensureWidgetVisible(panel, 0, 0)
+    window.spaces.reveal(panel)
 
 
 def see_holes(window: MainWindow) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import isqrt
 
-__all__ = ["GRID_FROM", "TileLayout", "fit", "zoomed"]
+__all__ = ["GRID_FROM", "TileLayout", "fit", "legend_words", "scale_words", "strip", "zoomed"]
 
 GRID_FROM = 3
 """Least cell size with a grid: below it the grid would take more pixels than the tiles."""
@@ -111,6 +111,24 @@ class TileLayout:
         return self
 
 
+def scale_words(layout: TileLayout) -> str:
+    """The scale of a picture of tiles, beside their number: how many share a pixel, and which are seen."""
+    parts = [f"{layout.per_pixel:,} per pixel"] if layout.per_pixel > 1 else []
+    if layout.scrolls:
+        parts.append(f"{layout.first:,} to {layout.last - 1:,} seen")
+    return " · ".join(parts)
+
+
+def legend_words(layout: TileLayout) -> str:
+    """How tiles that share a pixel are drawn; empty where each has its own."""
+    if layout.per_pixel == 1:
+        return ""
+    return (
+        f"{layout.per_pixel:,} neighbouring tiles share a pixel, in the colour of the highest of them. "
+        "A pale pixel: one changed, and the highest did not. Zoom in (+) to see each."
+    )
+
+
 def fit(
     count: int,
     width: int,
@@ -147,6 +165,21 @@ def fit(
         rows = -(-count // (per_pixel * width))
         return TileLayout(count, width, rows, 1, 1, per_pixel=per_pixel, seen_rows=rows)
     return _largest_cells(count, width, height, largest)
+
+
+def strip(count: int, width: int, height: int) -> TileLayout:
+    """The layout of all tiles in a strip of little height: one row of cells as wide as it is, or as `fit` does.
+
+    Args:
+        count: Tiles.
+        width: Pixels there are, at least 1.
+        height: Pixels there are, at least 1.
+    """
+    if not 0 < count * GRID_FROM <= width:
+        return fit(count, width, height)
+    return TileLayout(
+        count, count, 1, min(width // count, 4 * max(1, height)), max(1, height), seen_rows=1
+    )
 
 
 def _largest_cells(count: int, width: int, height: int, largest: int) -> TileLayout:
@@ -199,14 +232,40 @@ def zoomed(
     *,
     row_width: int | None = None,
     first_row: int = 0,
+    label: tuple[int, int] = (0, 0),
 ) -> TileLayout:
-    """The layout with square cells of a given size; the rest is reached by scrolling."""
+    """The layout with cells of a given size; the rest is reached by scrolling.
+
+    Args:
+        count: Tiles.
+        width: Pixels there are, at least 1.
+        height: Pixels there are, at least 1.
+        size: Height of a cell, which is as wide as high; below 0: so many tiles share a pixel.
+        row_width: Tiles in a row of a 2-D space; kept as long as it fits.
+        first_row: First row that is seen, as far as there are rows.
+        label: Least width and height of a cell with text; cells of that height have that shape, and
+            text. (0, 0): none has.
+    """
     if count == 0:
         return TileLayout(0, 1, 0, 1, 1)
+    if size < 0:
+        rows = -(-count // (-size * width))
+        pooled = TileLayout(count, width, rows, 1, 1, per_pixel=-size, seen_rows=min(rows, height))
+        return pooled.scrolled(first_row)
     size = max(1, min(size, width, height))
-    columns = max(1, min(row_width or width // size, max(1, width // size), count))
+    labelled = 0 < label[1] <= size
+    cell_width = min(width, size * label[0] // label[1]) if labelled else size
+    columns = max(1, min(row_width or width // cell_width, max(1, width // cell_width), count))
+    if labelled:
+        cell_width = min(width // columns, 4 * cell_width)
     rows = -(-count // columns)
     whole = TileLayout(
-        count, columns, rows, size, size, seen_rows=min(rows, max(1, height // size))
+        count,
+        columns,
+        rows,
+        cell_width,
+        size,
+        seen_rows=min(rows, max(1, height // size)),
+        labelled=labelled,
     )
     return whole.scrolled(first_row)

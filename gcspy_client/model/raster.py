@@ -20,7 +20,7 @@ from gcspy_client.model.codes import Codes, Indices
 from gcspy_client.model.layout import GRID_FROM, TileLayout
 from gcspy_client.model.palette import BACKGROUND, CANVAS, OVERFLOW, UNKNOWN, ZERO, Palette
 
-__all__ = ["Pixels", "Raster", "atlas", "pool", "pool_some"]
+__all__ = ["Pixels", "Raster", "atlas", "draw_stamps", "pool", "pool_some"]
 
 Pixels = NDArray[np.uint32]
 
@@ -71,26 +71,47 @@ def atlas(palette: Palette, cell_width: int, cell_height: int, gap: int) -> Pixe
     Returns:
         Shape (256, cell_height, cell_width), u32, a new array.
     """
+    stamps: Pixels = np.empty((256, cell_height, cell_width), dtype=np.uint32)
+    draw_stamps(stamps, np.arange(256), palette, gap)
+    return stamps
+
+
+def draw_stamps(stamps: Pixels, codes: Indices, palette: Palette, gap: int) -> None:
+    """Draw the cells of some codes.
+
+    Args:
+        stamps: Shape (256, height, width), u32; written in place.
+        codes: Shape (some,): which of them.
+        palette: The colours of the codes.
+        gap: Pixels of grid at the right and lower edge.
+    """
+    _, cell_height, cell_width = stamps.shape
     width, height = cell_width - gap, cell_height - gap
     canvas = palette.lut[CANVAS]
-    stamps: Pixels = np.full((256, cell_height, cell_width), canvas, dtype=np.uint32)
-    stamps[:, :height, :width] = palette.lut[:, None, None]
-    stamps[BACKGROUND] = canvas
-    if min(width, height) >= _GLYPH_FROM:
-        edge = max(1, min(width, height) // 12)
+    stamps[codes] = canvas
+    stamps[codes, :height, :width] = palette.lut[codes, None, None]
+    wanted = set(codes.tolist())
+    if BACKGROUND in wanted:
+        stamps[BACKGROUND] = canvas
+    if min(width, height) < _GLYPH_FROM:
+        return
+    edge = max(1, min(width, height) // 12)
+    if ZERO in wanted:
         # Zero: a frame around nothing, as in the original's legend.
         stamps[ZERO, edge : height - edge, edge : width - edge] = canvas
         stamps[ZERO, :height, :width][_frame(height, width, edge)] = (
             palette.lut[130] if not palette.categories else palette.lut[ZERO]
         )
+    if UNKNOWN in wanted:
         # Unknown: hatched, so that it can be distinguished without colour.
         down, across = np.mgrid[:height, :width]
         pitch = max(4, min(width, height) // 3)
         stamps[UNKNOWN, :height, :width][(down + across) % pitch < max(1, pitch // 3)] = canvas
+    if OVERFLOW in wanted:
         # Overflow: a bite out of the upper right corner.
+        down, across = np.mgrid[:height, :width]
         bite = max(2, min(width, height) // 3)
         stamps[OVERFLOW, :height, :width][(width - 1 - across) + down < bite] = canvas
-    return stamps
 
 
 def _frame(height: int, width: int, edge: int) -> NDArray[np.bool_]:
@@ -121,9 +142,11 @@ class Raster:
         self._shown = True
         self._by_cell = layout.per_pixel == 1 and layout.cell_height * layout.cell_width > 1
         self._atlas: Pixels = np.empty((0, 0, 0), dtype=np.uint32)
+        self._drawn = np.zeros(256, dtype=np.bool_)
         self._cells: Pixels = self._atlas
         if self._by_cell and layout.count:
-            self._atlas = atlas(palette, layout.cell_width, layout.cell_height, layout.gap)
+            # Untouched pages cost nothing: of large cells only those that are seen are drawn.
+            self._atlas = np.empty((256, layout.cell_height, layout.cell_width), dtype=np.uint32)
             cells = self.pixels.reshape(
                 layout.seen_rows, layout.cell_height, layout.columns, layout.cell_width
             )
@@ -136,7 +159,7 @@ class Raster:
             return
         first, last = layout.first, layout.last
         if layout.per_pixel > 1:
-            self._pooled = pool(codes, layout.per_pixel)
+            self._pooled = pool(codes[first:last], layout.per_pixel)
             self._marked = _NOTHING
             np.take(self.palette.lut, self._pooled, out=self._flat[: len(self._pooled)])
             self._flat[len(self._pooled) :] = self.palette.lut[CANVAS]
@@ -146,6 +169,7 @@ class Raster:
         else:
             padded = np.full(layout.seen_rows * layout.columns, CANVAS, dtype=np.uint8)
             padded[: last - first] = codes[first:last]
+            self._draw_stamps(padded)
             lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
             few = len(padded) < len(
                 self._atlas
@@ -160,26 +184,35 @@ class Raster:
     def paint(self, changed: Indices, codes: Codes, control: NDArray[Any]) -> None:
         """Paint the tiles that changed; `changed` is increasing, `codes` is of all tiles."""
         layout = self.layout
-        if layout.per_pixel > 1:
-            self._paint_pooled(changed, codes)
-            return
         first, last = layout.first, layout.last
         if first or last < layout.count:
             changed = changed[(changed >= first) & (changed < last)]
+        if layout.per_pixel > 1:
+            self._paint_pooled(changed - first if first else changed, codes[first:last])
+            return
         if not self._by_cell:
             self._flat[changed - first] = self.palette.lut[codes[changed]]
             return
         for start in range(0, len(changed), _STAMPS_AT_ONCE):
             some = changed[start : start + _STAMPS_AT_ONCE]
+            self._draw_stamps(codes[some])
             row, column = np.divmod(some - first, layout.columns)
             self._cells[row, column] = self._atlas[codes[some]]
         self._paint_edges(changed, control)
+
+    def _draw_stamps(self, codes: Codes) -> None:
+        """Draw the cells of codes that come for the first time."""
+        new = np.flatnonzero((np.bincount(codes, minlength=256) > 0) & ~self._drawn)
+        if len(new):
+            self._drawn[new] = True
+            draw_stamps(self._atlas, new, self.palette, self.layout.gap)
 
     def shown(self) -> None:
         """The picture as it is now has been seen: marks of changes go at the next change."""
         self._shown = True
 
     def _paint_pooled(self, changed: Indices, codes: Codes) -> None:
+        """Paint pixels of several tiles each; both arguments are of the tiles that are seen."""
         if self._shown and len(self._marked):
             self._flat[self._marked] = self.palette.lut.take(self._pooled.take(self._marked))
             self._marked = _NOTHING

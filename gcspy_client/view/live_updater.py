@@ -19,6 +19,7 @@ from gcspy_client.link import WindowLink
 from gcspy_client.model.session import ClientSession
 from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.panels.details import Details
+from gcspy_client.view.spaces.space_panel import SpacePanel
 from gcspy_client.view.spaces.spaces import Spaces
 
 __all__ = ["LiveUpdater"]
@@ -151,20 +152,27 @@ class LiveUpdater(QObject):
             self._fetch_names()
             self._spaces.mark_active()
             self._spaces.refresh()
-            picture = self.active_picture()
-            connected = self._link.status.phase.connected
-            panel = None if picture is None else self._spaces.panels.get(picture.space.space.id)
-            view = None if panel is None else panel.view
+            panel = self._described_panel()
             self._details.refresh(
-                picture, self._tile_under_mouse(picture), view, connected=connected
+                None if panel is None else panel.canvas.picture,
+                self._tile_under_mouse(panel),
+                None if panel is None else panel.view,
+                connected=self._link.status.phase.connected,
             )
         self.spoken.emit()
 
-    def _tile_under_mouse(self, picture: SpacePicture | None) -> int | None:
-        if picture is None or self._under_mouse is None:
+    def _described_panel(self) -> SpacePanel | None:
+        """The panel that the words are about: that under the mouse, else that of the active space."""
+        if self._under_mouse is not None and self._under_mouse[0] in self._spaces.panels:
+            return self._spaces.panels[self._under_mouse[0]]
+        active = self._session.active_space()
+        return None if active is None else self._spaces.panels.get(active.space.id)
+
+    def _tile_under_mouse(self, panel: SpacePanel | None) -> int | None:
+        if panel is None or self._under_mouse is None:
             return None
         space, tile = self._under_mouse
-        return tile if space == picture.space.space.id and tile < picture.space.count else None
+        return tile if space == panel.space_id and tile < panel.canvas.picture.space.count else None
 
     def _fetch_names(self) -> None:
         """Ask for the names of tiles that are shown by name."""

@@ -153,6 +153,7 @@ class MainWindow(QMainWindow):
         self.selection = Selection(self.session, self.spaces, self.updater, self.undo, self)
         self.sides = Sides(self.spaces)
         self.docks = Docks(self.sides, dark_or_light, self.undo, self)
+        self.docks.height_changed.connect(self.sides.use_whole_height)
         return Desk(
             frame=self,
             session=self.session,

@@ -15,7 +15,7 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from numpy.typing import NDArray
 
 from gcspy_client.model.codes import TileCodes
-from gcspy_client.model.layout import TileLayout, fit, zoomed
+from gcspy_client.model.layout import TileLayout, fit, strip, zoomed
 from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.raster import Raster
@@ -42,8 +42,10 @@ class SpacePicture:
 
     Attributes:
         source: The numbers that are painted.
-        zoom: Requested cell size in pixels; None fits every tile into the view.
+        zoom: Requested height of a cell in pixels, or below 0 how many tiles share a pixel; None
+            fits every tile into the view.
         enlarged: How much larger than usual cells and labels may be.
+        is_strip: Whether it shows all tiles in a strip, whatever the zoom.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class SpacePicture:
         self.theme = theme
         self.zoom: int | None = None
         self.enlarged = 1.0
+        self.is_strip = False
         self._size = (1, 1)
         self._scale = 1.0
         self._codes = TileCodes(self.source.schema)
@@ -109,6 +112,12 @@ class SpacePicture:
             self.enlarged = factor
             self._lay_out()
 
+    def show_strip(self, *, on: bool) -> None:
+        """Show all tiles in a strip, or not."""
+        if on != self.is_strip:
+            self.is_strip = on
+            self._lay_out()
+
     def show(self, stream: int | TileSource) -> None:
         """Paint another stream, or other numbers."""
         self.source = self._source_of(stream)
@@ -128,7 +137,7 @@ class SpacePicture:
             self._lay_out()
 
     def set_zoom(self, size: int | None, *, keep: int | None = None) -> None:
-        """Use cells of a size in device pixels, or fit (None); `keep` is a tile that stays in view."""
+        """Use cells of a size (see `zoom`), or fit (None); `keep` is a tile that stays in view."""
         self.zoom = size
         self._lay_out()
         if keep is not None:
@@ -156,7 +165,8 @@ class SpacePicture:
         else:
             changed = self._codes.update(tiles, changed)
         if resized:
-            kept = self._kept(*self._size) if self.zoom is None else None
+            fitted = self.zoom is None and not self.is_strip
+            kept = self._kept(*self._size) if fitted else None
             if kept is not None:
                 self._use(kept)
             else:
@@ -204,7 +214,9 @@ class SpacePicture:
     def _lay_out(self) -> None:
         width, height = self._size
         count, row_width = self.space.count, self.space.space.row_width
-        if self.zoom is None:
+        if self.is_strip:
+            layout = strip(count, width, height)
+        elif self.zoom is None:
             layout = self._fitted(width, height)
         else:
             layout = zoomed(
@@ -214,6 +226,10 @@ class SpacePicture:
                 self.zoom,
                 row_width=row_width,
                 first_row=self.layout.first_row,
+                label=(
+                    round(LABEL_WIDTH * self._scale * self.enlarged),
+                    round(LABEL_HEIGHT * self._scale * self.enlarged),
+                ),
             )
         self._use(layout)
 

@@ -390,7 +390,7 @@ class ClassPart(Part):
         else:
             session.select_key(number, at.key)
         desk.spaces.select(number)
-        desk.spaces.ensureWidgetVisible(desk.spaces.panels[number])
+        desk.spaces.reveal(desk.spaces.panels[number])
         desk.updater.refresh()
 
     def actions(self) -> tuple[Action, ...]:

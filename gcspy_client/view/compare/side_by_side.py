@@ -134,6 +134,7 @@ class SideBySide(QObject):
         moved = at != self._at
         self._at = at
         self._align(moved=moved)
+        self._follow_active()
         self._follow_streams()
         self._say()
 
@@ -169,11 +170,21 @@ class SideBySide(QObject):
         spaces = self.pane.spaces
         spaces.sync()
         for panel in spaces.panels.values():
-            panel.toolbar.hide()  # the view of spaces is chosen at A's side
+            panel.hide_toolbar()  # the view of spaces is chosen at A's side
         spaces.refresh()
         spaces.mark_active()
         self.painter.ask()
         self._say()
+
+    def _follow_active(self) -> None:
+        """Have the same space large, and the same ones open, as A's side."""
+        active = self._desk.session.active_space()
+        left = None if active is None else active.space.id
+        right = next((pair.right for pair in self.pairs if pair.left == left), None)
+        if right is not None:
+            self.other.session.activate(right)
+        self.pane.spaces.use_opened(self._desk.spaces.opened)
+        self.pane.spaces.mark_active()
 
     def _follow_streams(self) -> None:
         """Show the same streams, in the same views, as A's side."""
@@ -286,6 +297,9 @@ class SideBySide(QObject):
 
     def _activated(self, space: int) -> None:
         self.other.session.activate(space)
+        left = next((pair.left for pair in self.pairs if pair.right == space), None)
+        if left is not None:
+            self._desk.selection.activate(left)
         self.pane.spaces.mark_active()
         self._compared()
 

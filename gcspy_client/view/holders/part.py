@@ -239,7 +239,7 @@ class HolderPart(Part):
                 self._desk.selection.select(space.space.id, tile)
                 panel = self._desk.spaces.panels.get(space.space.id)
                 if panel is not None:
-                    self._desk.spaces.ensureWidgetVisible(panel)
+                    self._desk.spaces.reveal(panel)
                 self.refresh()
                 return
         self._desk.say(f"No space shows the address {node.address:#x}")

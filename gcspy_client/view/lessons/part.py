@@ -202,7 +202,7 @@ class LessonPart(Part):
         active = self._desk.session.active_space()
         panel = None if active is None else self._desk.spaces.panels.get(active.space.id)
         if panel is not None:
-            self._desk.spaces.ensureWidgetVisible(panel)
+            self._desk.spaces.reveal(panel)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""

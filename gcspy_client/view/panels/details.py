@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.model.compare.difference_source import DifferenceSource
 from gcspy_client.model.history.summaries import Series
+from gcspy_client.model.layout import legend_words
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.cost import age_nanos
 from gcspy_client.model.session import ClientSession, ordered_streams, tile_title, top_of
@@ -228,7 +229,7 @@ class Details(QObject):
             picture.palette,
             picture.maximum if maximum is None else maximum,
             unused,
-            "" if view is None else view.legend_words(),
+            legend_words(picture.layout) if view is None else view.legend_words(),
         )
 
     def _list_streams(self, space: SpaceState, chosen: int) -> None:

@@ -310,7 +310,7 @@ class ObjectTracker(Part):
             self._desk.selection.select(mark[0], tile)
             panel = self._desk.spaces.panels.get(mark[0])
             if panel is not None and (before is None or before[0] != mark[0]):
-                self._desk.spaces.ensureWidgetVisible(panel)
+                self._desk.spaces.reveal(panel)
 
     def actions(self) -> tuple[Action, ...]:
         """The actions of single objects."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QFrame,
@@ -57,6 +57,14 @@ _SEPARATOR = 7
 
 _LOWEST = 88
 """Lowest height of what stands in a panel."""
+
+_LEFT_TO_CENTRE = 76
+"""What the centre has beside half of the height: gaps, the tabs of panels, and a line of another space."""
+
+_BOTTOM_SHARE = 0.3
+"""Share of the height that a panel below the centre opens with, at least."""
+
+_NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
 
 _MENU = "&View/&Panels"
 
@@ -145,6 +153,8 @@ class _Added:
 class _Area(QMainWindow):
     """A window inside the window, so that what stands above and below the panels keeps its whole width."""
 
+    resized = Signal()
+
     def __init__(self, centre: QWidget) -> None:
         super().__init__()
         self.dragged = False  # whether the user has moved a border
@@ -159,6 +169,11 @@ class _Area(QMainWindow):
                 corner, Qt.DockWidgetArea.RightDockWidgetArea
             )  # the bottom is below the tiles only
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Say that there is another height."""
+        super().resizeEvent(event)
+        self.resized.emit()
 
     def event(self, event: QEvent) -> bool:
         """Notice that a border is taken hold of."""
@@ -200,6 +215,9 @@ class _Scroll(QScrollArea):
 class Docks(QObject):
     """The panels around a widget.
 
+    Signals:
+        height_changed: Height that the centre and the panels below it have together.
+
     Args:
         centre: The central widget.
         theme: For which ground.
@@ -209,9 +227,12 @@ class Docks(QObject):
         area: Holds the centre and the panels; it is what to lay out.
     """
 
+    height_changed = Signal(int)
+
     def __init__(self, centre: QWidget, theme: Theme, undo: ViewUndo, parent: QWidget) -> None:
         super().__init__(parent)
         self.area = _Area(centre)
+        self.area.resized.connect(self._limit)
         self._theme = theme
         self._undo = undo
         self._added: dict[str, _Added] = {}
@@ -241,18 +262,17 @@ class Docks(QObject):
         Args:
             name: For programs; the layout is kept under it, and its action is ``panel.NAME``.
             title: Its words.
-            widget: Its contents; at the side it scrolls when it is given less height than it wants.
+            widget: Its contents; it scrolls when it is given less height than it wants.
             area: Its default place.
             shown: Whether it is open by default.
             keys: The keys that open and close it.
             about: Its description in the sheet of shortcuts; by default its title.
         """
         assert name not in self._added, f"two panels {name!r}"
-        sideways = area in (
-            Qt.DockWidgetArea.LeftDockWidgetArea,
-            Qt.DockWidgetArea.RightDockWidgetArea,
-        )
-        dock = Dock(name, title, _Scroll(widget) if sideways else widget, self.area)
+        dock = Dock(name, title, _Scroll(widget), self.area)
+        dock.dockLocationChanged.connect(self._limit)
+        dock.topLevelChanged.connect(self._limit)
+        dock.seen.connect(partial(self._give_room, dock))
         dock.bar.set_theme(self._theme)
         self._added[name] = _Added(dock, area, shown, keys, about)
         if self._restored is None or not self.area.restoreDockWidget(dock):
@@ -387,6 +407,26 @@ class Docks(QObject):
         self.area.dragged = False
         self._before = self._places()
         self.fit()
+
+    def _limit(self, _place: object = None) -> None:
+        """Let panels above and below the centre leave it half of the height, and a line more."""
+        height = self.area.height()
+        most = max(_LOWEST, height // 2 - _LEFT_TO_CENTRE)
+        for one in self._added.values():
+            there = self.area.dockWidgetArea(one.dock) in (
+                Qt.DockWidgetArea.BottomDockWidgetArea,
+                Qt.DockWidgetArea.TopDockWidgetArea,
+            )
+            limited = there and not one.dock.isFloating()
+            one.dock.setMaximumHeight(most if limited else _NO_LIMIT)
+        self.height_changed.emit(height)
+
+    def _give_room(self, dock: Dock, seen: bool) -> None:
+        """Give a panel below the centre a useful height when it opens, unless the user moved borders."""
+        below = self.area.dockWidgetArea(dock) is Qt.DockWidgetArea.BottomDockWidgetArea
+        if seen and below and not dock.isFloating() and not self.area.dragged:
+            wanted = max(dock.wanted_height(), round(self.area.height() * _BOTTOM_SHARE))
+            QTimer.singleShot(0, dock, partial(self.give_height, dock.objectName(), wanted))
 
     def _roomy(self) -> bool:
         return self.area.window().height() >= _ROOMY_HEIGHT

@@ -11,20 +11,20 @@ import time
 from collections.abc import Callable
 
 from gcspy_protocol.interpreter import EventChange
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
-    QEnterEvent,
     QFont,
     QImage,
     QKeyEvent,
     QMouseEvent,
+    QNativeGestureEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
 from gcspy_client.model.spaces.picture import SpacePicture
@@ -37,7 +37,22 @@ __all__ = ["PaintProbe", "TileCanvas"]
 PaintProbe = Callable[[int, int, int], None]
 """Called when a paint is finished: space id, sequence of the newest event in it, CLOCK_MONOTONIC nanoseconds."""
 
-_ZOOM_STEPS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
+_ZOOM_STEPS = (
+    *(-(1 << power) for power in range(20, 0, -1)),
+    *(1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80),
+)
+"""Heights of cells; below 0: so many tiles share a pixel."""
+
+_PANS = {
+    Qt.Key.Key_Up: -1,
+    Qt.Key.Key_Down: 1,
+    Qt.Key.Key_PageUp: -7,
+    Qt.Key.Key_PageDown: 7,
+}
+"""Eighths of the seen rows by which a key pans, with Shift."""
+
+_PINCH_STEP = 0.15
+"""Share by which two fingers spread for one step."""
 
 
 class TileCanvas(QWidget):
@@ -48,7 +63,8 @@ class TileCanvas(QWidget):
         picked: A tile was clicked or reached with the arrow keys.
         marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
         moved: Another part is seen, as requested with the mouse; the place before.
-        entered: The mouse came in, or the keyboard's focus.
+        entered: A button of the mouse was pressed in it.
+        seen_changed: Another part is seen.
 
     Args:
         picture: The picture; it is laid out again when the widget is resized.
@@ -59,6 +75,7 @@ class TileCanvas(QWidget):
     marked = Signal(int, int, bool)
     moved = Signal(object)
     entered = Signal()
+    seen_changed = Signal()
 
     def __init__(self, picture: SpacePicture, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,6 +86,8 @@ class TileCanvas(QWidget):
         self.painted = False
         self.marks: list[int] = []
         self._drag: tuple[QPointF, int, object] | None = None
+        self._press: QPointF | None = None
+        self._pinched = 0.0
         self._mark_from: int | None = None
         self._anchor: tuple[QPointF, int | None] | None = None
         self._sequence = 0
@@ -132,12 +151,16 @@ class TileCanvas(QWidget):
         if step == 0:
             self.picture.set_zoom(None)
         else:
-            now = layout.cell_height if layout.per_pixel == 1 else 0
+            now = layout.cell_height if layout.per_pixel == 1 else -layout.per_pixel
             larger = [size for size in _ZOOM_STEPS if size > now]
             smaller = [size for size in _ZOOM_STEPS if size < now]
             sizes = larger[:1] if step > 0 else smaller[-1:]
+            if step < 0 and layout.per_pixel > 1 and not layout.scrolls:
+                return  # all tiles are seen
             if sizes:
                 self.picture.set_zoom(sizes[0], keep=keep)
+                if self.picture.layout.per_pixel > 1 and not self.picture.layout.scrolls:
+                    self.picture.set_zoom(None)
         self.update()
 
     def zoom_at(self, step: int, position: QPointF) -> None:
@@ -151,7 +174,7 @@ class TileCanvas(QWidget):
         layout = self.picture.layout
         if tile is not None and layout.scrolls:
             above = int(position.y() * self.devicePixelRatioF()) // layout.cell_height
-            self.picture.scroll_to(tile // layout.columns - above)
+            self.picture.scroll_to(tile // (layout.columns * layout.per_pixel) - above)
 
     def zoom_to_tiles(self) -> None:
         """A pixel for each tile."""
@@ -264,11 +287,6 @@ class TileCanvas(QWidget):
         super().resizeEvent(event)
         self.refit()
 
-    def enterEvent(self, event: QEnterEvent) -> None:
-        """The mouse came in."""
-        super().enterEvent(event)
-        self.entered.emit()
-
     def leaveEvent(self, event: object) -> None:
         """The mouse left: nothing is under it."""
         self._hover(None)
@@ -276,6 +294,8 @@ class TileCanvas(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Pan, or find the tile under the mouse."""
         self._anchor = None
+        if self._press is not None and self._is_dragged(event.position()):
+            self._begin_drag(self._press)
         if self._drag is not None:
             position, first_row, _ = self._drag
             rows = (
@@ -284,6 +304,7 @@ class TileCanvas(QWidget):
                 / self.picture.layout.cell_height
             )
             self.picture.scroll_to(first_row + round(rows))
+            self.seen_changed.emit()
             self.update()
             return
         self._hover(self.tile_at(event.position()))
@@ -292,20 +313,32 @@ class TileCanvas(QWidget):
         """Select a tile."""
         self.entered.emit()
         if event.button() is Qt.MouseButton.MiddleButton:
-            if self.picture.layout.scrolls:
-                self._drag = event.position(), self.picture.layout.first_row, self.place()
-                self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self._begin_drag(event.position())
             return
         tile = self.tile_at(event.position())
         if tile is not None and event.button() is Qt.MouseButton.LeftButton:
             if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
                 self._mark_from = tile
             else:
+                self._press = event.position()
                 self.picked.emit(tile)
+
+    def _is_dragged(self, position: QPointF) -> bool:
+        assert self._press is not None
+        way = (position - self._press).manhattanLength()
+        return self._drag is None and way >= QApplication.startDragDistance()
+
+    def _begin_drag(self, position: QPointF) -> None:
+        """Pan from here on, if there is more than is seen."""
+        self._press = None
+        if self.picture.layout.scrolls:
+            self._drag = position, self.picture.layout.first_row, self.place()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Pan no more; mark tiles."""
-        if event.button() is Qt.MouseButton.MiddleButton and self._drag is not None:
+        self._press = None
+        if self._drag is not None:
             before = self._drag[2]
             self._drag = None
             self.unsetCursor()
@@ -330,14 +363,42 @@ class TileCanvas(QWidget):
                 self.moved.emit(before)
         elif self.picture.layout.scrolls and down:
             step = max(1, self.picture.layout.seen_rows // 8)
-            self.picture.scroll_to(self.picture.layout.first_row + (step if down < 0 else -step))
-            self.update()
+            self.pan(step if down < 0 else -step, told=False)
             event.accept()
         else:
             event.ignore()
 
+    def event(self, event: QEvent) -> bool:
+        """Two fingers on a touch pad zoom."""
+        if (
+            not isinstance(event, QNativeGestureEvent)
+            or event.gestureType() is not Qt.NativeGestureType.ZoomNativeGesture
+        ):
+            return super().event(event)
+        self._pinched += event.value()
+        if abs(self._pinched) >= _PINCH_STEP:
+            before = self.place()
+            self.zoom_at(1 if self._pinched > 0 else -1, event.position())
+            self._pinched = 0.0
+            if self.place() != before:
+                self.moved.emit(before)
+        return True
+
+    def pan(self, rows: int, *, told: bool = True) -> None:
+        """See other rows, as if dragged there; `told`: whether it can be undone by itself."""
+        before = self.place()
+        self.picture.scroll_to(self.picture.layout.first_row + rows)
+        if self.place() != before:
+            self.seen_changed.emit()
+            if told:
+                self.moved.emit(before)
+        self.update()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows and page keys move the selection; Ctrl+Home and Ctrl+End go to the first and the last."""
+        """Arrows and page keys move the selection, with Shift what is seen; Ctrl+Home and Ctrl+End go to the first and the last."""
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and event.key() in _PANS:
+            self.pan(_PANS[Qt.Key(event.key())] * max(1, self.picture.layout.seen_rows // 8))
+            return
         tile = self._tile_after(event)
         if tile is None:
             super().keyPressEvent(event)

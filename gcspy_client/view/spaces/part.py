@@ -120,6 +120,14 @@ class SpacesPart(Part):
                 keys=("P",),
             ),
             Action(
+                name="view.open-spaces",
+                menu=_VIEW,
+                text="Open or fold all spaces",
+                about="open all spaces below the large one, or fold each to a line",
+                run=self._desk.spaces.open_all,
+                keys=("E",),
+            ),
+            Action(
                 name="view.next-stream",
                 menu=_VIEW,
                 text="Next &stream",

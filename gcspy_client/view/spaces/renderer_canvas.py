@@ -16,7 +16,6 @@ from gcspy_protocol.interpreter import EventChange, SpaceState
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
-    QEnterEvent,
     QFocusEvent,
     QImage,
     QKeyEvent,
@@ -538,11 +537,6 @@ class RendererCanvas(SpaceView):
         """Draw for the new size."""
         super().resizeEvent(event)
         self._refit()
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        """The mouse came in."""
-        super().enterEvent(event)
-        self.entered.emit()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """The keyboard came in."""

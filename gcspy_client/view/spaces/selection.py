@@ -55,7 +55,7 @@ class Selection(QObject):
             self._session.activate(space_id)
             panel = self._spaces.panels[space_id]
             panel.shown.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            self._spaces.ensureWidgetVisible(panel)
+            self._spaces.reveal(panel)
             self._updater.refresh()
 
     def next_space(self, step: int) -> None:

@@ -190,6 +190,8 @@ class Sides(QWidget):
         self.bar = AlignmentBar()
         self.head = _Head("A")
         self.other: OtherPane | None = None
+        self._spaces = spaces
+        self._least = 0
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setChildrenCollapsible(False)
         left = QWidget()
@@ -207,6 +209,15 @@ class Sides(QWidget):
         self.bar.hide()
         self.head.hide()
 
+    def use_whole_height(self, pixels: int) -> None:
+        """Give the active space half of the height that tiles and panels below them have together."""
+        self._least = pixels // 2
+        self._share()
+
+    def _share(self) -> None:
+        for spaces in (self._spaces, *(() if self.other is None else (self.other.spaces,))):
+            spaces.use_least(self._least)
+
     def show_other(self, pane: OtherPane | None) -> None:
         """Put a session beside the other, or take it away."""
         if self.other is not None:
@@ -219,3 +230,4 @@ class Sides(QWidget):
             self._splitter.addWidget(pane)
             half = self._splitter.width() // 2
             self._splitter.setSizes([half, half])
+            self._share()

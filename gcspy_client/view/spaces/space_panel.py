@@ -1,4 +1,4 @@
-"""One space: a header that says what it is, and its tiles.
+"""One space: a header that says what it is, and its tiles; or one line with a strip of them.
 
 The frame of the active space is drawn in the accent colour, twice as thick; that of a space in the
 past is broken.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QScrollBar,
@@ -19,15 +20,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gcspy_client.model.layout import scale_words
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.cost import age_nanos, looks_old
-from gcspy_client.model.spaces.panel_heights import wanted_height
+from gcspy_client.model.spaces.panel_heights import PanelForm, PanelNeeds, wanted_height
 from gcspy_client.model.spaces.picture import LABEL_HEIGHT, LABEL_WIDTH, SpacePicture
+from gcspy_client.model.spaces.trend import SummaryTrend
 from gcspy_client.model.text import duration, summary_heading
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.spaces.canvas import TileCanvas
+from gcspy_client.view.spaces.fold_button import FoldButton
+from gcspy_client.view.spaces.minimap import Minimap
 from gcspy_client.view.spaces.space_toolbar import SpaceToolbar
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.spaces.veil import Veil
@@ -37,6 +42,12 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 __all__ = ["SpacePanel"]
 
 _MARGIN = 8
+_LINE_MARGIN = 4
+_STRIP_HEIGHT = 16
+_LEAST_CANVAS = 24
+_NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
+_MOST_NAME_WIDTH = 190
+_MOST_SUMMARY_WIDTH = 250
 
 
 class SpacePanel(QFrame):
@@ -50,15 +61,20 @@ class SpacePanel(QFrame):
             marked from now on.
         moved: Space id, and the previous visible part.
         failed: Space id, and why its view failed.
+        opened: Space id, and whether the user opens the line (True) or folds the panel.
 
     Args:
         picture: The picture of the space.
+        parent: Its parent.
+        trend: Whether the change of the summary is shown beside it.
 
     Attributes:
         canvas: Its tiles; hidden while another view is shown.
         view: Replaces the tiles; None: nothing does.
+        minimap: Shows which part of all tiles is seen, while that is not all.
         toolbar: Chooses the view.
         veil: Covers the display while it is old.
+        form: Whether it is a line, open, or the large one.
     """
 
     activated = Signal(int)
@@ -67,8 +83,11 @@ class SpacePanel(QFrame):
     marked = Signal(int, int, int, bool)
     moved = Signal(int, object)
     failed = Signal(int, str)
+    opened = Signal(int, bool)
 
-    def __init__(self, picture: SpacePicture, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, picture: SpacePicture, parent: QWidget | None = None, *, trend: bool = True
+    ) -> None:
         super().__init__(parent)
         self.setProperty("panel", "true")
         self.setProperty("active", "false")
@@ -76,39 +95,42 @@ class SpacePanel(QFrame):
         self.canvas = TileCanvas(picture)
         self.view: SpaceView | None = None
         self.toolbar = SpaceToolbar()
-        self._name = ElidedLabel(picture.space.space.name)
-        font = self._name.font()
-        font.setBold(True)
-        self._name.setFont(font)
-        self._count = PlainLabel()
-        self._count.setProperty("dim", "true")
-        self._view = ElidedLabel()
-        self._view.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self._view.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._stale = PlainLabel("stale")
-        self._stale.setProperty("chip", "true")
-        self._stale.setProperty("tone", "warning")
-        # No higher than the name beside it: when it comes or goes, no tile may lose its place or its label.
-        self._stale.setFixedHeight(self._name.sizeHint().height())
-        self._stale.hide()
+        self._has_toolbar = True
+        self.form = PanelForm.LARGE
+        self._trend_of = SummaryTrend() if trend else None
+        self._click = QTimer(self)  # opens a line, unless the click becomes a double click
+        self._click.setSingleShot(True)
+        self._click.setInterval(QApplication.doubleClickInterval())
+        self._click.timeout.connect(lambda: self.opened.emit(self.space_id, True))
+        self._fold = FoldButton()
+        self._fold.clicked.connect(self._toggle)
+        self._fold.hide()
+        self._make_labels(picture.space.space.name)
         self._note = ElidedLabel()
         self._note.setProperty("tone", "error")
         self._note.hide()
         self._bar = QScrollBar(Qt.Orientation.Vertical)
         self._bar.hide()
         self._bar.valueChanged.connect(self._scrolled)
-        header = QHBoxLayout()
+        self.minimap = Minimap(self.canvas)
+        self.minimap.hide()
+        self.minimap.moved.connect(lambda place: self.moved.emit(self.space_id, place))
+        self.canvas.seen_changed.connect(self._sync_bar)
+        self._header = header = QHBoxLayout()
         header.setSpacing(9)
+        header.addWidget(self._fold)
         header.addWidget(self._name)
         header.addWidget(self._count)
         header.addWidget(self._view, 1)
+        header.addWidget(self._trend)
         header.addWidget(self._stale)
         header.addWidget(self.toolbar)
         self._body = body = QHBoxLayout()
         body.setSpacing(2)
         body.addWidget(self.canvas, 1)
         body.addWidget(self._bar)
-        column = QVBoxLayout(self)
+        body.addWidget(self.minimap)
+        self._column = column = QVBoxLayout(self)
         column.setContentsMargins(_MARGIN, _MARGIN - 3, _MARGIN, _MARGIN)
         column.setSpacing(4)
         column.addLayout(header)
@@ -119,6 +141,25 @@ class SpacePanel(QFrame):
         self.veil.use_ground(QColor(tokens(picture.theme).canvas))
         self._connect(self.canvas)
         set_tip(self, picture.space.space.description)
+
+    def _make_labels(self, name: str) -> None:
+        self._name = ElidedLabel(name)
+        font = self._name.font()
+        font.setBold(True)
+        self._name.setFont(font)
+        self._count = PlainLabel()
+        self._count.setProperty("dim", "true")
+        self._view = ElidedLabel()
+        self._view.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self._view.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._trend = PlainLabel()
+        self._trend.setProperty("dim", "true")
+        self._stale = PlainLabel("stale")
+        self._stale.setProperty("chip", "true")
+        self._stale.setProperty("tone", "warning")
+        # No higher than the name beside it: when it comes or goes, no tile may lose its place or its label.
+        self._stale.setFixedHeight(self._name.sizeHint().height())
+        self._stale.hide()
 
     @property
     def space_id(self) -> int:
@@ -133,7 +174,7 @@ class SpacePanel(QFrame):
     @property
     def shown(self) -> TileCanvas | SpaceView:
         """The display: the tiles, or the view in their place."""
-        return self.canvas if self.view is None else self.view
+        return self.canvas if self.view is None or self.form is PanelForm.LINE else self.view
 
     @property
     def maximum(self) -> int:
@@ -143,10 +184,116 @@ class SpacePanel(QFrame):
 
     def follow(self, change: EventChange) -> None:
         """Apply an event to the display."""
-        if self.view is None:
+        if self.view is None or self.form is PanelForm.LINE:
             self.canvas.follow(change)
+            self.minimap.follow()
         else:
             self.view.follow(change)
+
+    def set_form(self, form: PanelForm) -> None:
+        """Become a line, an open panel, or the large one."""
+        if form is self.form:
+            return
+        was_line, self.form = self.form is PanelForm.LINE, form
+        line = form is PanelForm.LINE
+        self._fold.setVisible(form is not PanelForm.LARGE)
+        self._fold.point(down=not line)
+        if line is was_line:
+            return
+        keyboard = self.has_keyboard()
+        self._click.stop()
+        self._count.setVisible(not line)
+        self._trend.setVisible(line or self.has_trend)
+        self.toolbar.setVisible(not line and self._has_toolbar)
+        self._header.setStretchFactor(self._view, 0 if line else 1)
+        margin = _LINE_MARGIN if line else _MARGIN - 3
+        self._column.setContentsMargins(_MARGIN, margin, _MARGIN, margin if line else _MARGIN)
+        self.canvas.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, line)
+        self.canvas.setFocusPolicy(Qt.FocusPolicy.NoFocus if line else Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if line else Qt.FocusPolicy.NoFocus)
+        if line:
+            self._bar.hide()
+            self._header.insertWidget(self._header.indexOf(self._view), self.canvas, 1)
+            self._keep_strip_height()
+        else:
+            for part in (self._name, self._view, self._trend):
+                part.setMinimumWidth(0)
+                part.setMaximumWidth(_NO_LIMIT)
+            self.canvas.setMinimumHeight(_LEAST_CANVAS)
+            self.canvas.setMaximumHeight(_NO_LIMIT)
+            self._body.insertWidget(0, self.canvas, 1)
+        if self.view is not None:
+            self.view.setVisible(not line)
+            if line:
+                self.canvas.picture.show(self.source)  # events went by it
+            else:
+                self.view.use_space(self.canvas.picture.space)
+        self.canvas.setVisible(line or self.view is None)
+        self.canvas.picture.show_strip(on=line)
+        self.veil.lie_over(self.shown)
+        self.canvas.refit()
+        if keyboard:
+            (self if line else self.shown).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def has_keyboard(self) -> bool:
+        """Whether it, or anything in it, has the keyboard."""
+        focused = QApplication.focusWidget()
+        return focused is not None and (focused is self or self.isAncestorOf(focused))
+
+    def hide_toolbar(self) -> None:
+        """Show no toolbar: the view is chosen elsewhere."""
+        self._has_toolbar = False
+        self.toolbar.hide()
+
+    @property
+    def has_trend(self) -> bool:
+        """Whether its summary changed lately."""
+        return bool(self._trend.text())
+
+    def column_widths(self) -> tuple[int, int, int]:
+        """Widths that the name, the summary and its trend want in a line."""
+        return (
+            min(_MOST_NAME_WIDTH, self._name.sizeHint().width()),
+            min(_MOST_SUMMARY_WIDTH, self._view.sizeHint().width()),
+            self._trend.sizeHint().width(),
+        )
+
+    def use_column_widths(self, name: int, summary: int, trend: int) -> None:
+        """Use the same widths as the other lines."""
+        for part, width in ((self._name, name), (self._view, summary), (self._trend, trend)):
+            if part.minimumWidth() != width:
+                part.setFixedWidth(width)
+
+    def _keep_strip_height(self) -> None:
+        self.canvas.setFixedHeight(round(_STRIP_HEIGHT * self.canvas.picture.enlarged))
+
+    def _toggle(self) -> None:
+        self._click.stop()
+        self.opened.emit(self.space_id, self.form is PanelForm.LINE)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Open a line, a moment later."""
+        if event.button() is Qt.MouseButton.LeftButton and self.form is PanelForm.LINE:
+            self._click.start()
+        else:
+            super().mousePressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Make it the large one."""
+        self._click.stop()
+        if event.button() is Qt.MouseButton.LeftButton and self.form is not PanelForm.LARGE:
+            self.activated.emit(self.space_id)
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return opens a line, and makes an open panel the large one."""
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            super().keyPressEvent(event)
+        elif self.form is PanelForm.LINE:
+            self.opened.emit(self.space_id, True)
+        elif self.form is PanelForm.OPEN:
+            self.activated.emit(self.space_id)
 
     def show_view(self, view: SpaceView | None) -> None:
         """Show another view in place of the tiles; None shows the tiles."""
@@ -170,8 +317,11 @@ class SpacePanel(QFrame):
             self._bar.hide()
         elif before is not None:
             self.canvas.picture.show(self.source)  # events went by it
-        self.canvas.setVisible(view is None)
-        if view is None:
+        line = self.form is PanelForm.LINE
+        if view is not None and line:
+            view.hide()
+        self.canvas.setVisible(view is None or line)
+        if view is None or line:
             self.veil.lie_over(self.canvas)
             self.canvas.refit()
             self._sync_bar()
@@ -201,6 +351,7 @@ class SpacePanel(QFrame):
         before = self.canvas.picture
         picture = SpacePicture(space, before.source, theme, before.palettes)
         picture.zoom, picture.enlarged = before.zoom, before.enlarged
+        picture.is_strip = before.is_strip
         self.canvas.use(picture)
         picture.scroll_to(before.layout.first_row)
         if self.view is not None:
@@ -246,7 +397,9 @@ class SpacePanel(QFrame):
             self.view.settle()
 
     def stop(self) -> None:
-        """Show nothing any more; no thread is left."""
+        """Show nothing any more; no thread and no timer is left."""
+        self._click.stop()
+        self.minimap.stop()
         if self.view is not None:
             self.view.stop()
 
@@ -266,11 +419,9 @@ class SpacePanel(QFrame):
         stream = space.streams.get(schema.id)
         count = space.count
         if self.view is None:
-            shared = (
-                f"{picture.layout.per_pixel:,} per pixel" if picture.layout.per_pixel > 1 else ""
-            )
+            shared = scale_words(picture.layout)
         else:
-            shared = self.view.say()
+            shared = "" if self.form is PanelForm.LINE else self.view.say()
         tiles = f"{count:,} {'tile' if count == 1 else 'tiles'}"
         self._count.setText(f"{tiles} · {shared}" if shared else tiles)
         has_summary = stream is not None and stream.summary is not None and count > 0
@@ -278,6 +429,12 @@ class SpacePanel(QFrame):
             summary_heading(schema, stream.summary) if stream is not None and has_summary else ""
         )
         self._view.setText(f"{schema.name}  {summary}".rstrip())
+        if self._trend_of is not None:
+            self._trend_of.look(schema, None if stream is None else stream.summary)
+            change, sentence = self._trend_of.words()
+            self._trend.setText(change)
+            set_tip(self._trend, sentence)
+        self._trend.setVisible(self.has_trend or self.form is PanelForm.LINE)
         fresh = event is None or picture.source.is_fresh(space, event)
         self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))
         age = age_nanos(space, schema.id, event)
@@ -296,30 +453,52 @@ class SpacePanel(QFrame):
     def enlarge(self, factor: float) -> None:
         """Draw cells, labels and frames larger than usual; 1: as usual."""
         self.canvas.picture.enlarge(factor)
+        if self.form is PanelForm.LINE:
+            self._keep_strip_height()
         self.canvas.update()
 
-    def height_for(self, width: int) -> int | None:
-        """The height it needs in a width, or None when it takes what it gets."""
-        if self.view is not None and not self.view.keeps_height:
+    def needs(self, width: int, opened: bool | None) -> PanelNeeds:
+        """The heights that suit it.
+
+        Args:
+            width: Pixels there are.
+            opened: Whether the user opened or folded it.
+        """
+        picture = self.canvas.picture
+        strip = max(
+            round(_STRIP_HEIGHT * picture.enlarged),
+            self._name.sizeHint().height(),
+            self._fold.sizeHint().height(),
+        )
+        return PanelNeeds(
+            wanted=self._wanted_height(width),
+            line=strip + 2 * _LINE_MARGIN + 2,
+            # A space must double or halve before its panel moves the others.
+            count=1 << picture.space.count.bit_length(),
+            kind=tuple(sorted(stream.schema.name for stream in picture.space.streams.values())),
+            opened=opened,
+        )
+
+    def _wanted_height(self, width: int) -> int | None:
+        """The height that it needs in a width, or None when it takes what it gets."""
+        picture = self.canvas.picture
+        if (self.view is not None and not self.view.keeps_height) or picture.space.space.row_width:
             return None
         tiles = wanted_height(
-            self.canvas.picture.space.count,
+            picture.space.count,
             width - 2 * _MARGIN - 4,
-            cell_width=round(LABEL_WIDTH * self.canvas.picture.enlarged),
-            cell_height=round(LABEL_HEIGHT * self.canvas.picture.enlarged),
+            cell_width=round(LABEL_WIDTH * picture.enlarged),
+            cell_height=round(LABEL_HEIGHT * picture.enlarged),
         )
-        if tiles is None or self.canvas.picture.space.space.row_width:
+        if tiles is None:
             return None
-        return tiles + self.minimumSizeHint().height() - self.canvas.minimumHeight()
-
-    def trimmed(self, width: int, height: int) -> int:
-        """How much of a height its tiles really cover: cells are whole pixels, so some may be left."""
-        chrome = self.minimumSizeHint().height() - self.canvas.minimumHeight()
-        covered = self.canvas.picture.height_in(width - 2 * _MARGIN - 4, height - chrome)
-        return min(height, covered + chrome + 1)
+        header = max(self._name.sizeHint().height(), self.toolbar.sizeHint().height())
+        note = 0 if self._note.isHidden() else self._note.sizeHint().height() + 4
+        return tiles + header + note + 2 * _MARGIN + 3
 
     def _sync_bar(self) -> None:
-        if self.view is not None:
+        if self.view is not None or self.form is PanelForm.LINE:
+            self.minimap.hide()
             return
         layout = self.canvas.picture.layout
         self._bar.blockSignals(True)
@@ -328,6 +507,8 @@ class SpacePanel(QFrame):
         self._bar.setValue(layout.first_row)
         self._bar.blockSignals(False)
         self._bar.setVisible(layout.scrolls)
+        self.minimap.setVisible(layout.scrolls)
+        self.minimap.update()
 
     def _scrolled(self, row: int) -> None:
         self.canvas.picture.scroll_to(row)

@@ -24,7 +24,7 @@ class SpaceView(QWidget):
         hovered: The tile under the mouse; -1 for none.
         picked: A tile was clicked or reached with the keyboard.
         marked: Tiles that the user marks or unmarks: first, last, and whether they are marked.
-        entered: The mouse came in, or the keyboard's focus.
+        entered: A button of the mouse was pressed in it.
         moved: The visible part was changed with the mouse; the previous one.
         failed: Why it failed, as text.
         changed: Its description changed, such as how many tiles share a place.

@@ -1,17 +1,20 @@
-"""All spaces, one above the other, each in a panel; the user may drag the borders between them."""
+"""All spaces, each in a panel: the active one is large, the others stand below it, most of them as one line each.
+
+The user opens and folds them, and may drag the border below the large one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ClientSession
-from gcspy_client.model.spaces.panel_heights import allot_heights
+from gcspy_client.model.spaces.panel_heights import PanelForm, PanelNeeds, arrange_panels
 from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.model.view_states import TABLE, TILES, SpaceViewState
@@ -27,12 +30,17 @@ MakeView = Callable[[SpaceState, TileSource, Theme, SpaceViewState], SpaceView |
 
 _GAP = 8
 _NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
-_HIGHEST = 1 << 20
-"""Pixels a panel may be high. A splitter adds its parts' greatest heights up in 32 bits: with Qt's own
-greatest, 129 panels are higher than that, and none is seen. There are at most 1,024 spaces."""
+_LEAST_LIST = 26
+"""Height of the list of other spaces when there is room for one line only."""
+
+_TREND_FROM = 600
+"""Least width of lines with a trend beside their summary."""
+
+_BUTTON_MILLIS = 30
+"""Between two looks whether a mouse button is still held: a panel does not move under a pressed one."""
 
 
-class Spaces(QScrollArea):
+class Spaces(QWidget):
     """The panels.
 
     Signals:
@@ -69,27 +77,44 @@ class Spaces(QScrollArea):
         self._enlarged = 1.0
         self._active: int | None = None
         self._probe: PaintProbe | None = None
-        self._arranged_by_user = False
-        self._heights: dict[int, int | None] = {}
-        self._arranged_for: list[tuple[int, int | None, int]] = []
+        self._dragged: int | None = None
+        self._least = 0
+        self._arranged_for: tuple[int, int, int | None, int, tuple[PanelNeeds, ...]] | None = None
+        self._opened: dict[str, bool] = {}
+        self._line_widths = (0, 0, 0)
         self.panels: dict[int, SpacePanel] = {}
         self.instead: MakeView | None = None
         """Makes the views in place of those that looks name: while spaces are compared, say."""
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        inside = QWidget()
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
+        self._stage, self._stage_column = self._make_column(0)
+        inside, self._lines = self._make_column(_GAP)
+        self._lines.addStretch(1)
+        self._list = QScrollArea()
+        self._list.setWidgetResizable(True)
+        self._list.setFrameShape(QFrame.Shape.NoFrame)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._list.setWidget(inside)
+        self._list.setMinimumHeight(_LEAST_LIST)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(_GAP)
+        self._splitter.addWidget(self._stage)
+        self._splitter.addWidget(self._list)
         self._splitter.splitterMoved.connect(self._moved)
-        self._rest = QWidget()
-        self._column.addWidget(self._splitter)
-        self._column.addWidget(self._rest)
-        self.setWidget(inside)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._splitter)
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(_BUTTON_MILLIS)
+        self._later.timeout.connect(self.mark_active)
+
+    def _make_column(self, gap: int) -> tuple[QWidget, QVBoxLayout]:
+        widget = QWidget()
+        column = QVBoxLayout(widget)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(gap)
+        return widget, column
 
     # --------------------------------------------------------------- following a session
 
@@ -97,7 +122,7 @@ class Spaces(QScrollArea):
         """Make the panels again from the session: after a new bootstrap."""
         for space_id in list(self.panels):
             self._remove(space_id)
-        self._arranged_by_user = False
+        self._dragged = None
         self.sync()
 
     def sync(self) -> None:
@@ -122,8 +147,8 @@ class Spaces(QScrollArea):
             if space_id not in self.panels and source is not None:
                 self._add(space_id, source)
         if tuple(self.panels) != before:
-            self.arrange()
             self.mark_active()
+            self.arrange()
 
     def follow(self, change: EventChange) -> None:
         """Take an event into every picture."""
@@ -133,7 +158,7 @@ class Spaces(QScrollArea):
         for space in change.resized:
             if space in self.panels:
                 self.select(space)
-        if change.resized and self._sizes() != self._arranged_for:
+        if change.resized:
             self.arrange()
 
     def _follow_names(self) -> None:
@@ -158,16 +183,20 @@ class Spaces(QScrollArea):
                 past=not self._session.is_live,
             )
         now = None if active is None else active.space.id
-        if now != self._active:
-            self._active = now
-            if self._enlarged > 1:
-                self.arrange()
+        if now == self._active:
+            return
+        if QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton:
+            self._later.start()
+            return
+        self._active = now
+        self.arrange()
 
     def refresh(self) -> None:
         """Update the headers."""
         event = self._session.interpreter.last_event
         for panel in self.panels.values():
             panel.refresh(event)
+        self._align()
 
     def is_current(self, space_id: int) -> bool:
         """Whether a space has a panel, and that shows the state which the session shows.
@@ -249,7 +278,8 @@ class Spaces(QScrollArea):
             panel.settle()
 
     def stop(self) -> None:
-        """Draw nothing any more; no thread is left."""
+        """Draw nothing any more; no thread and no timer is left."""
+        self._later.stop()
         for panel in self.panels.values():
             panel.stop()
 
@@ -277,88 +307,118 @@ class Spaces(QScrollArea):
 
     # ----------------------------------------------------------------------- arranging
 
+    @property
+    def opened(self) -> dict[str, bool]:
+        """The panels that the user opened (True) or folded, by names of spaces."""
+        return dict(self._opened)
+
+    def use_opened(self, opened: dict[str, bool]) -> None:
+        """Open and fold panels; those of other spaces as there is room."""
+        if opened != self._opened:
+            self._opened = dict(opened)
+            self.arrange()
+
+    def open(self, space_id: int, on: bool = True) -> None:
+        """Open the panel of a space, or fold it to a line."""
+        panel = self.panels[space_id]
+        self._opened[panel.canvas.picture.space.space.name] = on
+        self.arrange()
+        if on:
+            self.reveal(panel)
+
+    def open_all(self) -> None:
+        """Open all panels; if they are all open, fold all but the large one."""
+        on = any(panel.form is PanelForm.LINE for panel in self.panels.values())
+        for panel in self.panels.values():
+            self._opened[panel.canvas.picture.space.space.name] = on
+        self.arrange()
+
+    def reveal(self, panel: SpacePanel) -> None:
+        """Scroll until a panel is seen; the large one always is."""
+        if panel.form is not PanelForm.LARGE:
+            self._list.ensureWidgetVisible(panel, 0, 0)
+
     def arrange(self) -> None:
-        """Give each panel a height that suits its tiles, unless the user has moved a border."""
-        if self._arranged_by_user or not self.panels:
+        """Give each panel its form and its height, if anything changed that they depend on."""
+        if not self.panels:
             return
-        panels = list(self.panels.values())
-        width = self.viewport().width()
-        self._arranged_for = self._sizes()
-        self._heights = {i: panel.height_for(width) for i, panel in self.panels.items()}
-        gaps = _GAP * (len(panels) - 1)
-        heights = allot_heights(
-            self.viewport().height() - gaps,
-            list(self._heights.values()),
-            [1 << panel.canvas.picture.space.count.bit_length() for panel in panels],
+        ids = list(self.panels)
+        active = ids.index(self._active) if self._active in self.panels else 0
+        needs = tuple(
+            panel.needs(self.width(), self._opened.get(panel.canvas.picture.space.space.name))
+            for panel in self.panels.values()
         )
-        self._give_leftovers(heights, width)
-        presents = self._enlarged > 1 and len(panels) > 1
-        if presents:
-            heights = self._heights_far_away()
-        whole = sum(heights) + gaps
-        all_fixed = not presents and all(height is not None for height in self._heights.values())
-        scrolls = whole > self.viewport().height()
-        self._splitter.setMinimumHeight(whole if scrolls or all_fixed else 0)
-        self._splitter.setMaximumHeight(whole if all_fixed else _NO_LIMIT)
-        self._column.setStretch(0, 0 if all_fixed else 1)
-        self._column.setStretch(1, 1 if all_fixed else 0)
-        self._splitter.setSizes(heights)
-
-    def _heights_far_away(self) -> list[int]:
-        """For a large audience: the active space gets at least half of the height, the others share the rest."""
-        active, room = (
-            self._session.active_space(),
-            self.viewport().height() - _GAP * (len(self.panels) - 1),
-        )
-        share = room // 2 // (len(self.panels) - 1)
-        heights = {
-            i: max(
-                panel.minimumSizeHint().height(),
-                share if self._heights[i] is None else min(share, self._heights[i] or share),
-            )
-            for i, panel in self.panels.items()
-        }
-        if active is not None and active.space.id in heights:
-            others = sum(height for i, height in heights.items() if i != active.space.id)
-            heights[active.space.id] = max(room - others, room // 2)
-        return list(heights.values())
-
-    def _sizes(self) -> list[tuple[int, int | None, int]]:
-        """What the arrangement depends on; a space must double or halve before its panel moves the others."""
-        width = self.viewport().width()
-        return [
-            (i, panel.height_for(width), panel.canvas.picture.space.count.bit_length())
-            for i, panel in self.panels.items()
-        ]
-
-    def _give_leftovers(self, heights: list[int], width: int) -> None:
-        """Take what tiles cannot cover from each large space and give it to the largest."""
-        panels = list(self.panels.values())
-        large = [i for i, height in enumerate(self._heights.values()) if height is None]
-        if len(large) < 2 or any(panels[i].canvas.picture.zoom is not None for i in large):
+        wanted = self.height(), active, self._dragged, self._least, needs
+        if wanted == self._arranged_for:
             return
-        largest = max(large, key=lambda i: panels[i].canvas.picture.space.count)
-        for i in large:
-            if i != largest:
-                trimmed = panels[i].trimmed(width, heights[i])
-                heights[largest] += heights[i] - trimmed
-                heights[i] = trimmed
+        self._arranged_for = wanted
+        self._line_widths = (0, 0, 0)
+        made = arrange_panels(self.height(), _GAP, active, needs, least=self._least)
+        self.setUpdatesEnabled(False)
+        self._put(ids[active])
+        for number, height, form in zip(ids, made.heights, made.forms, strict=True):
+            panel = self.panels[number]
+            panel.set_form(form)
+            if form is PanelForm.LARGE:
+                panel.setMinimumHeight(0)
+                panel.setMaximumHeight(_NO_LIMIT)
+            else:
+                panel.setFixedHeight(height)
+        self._align()
+        self._list.setVisible(len(ids) > 1)
+        others = made.others if self._dragged is None else self._dragged
+        self._splitter.setSizes([self.height() - _GAP - others, others])
+        self.setUpdatesEnabled(True)
+
+    def _put(self, large: int) -> None:
+        """Have the large panel above, and all others below it in their order."""
+        others = [panel for number, panel in self.panels.items() if number != large]
+        for place, panel in enumerate(others):
+            if self._lines.indexOf(panel) != place:
+                self._lines.insertWidget(place, panel)
+                panel.show()
+        panel = self.panels[large]
+        if self._stage_column.indexOf(panel) < 0:
+            keyboard = panel.has_keyboard()
+            self._stage_column.addWidget(panel)
+            panel.show()
+            if keyboard:
+                panel.shown.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _align(self) -> None:
+        """Give names and summaries the same widths in all lines, so that their strips are one column."""
+        lines = [panel for panel in self.panels.values() if panel.form is PanelForm.LINE]
+        wide = [self._line_widths, *(panel.column_widths() for panel in lines)]
+        name, summary, trend = map(max, zip(*wide, strict=True))
+        if not any(panel.has_trend for panel in lines) or self.width() < _TREND_FROM:
+            trend = 0
+        self._line_widths = min(name, self.width() // 4), min(summary, self.width() // 3), trend
+        for panel in lines:
+            panel.use_column_widths(*self._line_widths)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Share the new height."""
         super().resizeEvent(event)
         self.arrange()
 
+    def use_least(self, pixels: int) -> None:
+        """Give the large panel at least this height, as far as a line of the others remains."""
+        if pixels != self._least:
+            self._least = pixels
+            self.arrange()
+
     def _moved(self) -> None:
-        self._arranged_by_user = True
-        self._splitter.setMinimumHeight(0)
+        """Keep the height that the user gave the other panels, up to half of all."""
+        dragged = min(self._splitter.sizes()[1], self.height() // 2)
+        if dragged != self._dragged:
+            self._dragged = dragged
+            self.arrange()
 
     def _add(self, space_id: int, source: TileSource) -> None:
         picture = SpacePicture(
             self._session.interpreter.spaces[space_id], source, self._theme, self._session.palettes
         )
         panel = SpacePanel(picture)
-        panel.setMaximumHeight(_HIGHEST)
         panel.enlarge(self._enlarged)
         panel.toolbar.set_theme(self._theme)
         panel.canvas.probe = self._probe
@@ -366,12 +426,13 @@ class Spaces(QScrollArea):
         panel.hovered.connect(self.hovered)
         panel.picked.connect(self.picked)
         panel.failed.connect(self.failed)
+        panel.opened.connect(self.open)
         panel.marked.connect(self.marked)
         panel.moved.connect(self.moved)
         panel.toolbar.views_asked.connect(lambda menu: self.views_asked.emit(space_id, menu))
         panel.toolbar.options_asked.connect(lambda menu: self.options_asked.emit(space_id, menu))
         self.panels[space_id] = panel
-        self._splitter.addWidget(panel)
+        self._lines.insertWidget(self._lines.count() - 1, panel)
         panel.canvas.selected = self._session.selected(space_id)
         self._take_look(space_id)  # `sync` arranges, once for all that are new
         panel.refresh(self._session.interpreter.last_event)

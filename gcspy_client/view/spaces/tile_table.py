@@ -22,7 +22,7 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QBrush, QColor, QEnterEvent, QGuiApplication
+from PySide6.QtGui import QBrush, QColor, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -187,17 +187,12 @@ class TableModel(PlainTableModel):
 
 
 class _Table(QTableView):
-    """A table that says when the mouse comes and leaves."""
+    """A table that says when the mouse leaves."""
 
     left = Signal()
-    came = Signal()
 
     def leaveEvent(self, event: object) -> None:
         self.left.emit()
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        super().enterEvent(event)
-        self.came.emit()
 
 
 class _TileRowCopy(RowCopy):
@@ -267,7 +262,6 @@ class TableView(SpaceView):
         self._worded.connect(self._put)
         self.model.sorted_anew.connect(self._keep_selection)
         self.table.left.connect(lambda: self._point(QModelIndex()))
-        self.table.came.connect(self.entered)
         self.table.entered.connect(self._point)
         self.table.pressed.connect(lambda _index: self.entered.emit())
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.layout import TileLayout, fit, zoomed
+from gcspy_client.model.layout import TileLayout, fit, strip, zoomed
 
 sides = st.integers(1, 300)
 counts = st.integers(1, 60_000)
@@ -76,3 +76,14 @@ def test_cells_use_most_of_the_room() -> None:
     for count in (100, 1000, 8192, 65_536, 100_000):
         layout = fit(count, 840, 230)
         assert layout.width * layout.height > 0.5 * 840 * 230 or layout.cell_height == 24
+
+
+@given(counts, sides, st.integers(1, 40), st.data())
+def test_a_strip_shows_every_tile(count: int, width: int, height: int, data: st.DataObject) -> None:
+    layout = strip(count, width, height)
+    assert layout.width <= width
+    assert layout.height <= height
+    assert (layout.first, layout.last) == (0, count)
+    assert_invertible(layout, data.draw(st.integers(0, count - 1)))
+    if count * 3 <= width:
+        assert layout.rows == 1

@@ -194,7 +194,7 @@ def test_while_presenting_the_active_space_has_half_of_the_height(
     assert len(spaces.panels) > 1
 
     def has_half(number: int) -> bool:
-        return spaces.panels[number].height() >= (spaces.viewport().height() - 60) // 2
+        return spaces.panels[number].height() >= spaces.height() / 2
 
     window.presentation.toggle()
     for number in list(spaces.panels)[:2]:

@@ -116,6 +116,7 @@ def test_what_is_under_the_mouse_is_told_in_words_and_the_curve_is_drawn_in_both
     window: MainWindow, wait: Wait
 ) -> None:
     panel = window.ages.panel
+    window.resize(1280, 1000)  # half of the height stays the tiles'
     window.docks.show("ages")
     window.docks.give_height("ages", 300)
     wait(lambda: panel.chart is not None)

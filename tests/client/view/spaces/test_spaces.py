@@ -1,0 +1,226 @@
+"""The active space is large; the others are lines that open, fold, and become the large one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gcspy_protocol.model import Space, Stream
+from numpy.typing import NDArray
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
+from gcspy_client.model.spaces.panel_heights import PanelForm
+from gcspy_client.view.window import MainWindow
+from tests.client.conftest import MakeWindow
+from tests.client.feeding import Feed
+
+HEAP, TABLES, FEW, OLD = 1, 2, 3, 4
+COUNTS = {HEAP: 40_000, TABLES: 900, FEW: 4, OLD: 500}
+
+
+def space(number: int, name: str, stream: str) -> Space:
+    return Space(
+        id=number,
+        name=name,
+        main=number == HEAP,
+        streams=(Stream(id=1, name=stream, maximum=255),),
+    )
+
+
+def values(seed: int = 1) -> dict[tuple[int, int], NDArray[np.int64]]:
+    random = np.random.default_rng(seed)
+    return {(number, 1): random.integers(0, 255, count) for number, count in COUNTS.items()}
+
+
+def show(window: MainWindow, spaces: tuple[Space, ...], counts: dict[int, int]) -> Feed:
+    feed = Feed(spaces=spaces, counts=counts)
+    window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/test.sock")
+    window.take(feed.bootstrap())
+    window.take(feed.event({key: some for key, some in values().items() if key[0] in counts}))
+    window.settle()
+    QApplication.processEvents()
+    return feed
+
+
+@pytest.fixture
+def window(make_window: MakeWindow) -> MainWindow:
+    made = make_window()
+    show(
+        made,
+        (space(HEAP, "Heap", "Used"), space(TABLES, "Tables", "Rows"), space(FEW, "Few", "Count")),
+        {HEAP: 40_000, TABLES: 900, FEW: 4},
+    )
+    return made
+
+
+def forms(window: MainWindow) -> dict[int, PanelForm]:
+    return {number: panel.form for number, panel in window.spaces.panels.items()}
+
+
+def has_half(window: MainWindow, number: int) -> bool:
+    return window.spaces.panels[number].height() >= window.docks.area.height() / 2
+
+
+@pytest.mark.parametrize("size", [(1024, 600), (1280, 720), (1600, 1000), (3840, 2160)])
+def test_the_active_space_has_half_of_the_height(
+    window: MainWindow, qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    window.resize(*size)
+    for panel in ("", "history", "compare"):
+        if panel:
+            window.docks.show(panel)
+        for number in (HEAP, TABLES, FEW):
+            window.selection.turn_to(number)
+            qtbot.waitUntil(lambda number=number: has_half(window, number))  # type: ignore[misc]
+            assert forms(window)[number] is PanelForm.LARGE
+            assert window.spaces.panels[number].isVisible()
+    assert (window.width(), window.height()) == size, "it still fits the screen"
+
+
+def test_other_spaces_are_lines_with_all_their_tiles(window: MainWindow) -> None:
+    assert forms(window) == {HEAP: PanelForm.LARGE, TABLES: PanelForm.LINE, FEW: PanelForm.LINE}
+    lines = [window.spaces.panels[number] for number in (TABLES, FEW)]
+    assert len({line.canvas.mapTo(window, QPoint(0, 0)).x() for line in lines}) == 1, "one column"
+    for line in lines:
+        strip = line.canvas
+        layout = strip.picture.layout
+        assert strip.height() == 16
+        assert (layout.first, layout.last) == (0, line.canvas.picture.space.count)
+        picture = strip.grab().toImage()
+        for tile in (0, layout.count // 2, layout.count - 1):
+            colour = strip.picture.palette.lut[strip.picture.codes[tile]]
+            assert picture.pixel(strip.centre_of(tile)) & 0xFFFFFFFF == int(colour)
+
+
+def test_a_click_opens_a_line_and_a_double_click_makes_it_large(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    tables = window.spaces.panels[TABLES]
+    QTest.mouseClick(tables, Qt.MouseButton.LeftButton, pos=QPoint(40, 10))
+    qtbot.waitUntil(lambda: tables.form is PanelForm.OPEN)
+    assert window.session.active != TABLES
+    assert has_half(window, HEAP)
+    assert tables.height() >= 84
+    QTest.mouseClick(tables._fold, Qt.MouseButton.LeftButton)
+    assert tables.form is PanelForm.LINE
+    QTest.mouseClick(tables, Qt.MouseButton.LeftButton, pos=QPoint(40, 10))
+    QTest.mouseDClick(tables, Qt.MouseButton.LeftButton, pos=QPoint(40, 10))
+    QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    assert window.session.active == TABLES
+    qtbot.waitUntil(lambda: tables.form is PanelForm.LARGE)
+    assert tables.property("active") == "true"
+    assert window.spaces.panels[HEAP].property("active") == "false"
+    assert forms(window)[HEAP] is PanelForm.LINE
+    qtbot.wait(QApplication.doubleClickInterval() + 50)
+    assert forms(window)[TABLES] is PanelForm.LARGE, "the first of the two clicks is forgotten"
+
+
+def test_keys_open_fold_and_enlarge(window: MainWindow, qtbot: QtBot) -> None:
+    tables = window.spaces.panels[TABLES]
+    tables.setFocus()
+    QTest.keyClick(tables, Qt.Key.Key_Return)
+    assert tables.form is PanelForm.OPEN
+    assert tables.canvas.hasFocus(), "the keyboard stays with it"
+    QTest.keyClick(tables.canvas, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: tables.form is PanelForm.LARGE)
+    assert tables.canvas.hasFocus()
+    QTest.keyClick(window, Qt.Key.Key_E)
+    assert set(forms(window).values()) == {PanelForm.LARGE, PanelForm.OPEN}
+    QTest.keyClick(window, Qt.Key.Key_E)
+    assert set(forms(window).values()) == {PanelForm.LARGE, PanelForm.LINE}
+
+
+def test_the_space_under_the_mouse_is_described(window: MainWindow, qtbot: QtBot) -> None:
+    window.spaces.open(TABLES)
+    canvas = window.spaces.panels[TABLES].canvas
+    qtbot.waitUntil(lambda: canvas.height() > 40)
+    QTest.mouseMove(canvas, canvas.centre_of(7))
+    qtbot.waitUntil(lambda: window.details._streams.cell(0, 0).text == "Rows")
+    expected = values()[TABLES, 1][7]
+    qtbot.waitUntil(lambda: window.details._streams.cell(0, 1).text == f"{expected}")
+    assert window.session.active != TABLES, "nothing moves under the mouse"
+    QTest.mouseMove(window.session_part.footer, QPoint(5, 5))
+    canvas.leaveEvent(None)
+    qtbot.waitUntil(lambda: window.details._streams.cell(0, 0).text == "Used")
+
+
+def test_a_click_on_a_tile_of_an_open_space_selects_it_and_makes_the_space_large(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    window.spaces.open(TABLES)
+    panel = window.spaces.panels[TABLES]
+    qtbot.waitUntil(lambda: panel.canvas.height() > 40)
+    QTest.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=panel.canvas.centre_of(11))
+    assert window.session.selected(TABLES) == 11
+    qtbot.waitUntil(lambda: panel.form is PanelForm.LARGE)
+
+
+def test_spaces_of_one_kind_are_open_beside_each_other(make_window: MakeWindow) -> None:
+    window = make_window()
+    window.resize(1280, 900)
+    show(
+        window,
+        (space(HEAP, "Young", "Used"), space(OLD, "Old", "Used"), space(FEW, "Few", "Count")),
+        {HEAP: 40_000, OLD: 500, FEW: 4},
+    )
+    assert forms(window) == {HEAP: PanelForm.LARGE, OLD: PanelForm.OPEN, FEW: PanelForm.LINE}
+    assert has_half(window, HEAP)
+
+
+def test_the_map_zooms_from_the_whole_heap_to_labelled_tiles(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    panel = window.spaces.panels[HEAP]
+    canvas = panel.canvas
+    assert not panel.minimap.isVisible()
+    scales = []
+    for _ in range(40):
+        QTest.keyClick(window, Qt.Key.Key_Plus)
+        layout = canvas.picture.layout
+        scales.append((-layout.per_pixel, layout.cell_height))
+        if layout.labelled:
+            break
+    assert canvas.picture.layout.labelled, "a tile has room for its name and value"
+    assert scales == sorted(set(scales)), "each step enlarges"
+    window.settle()
+    assert panel.minimap.isVisible()
+    last = canvas.picture.layout.last
+    assert f"0 to {last - 1:,} seen" in panel._count.text()
+    QTest.keyClick(canvas, Qt.Key.Key_PageDown, Qt.KeyboardModifier.ShiftModifier)
+    assert canvas.picture.layout.first_row > 0, "panned by keys, without a selection"
+    assert canvas.selected is None
+    place = QPoint(panel.minimap.width() // 2, panel.minimap.height() // 2)
+    QTest.mouseClick(panel.minimap, Qt.MouseButton.LeftButton, pos=place)
+    everything = panel.minimap.layout_of_all
+    assert everything is not None
+    aimed = everything.tiles_at(place.x(), place.y()).start
+    seen = canvas.picture.layout
+    assert seen.first <= aimed < seen.last
+    code = canvas.picture.codes[seen.first]
+    corner = canvas.grab().toImage().pixel(3, 3) & 0xFFFFFFFF
+    assert corner == int(canvas.picture.palette.lut[code])
+    QTest.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert canvas.picture.layout.first != seen.first, "moved back"
+    QTest.keyClick(window, Qt.Key.Key_0)
+    window.settle()
+    assert not panel.minimap.isVisible()
+
+
+def test_dragging_pans_and_a_click_does_not(window: MainWindow) -> None:
+    panel = window.spaces.panels[HEAP]
+    canvas = panel.canvas
+    for _ in range(12):
+        QTest.keyClick(window, Qt.Key.Key_Plus)
+    window.settle()
+    first = canvas.picture.layout.first_row
+    start = QPoint(canvas.width() // 2, canvas.height() - 20)
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=start)
+    assert canvas.picture.layout.first_row == first
+    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(canvas, start - QPoint(0, 30))
+    QTest.mouseMove(canvas, start - QPoint(0, 120))
+    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=start - QPoint(0, 120))
+    assert canvas.picture.layout.first_row > first
