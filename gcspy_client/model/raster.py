@@ -27,6 +27,9 @@ Pixels = NDArray[np.uint32]
 _GLYPH_FROM = 5
 """Least inner size of a cell whose zero, unknown and overflow are drawn, not only coloured."""
 
+_FRAME_SHARE = 0.45
+"""Share of its colour that the frame of a tile of zero has; the rest is canvas."""
+
 _STAMPS_AT_ONCE = 1 << 15
 
 _NOTHING: Indices = np.empty(0, dtype=np.int64)
@@ -100,7 +103,7 @@ def draw_stamps(stamps: Pixels, codes: Indices, palette: Palette, gap: int) -> N
         # Zero: a frame around nothing, as in the original's legend.
         stamps[ZERO, edge : height - edge, edge : width - edge] = canvas
         stamps[ZERO, :height, :width][_frame(height, width, edge)] = (
-            palette.lut[130] if not palette.categories else palette.lut[ZERO]
+            _quiet(palette.lut[130], canvas) if not palette.categories else palette.lut[ZERO]
         )
     if UNKNOWN in wanted:
         # Unknown: hatched, so that it can be distinguished without colour.
@@ -112,6 +115,15 @@ def draw_stamps(stamps: Pixels, codes: Indices, palette: Palette, gap: int) -> N
         down, across = np.mgrid[:height, :width]
         bite = max(2, min(width, height) // 3)
         stamps[OVERFLOW, :height, :width][(width - 1 - across) + down < bite] = canvas
+
+
+def _quiet(colour: np.uint32, canvas: np.uint32) -> int:
+    """A colour on its way to the canvas: many empty tiles must not be louder than full ones."""
+    mixed = 0xFF
+    for shift in (16, 8, 0):
+        parts = [(int(each) >> shift) & 0xFF for each in (colour, canvas)]
+        mixed = mixed << 8 | round(_FRAME_SHARE * parts[0] + (1 - _FRAME_SHARE) * parts[1])
+    return mixed
 
 
 def _frame(height: int, width: int, edge: int) -> NDArray[np.bool_]:

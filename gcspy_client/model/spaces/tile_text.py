@@ -1,14 +1,54 @@
-"""The data of a tile as text, to be copied into a letter or a bug report.
+"""The data of a tile as text: to be copied into a letter or a bug report, and for its tooltip.
 
 Knows the session; does not know clipboards.
 """
 
 from __future__ import annotations
 
+from gcspy_protocol.interpreter import SpaceState
+from gcspy_protocol.messages import Event
+from gcspy_protocol.model import Control
+
 from gcspy_client.model.session import ClientSession, tile_rows, tile_title
 from gcspy_client.model.text import summary_text
+from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["tile_text"]
+__all__ = ["tile_text", "tile_tip"]
+
+
+def tile_tip(
+    space: SpaceState, tile: int, source: TileSource, event: Event | None, together: int = 1
+) -> str:
+    """A tile in a few lines: name, the value of each stream, and the displayed value of its neighbours.
+
+    Args:
+        space: The space.
+        tile: Its number now.
+        source: The displayed numbers.
+        event: The displayed event.
+        together: How many tiles share its place in the picture.
+    """
+    lines = [tile_title(space, tile)]
+    if together > 1:
+        lines[0] += f" and {together - 1:,} more in this pixel"
+    lines += [
+        f"{row.name}: {row.text}" + ("" if row.fresh else " (stale)")
+        for row in tile_rows(space, tile, event)
+    ]
+    beside = [
+        f"{side} {_brief(space, number, source)}"
+        for side, number in (("before", tile - 1), ("after", tile + 1))
+        if 0 <= number < space.count
+    ]
+    if beside:
+        lines.append(f"Neighbours: {', '.join(beside)}")
+    return "\n".join(lines)
+
+
+def _brief(space: SpaceState, tile: int, source: TileSource) -> str:
+    if int(space.control.values[tile]) & Control.USED:
+        return source.short(space, tile)
+    return space.space.unused_text
 
 
 def tile_text(session: ClientSession, space_id: int, tile: int) -> str:

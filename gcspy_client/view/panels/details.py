@@ -76,6 +76,7 @@ class Details(QObject):
         super().__init__(parent)
         self._session = session
         self._theme = theme
+        self._tiles_seen = False
         self._filling = False
         self._listed: tuple[object, ...] = ()
         colours = tokens(theme)
@@ -97,6 +98,9 @@ class Details(QObject):
         self._difference_legend.hide()
         self._mouse_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._selected_name = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self._names = QWidget()
+        self._hint = ElidedLabel("Point at a tile, or click it, to see its values.")
+        self._hint.setProperty("dim", "true")
         self._streams = RowsModel(
             ("Stream", "Mouse", "Selected", "Whole space"), (1, 2, 3), colours
         )
@@ -124,7 +128,8 @@ class Details(QObject):
         name.addWidget(self._name, 1)
         name.addWidget(self._age)
         self.view = _card(name, self._info, view, self._legend, self._difference_legend)
-        names = QVBoxLayout()
+        names = QVBoxLayout(self._names)
+        names.setContentsMargins(0, 0, 0, 0)
         names.setSpacing(2)
         for text, label in (("Mouse", self._mouse_name), ("Selected", self._selected_name)):
             row = QHBoxLayout()
@@ -134,7 +139,8 @@ class Details(QObject):
             row.addWidget(title)
             row.addWidget(label, 1)
             names.addLayout(row)
-        self.tile = _card(names, self._stream_table)
+        self.tile = _card(self._hint, self._names, self._stream_table)
+        self._show_columns(shown=False)
         self.trend = _card(self.graph, stretches=True)
 
     # ---------------------------------------------------------------------- refreshing
@@ -191,6 +197,7 @@ class Details(QObject):
         age = age_nanos(space, picture.stream_id, self._session.interpreter.last_event)
         self._age.setText(f"as of {duration(age)} before" if age else "")
         selected = self._session.selected(space.space.id)
+        self._show_columns(shown=under_mouse is not None or selected is not None)
         self._mouse_name.setText("–" if under_mouse is None else tile_title(space, under_mouse))
         if self._session.selection_gone(space.space.id):
             self._selected_name.setText("this tile no longer exists")
@@ -216,6 +223,14 @@ class Details(QObject):
         return (
             stream if stream.id in space.streams or chosen is None else space.streams[chosen].schema
         )
+
+    def _show_columns(self, *, shown: bool) -> None:
+        """Show the columns of single tiles from the first tile on; they do not come and go with the mouse."""
+        self._tiles_seen |= shown
+        self._names.setVisible(self._tiles_seen)
+        self._hint.setVisible(not self._tiles_seen)
+        for column in (1, 2):
+            self._stream_table.setColumnHidden(column, not self._tiles_seen)
 
     def _explain(self, picture: SpacePicture, view: SpaceView | None) -> None:
         unused = picture.space.space.unused_text

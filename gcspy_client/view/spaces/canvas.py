@@ -27,6 +27,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
+from gcspy_client.model.spaces.label_names import distinct_names
 from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.spaces.frames import paint_frame
@@ -247,7 +248,9 @@ class TileCanvas(QWidget):
         value_font = QFont(self.font())
         value_font.setBold(True)
         inset = 7.0
-        for tile in range(picture.layout.first, picture.layout.last):
+        tiles = range(picture.layout.first, picture.layout.last)
+        names = distinct_names([space.names.name(tile) for tile in tiles])
+        for tile, name in zip(tiles, names, strict=True):
             code = int(picture.codes[tile])
             if code == BACKGROUND:
                 continue
@@ -261,7 +264,6 @@ class TileCanvas(QWidget):
             text = QRectF(
                 cell.left() + inset, cell.top() + 3, cell.width() - 2 * inset, cell.height() - 6
             )
-            name = space.names.name(tile)
             painter.setFont(name_font)
             metrics = painter.fontMetrics()
             draw_text(

@@ -25,6 +25,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.cost import age_nanos, looks_old
 from gcspy_client.model.spaces.panel_heights import PanelForm, PanelNeeds, wanted_height
 from gcspy_client.model.spaces.picture import LABEL_HEIGHT, LABEL_WIDTH, SpacePicture
+from gcspy_client.model.spaces.tile_text import tile_tip
 from gcspy_client.model.spaces.trend import SummaryTrend
 from gcspy_client.model.text import duration, summary_heading
 from gcspy_client.model.tile_source import TileSource
@@ -96,6 +97,7 @@ class SpacePanel(QFrame):
         self.view: SpaceView | None = None
         self.toolbar = SpaceToolbar()
         self._has_toolbar = True
+        self._event: Event | None = None
         self.form = PanelForm.LARGE
         self._trend_of = SummaryTrend() if trend else None
         self._click = QTimer(self)  # opens a line, unless the click becomes a double click
@@ -271,6 +273,14 @@ class SpacePanel(QFrame):
         self._click.stop()
         self.opened.emit(self.space_id, self.form is PanelForm.LINE)
 
+    def _describe(self, tile: int | None) -> None:
+        """Describe the tile under the mouse in the tooltip."""
+        picture, text = self.canvas.picture, ""
+        if tile is not None and 0 <= tile < picture.space.count:
+            together = picture.layout.per_pixel if self.view is None else 1
+            text = tile_tip(picture.space, tile, picture.source, self._event, together)
+        set_tip(self.shown, text)
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Open a line, a moment later."""
         if event.button() is Qt.MouseButton.LeftButton and self.form is PanelForm.LINE:
@@ -332,6 +342,7 @@ class SpacePanel(QFrame):
         space_id = self.space_id
         view.entered.connect(lambda: self.activated.emit(space_id))
         view.hovered.connect(lambda tile: self.hovered.emit(space_id, tile))
+        view.hovered.connect(self._describe)
         view.picked.connect(lambda tile: self.picked.emit(space_id, tile))
         view.marked.connect(lambda first, last, on: self.marked.emit(space_id, first, last, on))
         view.moved.connect(lambda place: self.moved.emit(space_id, place))
@@ -414,6 +425,9 @@ class SpacePanel(QFrame):
 
     def refresh(self, event: Event | None) -> None:
         """Update the header."""
+        self._event = event
+        if self.shown.under_mouse is not None:
+            self._describe(self.shown.under_mouse)
         picture = self.canvas.picture
         schema, space = picture.source.schema, picture.space
         stream = space.streams.get(schema.id)

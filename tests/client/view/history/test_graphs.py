@@ -64,7 +64,7 @@ def says(window: MainWindow, words: str) -> bool:
 
 def opened(watched: Watched, wait: Wait, *, by_number: bool = True) -> MainWindow:
     window = watched.window
-    window.resize(1280, 1400)
+    window.resize(1280, 2000)  # half of the height stays the tiles'
     window.time_panel.strip.set_by_time(not by_number)
     QTest.keyClick(window, Qt.Key.Key_H)
     window.docks.give_height("history", 700)
