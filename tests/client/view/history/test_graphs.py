@@ -303,11 +303,11 @@ def test_tiles_that_are_kept_together_are_read_again_when_one_looks_closer(
 ) -> None:
     defaults = HistoryGraph.__init__.__kwdefaults__
     assert defaults is not None
-    monkeypatch.setitem(defaults, "bins", 40)
+    monkeypatch.setitem(defaults, "bins", 200)
     window = opened(watched, wait)
     track = window.history.panel.first
     assert track.canvas.drawn is not None
-    assert track.canvas.drawn.group == 10
+    assert track.canvas.drawn.group == 2
     track.canvas.show_tiles(100, 120)
     expected = (
         np.array(
