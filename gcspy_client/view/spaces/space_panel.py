@@ -32,13 +32,13 @@ from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.spaces.canvas import TileCanvas
-from gcspy_client.view.spaces.fold_button import FoldButton
 from gcspy_client.view.spaces.minimap import Minimap
 from gcspy_client.view.spaces.space_toolbar import SpaceToolbar
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.spaces.veil import Veil
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.elided_label import ElidedLabel
+from gcspy_client.view.widgets.fold_button import FoldButton
 
 __all__ = ["SpacePanel"]
 
