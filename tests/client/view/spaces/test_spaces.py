@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from gcspy_protocol.model import Space, Stream
@@ -74,7 +76,7 @@ def test_the_active_space_has_half_of_the_height(
             window.docks.show(panel)
         for number in (HEAP, TABLES, FEW):
             window.selection.turn_to(number)
-            qtbot.waitUntil(lambda number=number: has_half(window, number))  # type: ignore[misc]
+            qtbot.waitUntil(partial(has_half, window, number))
             assert forms(window)[number] is PanelForm.LARGE
             assert window.spaces.panels[number].isVisible()
     assert (window.width(), window.height()) == size, "it still fits the screen"
