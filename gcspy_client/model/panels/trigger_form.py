@@ -72,7 +72,7 @@ class Subject:
     @property
     def title(self) -> str:
         """As people read it."""
-        return f"{self.space}: {self.stream}"
+        return f"{self.stream} · {self.space}"
 
     @property
     def written(self) -> str:

@@ -63,8 +63,8 @@ _RIGHT = (ProcessColumn.PID, ProcessColumn.MEMORY, ProcessColumn.GROWTH, Process
 _DESCENDING = (ProcessColumn.MEMORY, ProcessColumn.GROWTH)
 _WITH_USER = 700
 """From this width on the users are shown, if there are several."""
-_WITH_AGE = 640
-_OPEN, _FOLDED, _LEAF, _STEP = "▾ ", "▸ ", "└ ", "    "
+_WITH_AGE = 720
+_OPEN, _FOLDED, _LEAF, _STEP = "▾ ", "▸ ", "└ ", "   "
 _FOLDERS = re.compile(r"^/?([^\s/]+/)+(?=[^\s/])")
 """The folders of a program, which its name follows; the tooltip has them."""
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -145,7 +145,7 @@ def _indent(branch: ProcessBranch) -> str:
     """What stands before the command line of a process in the tree."""
     if branch.below:
         return _STEP * branch.depth + (_FOLDED if branch.folded else _OPEN)
-    return _STEP * (branch.depth - 1) + " " + _LEAF if branch.depth else ""
+    return _STEP * branch.depth + _LEAF if branch.depth else ""
 
 
 def _text(row: ProcessRow, column: ProcessColumn) -> str:
@@ -302,6 +302,7 @@ class ProcessList(QFrame):
         self._all, self._problem, self._listed = rows, "", examined is None
         done, total = examined or (0, 0)
         self.progress.setText(f"{done:,} of {total:,} examined" if total else "")
+        self.progress.setVisible(bool(total))
         self.progress.setMinimumWidth(self.progress.sizeHint().width())
         self._show_columns()
         self._arrange()

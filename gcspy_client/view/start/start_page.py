@@ -105,8 +105,8 @@ class StartPage(QWidget):
         strip.addWidget(self.cancel)
         row = QHBoxLayout()
         row.setSpacing(10)
-        row.addWidget(self.processes, 5)
-        row.addWidget(self._side(), 3)
+        row.addWidget(self.processes, 11)
+        row.addWidget(self._side(), 5)
         inside = QWidget()
         inside.setMaximumWidth(_WIDEST)
         column = QVBoxLayout(inside)
@@ -132,7 +132,7 @@ class StartPage(QWidget):
         self.open.setProperty("primary", "true")
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
-        for button in (self.open, self.connect_to, self.demo):
+        for button in (self.connect_to, self.demo):
             buttons.addWidget(button, 1)
         recent_head = QHBoxLayout()
         recent_caption = PlainLabel("Recent")
@@ -149,7 +149,7 @@ class StartPage(QWidget):
         side = QVBoxLayout(inside)
         side.setContentsMargins(0, 0, 0, 0)
         side.setSpacing(8)
-        side.addWidget(_card(_caption("Open"), buttons, drop))
+        side.addWidget(_card(self.open, buttons, drop))
         side.addWidget(_card(recent_head, self._none, self.recent, stretches=True), 3)
         side.addWidget(self._sample_card, 2)
         area = _Side()
@@ -308,20 +308,25 @@ class _List(QListWidget):
 
 
 class _Picture(QWidget):
-    """A picture with rounded corners in a place of a fixed size; a frame where there is none."""
+    """A picture in a place of a fixed size; a frame where there is none."""
 
     def __init__(self, picture: QImage | None) -> None:
         super().__init__()
         self._picture = picture
-        height = 2 * self.fontMetrics().height() + 4
+        height = 3 * self.fontMetrics().height()
         self.setFixedSize(height * 16 // 9, height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it, sharp on every screen."""
         with QPainter(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             if self._picture is not None:
-                painter.drawImage(self.rect(), self._picture)
+                # Scaled here: a painter that scales to a quarter leaves out most pixels.
+                sharp = self._picture.scaled(
+                    self.size() * self.devicePixelRatioF(),
+                    Qt.AspectRatioMode.IgnoreAspectRatio,
+                    Qt.TransformationMode.SmoothTransformation,
+                )
+                painter.drawImage(self.rect(), sharp)
             else:
                 painter.setPen(self.palette().mid().color())
                 painter.drawRect(self.rect().adjusted(0, 0, -1, -1))

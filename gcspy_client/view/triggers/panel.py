@@ -174,7 +174,7 @@ class TriggerPanel(QWidget):
         row = QGridLayout()
         row.setHorizontalSpacing(8)
         row.setVerticalSpacing(6)
-        row.setColumnStretch(1, 3)
+        row.setColumnStretch(1, 4)
         row.setColumnStretch(3, 1)
         does = PlainLabel("Does")
         for place, label in ((0, self._of), (2, does)):
@@ -205,6 +205,7 @@ class TriggerPanel(QWidget):
         own = self.form.chosen_kind is ConditionKind.OWN
         self.space.setVisible(own)
         self._of.setText("In" if own else "Of")
+        self._of.setMinimumWidth(self._of.sizeHint().width())
 
     def _wire(self) -> None:
         self._triggering.changed.connect(self.refresh)

@@ -77,11 +77,11 @@ def test_an_amount_that_is_none_is_refused_with_an_example(
 
 def test_the_streams_of_the_active_space_come_first_and_used_before_others() -> None:
     titles = [one.title for one in subjects(ConditionKind.ABOVE, SPACES, "Types")]
-    assert titles[:2] == ["Types: Bytes", "Types: Objects"]
-    assert titles[2] == 'odd "name": Used'
+    assert titles[:2] == ["Bytes · Types", "Objects · Types"]
+    assert titles[2] == 'Used · odd "name"'
     assert not any("Kind" in title for title in titles)
-    assert [one.title for one in subjects(ConditionKind.FREE, SPACES)] == ['odd "name": Pools used']
-    assert [one.title for one in subjects(ConditionKind.APPEARS, SPACES)] == ["Types: Objects"]
+    assert [one.title for one in subjects(ConditionKind.FREE, SPACES)] == ['Pools used · odd "name"']
+    assert [one.title for one in subjects(ConditionKind.APPEARS, SPACES)] == ["Objects · Types"]
 
 
 def test_spaces_that_no_words_tell_apart_are_not_offered() -> None:
