@@ -195,3 +195,15 @@ def test_a_name_that_does_not_exist_is_said_once_while_tail_waits_for_it(gcspy: 
         )
     assert done.returncode == ExitCode.OK, done.stderr
     assert done.stderr.count("waits: no space has a stream 'Usd'") == 1
+
+
+def test_a_trigger_that_waits_is_said_by_tail_with_the_reason(sockets: Path, gcspy: Run) -> None:
+    with (
+        program() as target,
+        served(target.pid, sockets / "s.sock", "--trigger", "sum(Usd) > 1000"),
+    ):
+        done = gcspy("tail", f"unix:{sockets}/s.sock", "--events", "3")
+    assert done.returncode == ExitCode.OK, done.stderr
+    said = [line for line in done.stderr.splitlines() if "trigger 1 waits" in line]
+    assert len(said) == 1, done.stderr
+    assert "no space has a stream 'Usd'" in said[0]

@@ -8,12 +8,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from gcspy_protocol.errors import CommandError
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import Recording
 from gcspy_replay.player import PlaybackStart, serve_recording
 from pytestqt.qtbot import QtBot
 
 from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, simulate
+from gcspy.recorder.lesson_recorder import record_lesson
 from gcspy_client.lessons import Lesson
 from gcspy_client.lessons.lesson import BEGINS
 from gcspy_client.lessons.text import parse_lesson
@@ -181,3 +183,15 @@ def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
     assert window.lessons.curtains[0].size() == window.sides.size()
     progress.answer(1)
     assert not any(one.isVisibleTo(window) for one in curtains)
+
+
+def test_an_event_that_could_never_come_is_told_with_the_words_to_use(tmp_path: Path) -> None:
+    source = SOURCE.split("## Two")[0].replace("marksweep", "generational")
+    source += "## Two\n```step\nuntil = 'sum(\"Used space\") > 1'\n```\n"
+    source = source.replace('view = { space = "Heap", stream = "Used space" }\n', "")
+    lesson = parse_lesson(source, name="unclear", path="unclear.md")
+    with pytest.raises(
+        CommandError, match=r"step 2, 'Two': until: several streams .* write "
+    ) as told:
+        record_lesson(lesson, tmp_path / "lesson.gcspy")
+    assert '"Used space"' in str(told.value)

@@ -80,7 +80,9 @@ def test_the_streams_of_the_active_space_come_first_and_used_before_others() -> 
     assert titles[:2] == ["Bytes · Types", "Objects · Types"]
     assert titles[2] == 'Used · odd "name"'
     assert not any("Kind" in title for title in titles)
-    assert [one.title for one in subjects(ConditionKind.FREE, SPACES)] == ['Pools used · odd "name"']
+    assert [one.title for one in subjects(ConditionKind.FREE, SPACES)] == [
+        'Pools used · odd "name"'
+    ]
     assert [one.title for one in subjects(ConditionKind.APPEARS, SPACES)] == ["Objects · Types"]
 
 
