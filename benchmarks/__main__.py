@@ -43,6 +43,7 @@ BENCHMARKS = {
     "views_window": "benchmarks.window.views_window",
     "compare": "benchmarks.window.compare",
     "scrub": "benchmarks.window.scrub",
+    "timeline": "benchmarks.window.timeline",
     "expressions": "benchmarks.window.expressions",
     "levels": "benchmarks.cpython.levels",
     "holders": "benchmarks.cpython.holders",
