@@ -224,7 +224,7 @@ class MainWindow(QMainWindow):
                 self.details.tile,
                 self.details.trend,
             ),
-            over_time=(self.history.panel, self.time_panel),
+            over_time=(self.history.panel, self.time_panel, self.ranges.panel),
         )
         return (
             self.opener,

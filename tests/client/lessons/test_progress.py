@@ -181,6 +181,8 @@ def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
     qtbot.waitUntil(lambda: window.session.number > progress.reached[1], timeout=PATIENCE_MILLIS)
     qtbot.waitUntil(window.lessons.curtains[0].isVisible, timeout=PATIENCE_MILLIS)
     assert window.lessons.curtains[0].size() == window.sides.size()
+    hidden = {one.parent() for one in curtains if not one.isHidden()}
+    assert {window.time_panel, window.ranges.panel} <= hidden, "statistics tell what comes later"
     progress.answer(1)
     assert not any(one.isVisibleTo(window) for one in curtains)
 
