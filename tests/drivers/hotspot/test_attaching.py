@@ -178,6 +178,7 @@ def test_another_process_that_listens_in_its_place_is_not_spoken_to() -> None:
     heard: list[bytes] = []
     with program(HANDLING, uid=NOBODY) as running, Process(running.pid) as target:
         path = socket_of(running.pid)
+        path.unlink(missing_ok=True)  # of a process that ended earlier and had this number
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(path))
             path.chmod(0o666)
