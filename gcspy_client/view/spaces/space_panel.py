@@ -221,6 +221,9 @@ class SpacePanel(QFrame):
             for part in (self._name, self._view, self._trend):
                 part.setMinimumWidth(0)
                 part.setMaximumWidth(_NO_LIMIT)
+                text = part.text()
+                part.setText("")  # a label remembers the width that it had to have
+                part.setText(text)
             self.canvas.setMinimumHeight(_LEAST_CANVAS)
             self.canvas.setMaximumHeight(_NO_LIMIT)
             self._body.insertWidget(0, self.canvas, 1)
@@ -452,7 +455,8 @@ class SpacePanel(QFrame):
         fresh = event is None or picture.source.is_fresh(space, event)
         self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))
         age = age_nanos(space, schema.id, event)
-        self._stale.setText(f"stale · {duration(age)}" if age else "stale")
+        line = self.form is PanelForm.LINE
+        self._stale.setText(f"stale · {duration(age)}" if age and not line else "stale")
         self.veil.setVisible(looks_old(age))
         if stream is not None and stream.sequence:
             set_tip(

@@ -392,7 +392,8 @@ class Spaces(QWidget):
         name, summary, trend = map(max, zip(*wide, strict=True))
         if not any(panel.has_trend for panel in lines) or self.width() < _TREND_FROM:
             trend = 0
-        self._line_widths = min(name, self.width() // 4), min(summary, self.width() // 3), trend
+        most = self.width() // (3 if self.width() >= _TREND_FROM else 4)
+        self._line_widths = min(name, self.width() // 4), min(summary, most), trend
         for panel in lines:
             panel.use_column_widths(*self._line_widths)
 
