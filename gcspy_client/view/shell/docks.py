@@ -8,7 +8,7 @@ Knows names, titles and places; does not know what panels show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -294,6 +294,16 @@ class Docks(QObject):
             self.show(name)
         else:
             dock.close()
+
+    def open_only(self, names: Iterable[str]) -> None:
+        """Open these panels at their default places, and close all others; unknown names are left out."""
+        wanted = [name for name in names if name in self._added]
+        self.reset()
+        for name, one in self._added.items():
+            if name not in wanted:
+                one.dock.close()
+        for name in wanted:
+            self.show(name)
 
     def is_open(self, name: str) -> bool:
         """Whether a panel is open, be it behind another."""

@@ -1,17 +1,34 @@
-"""The layout of a window: where its panels stand, and where it stands on the screen; stored when it closes."""
+"""The layout of a window: where its panels stand, and where it stands on the screen; stored when it closes.
+
+Layouts for kinds of work open the panels that these need, at their default places.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
+from gcspy_protocol.errors import CommandError
 from PySide6.QtCore import QByteArray
 
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.shell.work_layout import (
+    LAYOUT_SUFFIX,
+    LAYOUTS,
+    WorkLayout,
+    read_layout,
+    write_layout,
+)
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
+from gcspy_client.view.plain.dialogs import ask_file, ask_new_file
 
 __all__ = ["LayoutPart"]
+
+_MENU = "&View/La&youts"
+_KINDS = f"Layouts (*{LAYOUT_SUFFIX})"
 
 
 class LayoutPart(Part):
@@ -54,6 +71,75 @@ class LayoutPart(Part):
         """Draw in the colours of a theme."""
         self._desk.docks.set_theme(theme)
 
+    def use(self, layout: WorkLayout) -> None:
+        """Open the panels and the spaces of a layout, and close all others."""
+        desk = self._desk
+        before, opened = desk.docks.state(), desk.spaces.opened
+        desk.docks.open_only(layout.panels)
+        desk.spaces.use_opened(dict(layout.opened))
+        desk.undo.done(
+            f"layout {layout.name}",
+            partial(self._put, desk.docks.state(), dict(layout.opened)),
+            partial(self._put, before, opened),
+        )
+
+    def _put(self, state: bytes, opened: dict[str, bool]) -> None:
+        self._desk.docks.use_state(state)
+        self._desk.spaces.use_opened(opened)
+
+    def current(self) -> WorkLayout:
+        """The layout as it is now."""
+        docks = self._desk.docks
+        return WorkLayout(
+            "", panels=tuple(filter(docks.is_open, docks)), opened=self._desk.spaces.opened
+        )
+
+    def _save(self) -> None:
+        path = ask_new_file(self._desk.frame, "Save layout", _KINDS, f"layout{LAYOUT_SUFFIX}")
+        if path is not None:
+            self._tell(lambda: write_layout(Path(path), self.current()), f"Layout saved: {path}")
+
+    def _open(self) -> None:
+        path = ask_file(self._desk.frame, "Open layout", _KINDS)
+        if path is not None:
+            self._tell(lambda: self.use(read_layout(Path(path))), "")
+
+    def _tell(self, work: Callable[[], None], done: str) -> None:
+        try:
+            work()
+        except CommandError as error:
+            done = str(error)
+        if done:
+            self._desk.say(done)
+
     def actions(self) -> Sequence[Action]:
-        """The menu of panels."""
-        return self._desk.docks.actions()
+        """The menus of panels and layouts."""
+        kinds = tuple(
+            Action(
+                name=f"layout.{layout.name.lower()}",
+                menu=_MENU,
+                text=f"&{layout.name}",
+                about=f"layout {layout.name}: {layout.about}",
+                run=partial(self.use, layout),
+                keys=(f"F{number}",),
+            )
+            for number, layout in enumerate(LAYOUTS, 2)
+        )
+        files = (
+            Action(
+                name="layout.save",
+                menu=_MENU,
+                text="&Save layout…",
+                about="save the open panels and spaces as a file, for yourself or others",
+                run=self._save,
+                begins_group=True,
+            ),
+            Action(
+                name="layout.open",
+                menu=_MENU,
+                text="Open la&yout…",
+                about="open the panels and spaces that a file names",
+                run=self._open,
+            ),
+        )
+        return (*self._desk.docks.actions(), *kinds, *files)

@@ -27,7 +27,7 @@ from gcspy_client.model.spaces.panel_heights import PanelForm, PanelNeeds, wante
 from gcspy_client.model.spaces.picture import LABEL_HEIGHT, LABEL_WIDTH, SpacePicture
 from gcspy_client.model.spaces.tile_text import tile_tip
 from gcspy_client.model.spaces.trend import SummaryTrend
-from gcspy_client.model.text import duration, summary_heading
+from gcspy_client.model.text import duration, summary_heading, summary_short
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel
@@ -442,9 +442,9 @@ class SpacePanel(QFrame):
         tiles = f"{count:,} {'tile' if count == 1 else 'tiles'}"
         self._count.setText(f"{tiles} · {shared}" if shared else tiles)
         has_summary = stream is not None and stream.summary is not None and count > 0
-        summary = (
-            summary_heading(schema, stream.summary) if stream is not None and has_summary else ""
-        )
+        line = self.form is PanelForm.LINE
+        brief = summary_short if line else summary_heading
+        summary = brief(schema, stream.summary) if stream is not None and has_summary else ""
         self._view.setText(f"{schema.name}  {summary}".rstrip())
         if self._trend_of is not None:
             self._trend_of.look(schema, None if stream is None else stream.summary)
@@ -455,7 +455,6 @@ class SpacePanel(QFrame):
         fresh = event is None or picture.source.is_fresh(space, event)
         self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))
         age = age_nanos(space, schema.id, event)
-        line = self.form is PanelForm.LINE
         self._stale.setText(f"stale · {duration(age)}" if age and not line else "stale")
         self.veil.setVisible(looks_old(age))
         if stream is not None and stream.sequence:
