@@ -118,6 +118,34 @@ def _zoomed(window: MainWindow) -> None:
         window.spaces_part.zoom(1)
 
 
+def _measure_map(window: MainWindow, program: Program) -> None:
+    """Zoom the map of tiles through all scales and back, pan at each, while events arrive."""
+    window.views.choose_view("tiles")
+    canvas = window.spaces.panels[1].canvas
+    spans = _Spans()
+    scales = []
+    for step in (1, -1):
+        while True:
+            before = canvas.picture.layout
+            spans.measure(partial(window.spaces_part.zoom, step), partial(_drawn, window))
+            spans.measure(partial(canvas.pan, 5), partial(_drawn, window))
+            if step > 0:
+                scales.append((canvas.picture.layout.per_pixel, canvas.picture.layout.cell_height))
+            _event(window, program, spans)
+            after = canvas.picture.layout
+            if (after.cell_height, after.per_pixel) == (before.cell_height, before.per_pixel):
+                break
+    window.spaces_part.zoom(0)
+    name = f"map, {len(set(scales))} scales"
+    print(f"  {name:28} zoomed  {spans}", flush=True)
+    tell(
+        "the map is zoomed and panned while events arrive: longest turn of the window's loop",
+        max(spans.turns) * 1e3,
+        "ms",
+        "<= 16",
+    )
+
+
 def _table(window: MainWindow, column: int) -> None:
     window.views.choose_view("table")
     view = window.spaces.panels[1].view
@@ -141,6 +169,7 @@ def _measure(tiles: int, times: int) -> None:
             window.settle()
             print(f"{tiles:,} tiles", flush=True)
             looking = window.views
+            _measure_map(window, program)
             for name in TITLES:
                 _measure_view(window, program, name, partial(looking.choose_view, name), times)
             _measure_view(window, program, "table, sorted", partial(_table, window, 2), times)

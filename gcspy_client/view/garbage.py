@@ -31,6 +31,7 @@ def _ended() -> None:
     """Switch the collector on again when the last timer has ended."""
     _TIMERS.pop()
     if not _TIMERS:
+        gc.unfreeze()
         gc.enable()
 
 
@@ -44,6 +45,9 @@ class GarbageTimer(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._rests_until = 0.0
+        if not _TIMERS:
+            # Modules and classes live as long as the process: to look through them again took most of the time.
+            gc.freeze()
         _TIMERS.append(None)
         gc.disable()
         self.destroyed.connect(_ended)
