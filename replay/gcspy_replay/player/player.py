@@ -286,11 +286,12 @@ class Player:
 
     def tell_timeline(self, client: ClientConnection) -> None:
         """Send a client more of the timeline, unless its queue is long."""
-        told = self._told_rows.get(client.number)
-        if client.crowded:
-            return
-        page = self.timetable.page(told or 0, _PAGE_ROWS, fresh=told is None)
-        if page is not None:
+        # A page that goes into the socket at once leaves the queue empty, and nobody asks again.
+        while not client.crowded:
+            told = self._told_rows.get(client.number)
+            page = self.timetable.page(told or 0, _PAGE_ROWS, fresh=told is None)
+            if page is None:
+                return
             self._told_rows[client.number] = page.first + len(page.rows) - 1
             client.push_message(encode(page).data)
 
