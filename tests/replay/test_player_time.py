@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 from gcspy_protocol import messages as m
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import EventFilter
-from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback
+from gcspy_protocol.playback import Direction, Pace, Seek, SetPlayback, Timeline
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording
 from gcspy_replay.playback import END
 from gcspy_replay.player import PlaybackStart, Player
@@ -229,3 +230,16 @@ def test_a_growing_recording_is_played_as_it_grows_and_given_up_after_a_while() 
     fast = SetPlayback(pace=Pace.FIXED, interval_millis=0)
     clock = trio.testing.MockClock()
     trio.run(main, clock=clock)
+
+
+def test_a_timeline_of_many_pages_is_sent_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that go into the socket at once leave the queue empty, which nothing reports."""
+    monkeypatch.setattr("gcspy_replay.player.player._PAGE_ROWS", 4)
+
+    async def scenario(watch: Watch) -> None:
+        await watch.ask()
+        pages = [each for each in watch.remote.heard if isinstance(each, Timeline)]
+        assert [len(page.rows) for page in pages] == [4] * 10
+        assert [page.first for page in pages] == [*range(1, 40, 4)]
+
+    in_virtual_time(scenario, PlaybackStart(running=False))
