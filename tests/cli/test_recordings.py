@@ -178,6 +178,20 @@ def test_cut_keeps_the_numbers(
     assert "has 1 to 12" in capsys.readouterr().err
 
 
+def test_of_an_empty_recording_it_is_said_that_it_is_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "empty.gcspy"
+    empty.write_bytes(small(0))
+    new = str(tmp_path / "new.gcspy")
+    assert main(["cut", str(empty), "-o", new]) == ExitCode.USAGE
+    assert "the recording has no events" in capsys.readouterr().err
+    assert main(["export", str(empty), "-o", str(tmp_path / "new.csv")]) != ExitCode.OK
+    said = capsys.readouterr().err
+    assert "the recording has no events" in said
+    assert "0 to 0" not in said
+
+
 def test_bookmarks_are_told_and_come_along(
     path: Path, damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

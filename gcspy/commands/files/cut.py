@@ -43,12 +43,10 @@ def command(
     if output.exists() and any(path.is_file() and output.samefile(path) for path in files):
         raise CommandError(f"{output} is the recording itself: name another file")
     with opened(files) as recording:
-        low = recording.first if first is None else first
-        high = recording.last if last is None else last
-        if not recording.first <= low <= high <= recording.last:
-            raise CommandError(
-                f"there are no events {low} to {high}: the recording has {recording.first} to {recording.last}"
-            )
+        try:
+            low, high = recording.range_of(first, last)
+        except RecordingError as error:
+            raise CommandError(str(error)) from None
         with new_file(output, replace=force) as part, progress_bar(f"writing {output}") as progress:
             events = cut(recording, FileStore(part), low, high, progress=progress)
         left = ""

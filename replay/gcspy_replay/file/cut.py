@@ -50,12 +50,7 @@ def cut(
         CorruptChunk: The recording is damaged in it: repair it first.
     """
     try:
-        first = recording.first if first is None else first
-        last = recording.last if last is None else last
-        if not recording.first <= first <= last <= recording.last:
-            raise RecordingError(
-                f"there are no events {first} to {last}: the recording has {recording.first} to {recording.last}"
-            )
+        first, last = recording.range_of(first, last)
         cursor = recording.cursor()
         session = cursor.before(first)
     except RecordingError:

@@ -304,6 +304,26 @@ class Recording(Places):
         place = self._with_events[-1].place
         return place.first + place.events - 1
 
+    def range_of(self, first: int | None, last: int | None) -> tuple[int, int]:
+        """Return the numbers of the first and the last event of a range.
+
+        Args:
+            first: The first; None: that of the recording.
+            last: The last; None: that of the recording.
+
+        Raises:
+            RecordingError: There are no such events.
+        """
+        if not len(self):
+            raise RecordingError("the recording has no events")
+        begin = self.first if first is None else first
+        end = self.last if last is None else last
+        if not self.first <= begin <= end <= self.last:
+            raise RecordingError(
+                f"there are no events {begin} to {end}: the recording has {self.first} to {self.last}"
+            )
+        return begin, end
+
     def __len__(self) -> int:
         return sum(at.place.events for at in self._with_events)
 

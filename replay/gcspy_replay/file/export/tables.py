@@ -94,13 +94,7 @@ class ExportSelection:
         Raises:
             RecordingError: The range is invalid, or there is no such space or stream.
         """
-        first = recording.first if self.first is None else self.first
-        last = recording.last if self.last is None else self.last
-        if not 1 <= recording.first <= first <= last <= recording.last:
-            raise RecordingError(
-                f"there are no events {first} to {last}: the recording has {recording.first} to {recording.last}"
-            )
-        return first, last
+        return recording.range_of(self.first, self.last)
 
     def has(self, space: str, stream: str) -> bool:
         """Whether this stream is exported."""
