@@ -156,6 +156,7 @@ def test_presenting_has_large_type_tiles_and_legend_and_puts_everything_back(
     watched: Watched, wait: Wait
 ) -> None:
     window = watched.window
+    window.resize(800, 600)  # no larger than the screen of the offscreen platform
     wait(lambda: window.docks["view"].in_sight)
     before, type_before = window.docks._places(), window.session_part.event_bar.font().pointSizeF()
     cell = window.spaces.panels[1].canvas.picture.layout.cell_height
