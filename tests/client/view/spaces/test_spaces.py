@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from gcspy_protocol.model import Space, Stream
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -221,8 +222,17 @@ def test_dragging_pans_and_a_click_does_not(window: MainWindow) -> None:
     start = QPoint(canvas.width() // 2, canvas.height() - 20)
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=start)
     assert canvas.picture.layout.first_row == first
-    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=start)
-    QTest.mouseMove(canvas, start - QPoint(0, 30))
-    QTest.mouseMove(canvas, start - QPoint(0, 120))
-    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=start - QPoint(0, 120))
+    held, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+    # Sent to the widget: a pointer that is moved on the screen of the test may be over another one.
+    for kind, up, button, buttons in (
+        (QEvent.Type.MouseButtonPress, 0, held, held),
+        (QEvent.Type.MouseMove, 30, none, held),
+        (QEvent.Type.MouseMove, 120, none, held),
+        (QEvent.Type.MouseButtonRelease, 120, held, none),
+    ):
+        at = QPointF(start - QPoint(0, up))
+        event = QMouseEvent(
+            kind, at, canvas.mapToGlobal(at), button, buttons, Qt.KeyboardModifier.NoModifier
+        )
+        QApplication.sendEvent(canvas, event)
     assert canvas.picture.layout.first_row > first
