@@ -25,7 +25,7 @@ from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
 from gcspy_replay.player import PlaybackStart, serve_recording
 from PySide6.QtCore import QEventLoop, Qt, QTimer
-from PySide6.QtWidgets import QSplitter, QTableView
+from PySide6.QtWidgets import QTableView
 
 from gcspy.hosts.launcher import front_door
 from gcspy.hosts.process_host import ServingOptions
@@ -197,18 +197,6 @@ def choose(window: MainWindow, space: str, stream: str) -> int:
     raise RuntimeError(f"the recording has no space {space!r}")
 
 
-def give_room(window: MainWindow, number: int) -> None:
-    """Draw the lines between spaces until this one has most of the height, and scroll to it."""
-    panel = window.spaces.panels[number]
-    splitter = panel.parentWidget()
-    assert isinstance(splitter, QSplitter)
-    splitter.setSizes(
-        [500 if splitter.widget(place) is panel else 60 for place in range(splitter.count())]
-    )
-    application().processEvents()
-    window.spaces.reveal(panel)
-
-
 def see_holes(window: MainWindow) -> None:
     """What a workbook leaves behind: pools, and the arenas that they keep."""
     choose(window, "Size classes", "Lost")
@@ -219,7 +207,6 @@ def see_leak(window: MainWindow) -> None:
     """What a linter keeps: its types, the largest first."""
     number = choose(window, "Types", "Objects")
     window.views.choose_view("table", number)
-    give_room(window, number)
     for table in window.spaces.panels[number].findChildren(QTableView):
         table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
 
@@ -228,14 +215,13 @@ def see_survivors(window: MainWindow) -> None:
     """The yield of collections of a growing graph: they scan everything, and all of it stays."""
     number = choose(window, "GC generations", "Survivors")
     window.views.choose_view("table", number)
-    give_room(window, number)
 
 
 def see_kinds(window: MainWindow) -> None:
     """A heap of the JVM by what its regions, pages or tiles are for."""
     for stream in ("Type", "Space"):
         try:
-            give_room(window, choose(window, "Heap", stream))
+            choose(window, "Heap", stream)
             return
         except ValueError:
             continue  # of this collector it is called otherwise
@@ -243,7 +229,7 @@ def see_kinds(window: MainWindow) -> None:
 
 def see_cards(window: MainWindow) -> None:
     """Which cards of the old generation are dirty."""
-    give_room(window, choose(window, "Heap", "Dirty cards"))
+    choose(window, "Heap", "Dirty cards")
 
 
 def see_collections(window: MainWindow, *, stream: str = "Type", events: int = EVENTS) -> None:

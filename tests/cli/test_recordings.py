@@ -184,7 +184,7 @@ def test_of_an_empty_recording_it_is_said_that_it_is_empty(
     empty = tmp_path / "empty.gcspy"
     empty.write_bytes(small(0))
     new = str(tmp_path / "new.gcspy")
-    assert main(["cut", str(empty), "-o", new]) == ExitCode.USAGE
+    assert main(["cut", str(empty), "-o", new, "--last", "3"]) == ExitCode.USAGE
     assert "the recording has no events" in capsys.readouterr().err
     assert main(["export", str(empty), "-o", str(tmp_path / "new.csv")]) != ExitCode.OK
     said = capsys.readouterr().err

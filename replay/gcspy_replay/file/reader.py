@@ -305,7 +305,7 @@ class Recording(Places):
         return place.first + place.events - 1
 
     def range_of(self, first: int | None, last: int | None) -> tuple[int, int]:
-        """Return the numbers of the first and the last event of a range.
+        """Return the numbers of the first and the last event of a range; zeros for all of a recording without events.
 
         Args:
             first: The first; None: that of the recording.
@@ -315,6 +315,8 @@ class Recording(Places):
             RecordingError: There are no such events.
         """
         if not len(self):
+            if first is None and last is None:
+                return 0, 0
             raise RecordingError("the recording has no events")
         begin = self.first if first is None else first
         end = self.last if last is None else last

@@ -93,6 +93,8 @@ class ExportSelection:
         Raises:
             RecordingError: The range is invalid, or there is no such space or stream.
         """
+        if not len(recording):
+            raise RecordingError("the recording has no events")
         return recording.range_of(self.first, self.last)
 
     def has(self, space: str, stream: str) -> bool:
