@@ -48,7 +48,7 @@ def command(
         except RecordingError as error:
             raise CommandError(str(error)) from None
         with new_file(output, replace=force) as part, progress_bar(f"writing {output}") as progress:
-            events = cut(recording, FileStore(part), low, high, progress=progress)
+            events = cut(recording, FileStore(part), first, last, progress=progress)
         left = ""
         try:
             marks = carry_sidecar(

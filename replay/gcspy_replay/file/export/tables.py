@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.interpreter import ClientInterpreter, StreamState
 from gcspy_protocol.model import Presentation, Stream
 from gcspy_protocol.streams.names import TileNameTable
