@@ -258,13 +258,15 @@ def test_a_look_leaves_the_level_as_it_was_unless_another_was_chosen(
     """The types that a look asked for come with an event; an event without them changes nothing."""
     panel = window.types.growth
     window.docks.show("growth")
+    seen = window.session.events_seen
     assert typed.server.should_transmit(0) is not None
     typed.heap.reset()
     typed.server.finish(0)
+    wait(lambda: window.session.events_seen > seen)
     wait(panel.look.isVisible)
     panel.look.click()
     wait(lambda: typed.server.settings[0].value == 3)
-    assert "level is 2 again" in panel.said
+    wait(lambda: "level is 2 again" in panel.said)
     assert typed.server.should_transmit(0) is not None
     typed.heap.reset()
     typed.server.finish(0)
