@@ -318,12 +318,14 @@ class TileCanvas(QWidget):
             self._begin_drag(event.position())
             return
         tile = self.tile_at(event.position())
-        if tile is not None and event.button() is Qt.MouseButton.LeftButton:
-            if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-                self._mark_from = tile
-            else:
-                self._press = event.position()
-                self.picked.emit(tile)
+        if event.button() is not Qt.MouseButton.LeftButton:
+            return
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._mark_from = tile
+            return
+        self._press = event.position()  # also beside the tiles: what is dragged is the map
+        if tile is not None:
+            self.picked.emit(tile)
 
     def _is_dragged(self, position: QPointF) -> bool:
         assert self._press is not None
