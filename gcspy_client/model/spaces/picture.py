@@ -8,7 +8,6 @@ Knows the model's other parts; does not know Qt.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
 
 import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
@@ -180,11 +179,6 @@ class SpacePicture:
     def shown(self) -> None:
         """The picture as it is now has been painted on the screen."""
         self._raster.shown()
-
-    def height_in(self, width: int, height: int) -> int:
-        """How much of a height (in logical pixels, as all here) the tiles would cover when they are fitted."""
-        fitted = self._fitted(round(width * self._scale), round(height * self._scale))
-        return ceil(fitted.height / self._scale)
 
     def _kept(self, width: int, height: int) -> TileLayout | None:
         """The same cells, with more or fewer tiles in them, as long as that uses the room well.

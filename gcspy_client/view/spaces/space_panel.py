@@ -240,6 +240,11 @@ class SpacePanel(QFrame):
         if keyboard:
             (self if line else self.shown).setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def release_height(self) -> None:
+        """Take whatever height it is given."""
+        self.setMinimumHeight(0)
+        self.setMaximumHeight(_NO_LIMIT)
+
     def has_keyboard(self) -> bool:
         """Whether it, or anything in it, has the keyboard."""
         focused = QApplication.focusWidget()

@@ -29,7 +29,6 @@ __all__ = ["Spaces"]
 MakeView = Callable[[SpaceState, TileSource, Theme, SpaceViewState], SpaceView | None]
 
 _GAP = 8
-_NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
 _LEAST_LIST = 26
 """Height of the list of other spaces when there is room for one line only."""
 
@@ -360,8 +359,7 @@ class Spaces(QWidget):
             panel = self.panels[number]
             panel.set_form(form)
             if form is PanelForm.LARGE:
-                panel.setMinimumHeight(0)
-                panel.setMaximumHeight(_NO_LIMIT)
+                panel.release_height()
             else:
                 panel.setFixedHeight(height)
         self._align()

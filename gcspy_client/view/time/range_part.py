@@ -20,7 +20,7 @@ from gcspy_client.view.desk import Desk
 from gcspy_client.view.panels.facts import FactPanel
 from gcspy_client.view.part import Part
 from gcspy_client.view.plain.widgets import PlainPushButton
-from gcspy_client.view.time.memory_feed import MemoryFeed
+from gcspy_client.view.time.memory_loader import MemoryLoader
 from gcspy_client.view.time.panel import TimePanel
 from gcspy_client.view.time.range_bar import RANGE_ACTIONS, RangeBar
 from gcspy_client.view.widgets.flow import FlowLayout
@@ -91,7 +91,7 @@ class RangePart(Part):
         super().__init__(desk)
         self._strip, self._compare = panel.strip, compare
         self._difference: tuple[int, int] | None = None  # its first event is being fetched
-        self.feed = MemoryFeed(desk.session, lambda: desk.bookmarks.recording, self)
+        self.feed = MemoryLoader(desk.session, lambda: desk.bookmarks.recording, self)
         self.panel = RangePanel()
         self.bar = RangeBar(self._strip)
         desk.docks.add(

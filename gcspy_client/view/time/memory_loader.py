@@ -1,4 +1,4 @@
-"""Fills the memory behind the timeline: from events as they come, or from the file of a recording, in a thread.
+"""Loads the memory behind the timeline: from events as they come, or from the file of a recording, in a thread.
 
 Knows the session, its files and the thread that reads them; does not know how memory is drawn.
 """
@@ -19,10 +19,10 @@ from gcspy_client.model.playback.memory_reader import MemoryReader
 from gcspy_client.model.playback.memory_track import MemoryTrack
 from gcspy_client.model.session import ClientSession
 
-__all__ = ["MemoryFeed"]
+__all__ = ["MemoryLoader"]
 
 
-class MemoryFeed(QObject):
+class MemoryLoader(QObject):
     """The memory of a window's session.
 
     Signals:
