@@ -151,7 +151,7 @@ class CompilingThread:
 
 
 class Compilable(Protocol):
-    """What `compile_all` compiles."""
+    """A loop or a loop nest that `compile_all` compiles."""
 
     def compile(self, njit: Callable[..., Any], *, keep: bool) -> object:
         """Have numba's decorator compile it, unless it is."""

@@ -251,12 +251,12 @@ class Driver(ABC):
     """
 
     startable: ClassVar[str] = ""
-    """What `command_line` starts, for messages: ``java with its arguments``; empty: nothing."""
+    """Description of the programs that `command_line` starts, for messages: ``java with its arguments``; empty: none."""
 
     @classmethod
     @abstractmethod
     def recognise(cls, pid: int) -> Recognition:
-        """Tell cheaply whether this driver can watch the process; a process it does not know is no error."""
+        """Determine cheaply whether this driver can watch the process; an unknown process is no error."""
 
     @classmethod
     def command_line(cls, _start: ProgramStart, /) -> tuple[int, list[str]] | None:

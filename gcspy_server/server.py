@@ -194,10 +194,9 @@ class Server:
         """Ask whether the event that happens now is requested; counts nothing.
 
         Returns:
-            What to gather before `finish`, or None: no client is connected, the event is filtered
-            out, or
-            all clients requested a lower rate. The time until `finish` is reported to clients as
-            gathering.
+            The gathering to do before `finish`, or None: no client is connected, the event is
+            filtered out, or all clients requested a lower rate. The time until `finish` is
+            reported to clients as gathering.
         """
         if not self._core.live:
             return None

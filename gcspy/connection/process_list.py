@@ -108,12 +108,12 @@ class _Seen:
 
     @property
     def program(self) -> tuple[float, str, tuple[str, ...]]:
-        """What it runs: another value after it has replaced its program."""
+        """Start time, name and arguments; they change when the process executes another program."""
         return self.started, self.name, self.arguments
 
     @property
     def own(self) -> bool:
-        """Whether it is a command of gcspy, a window, or a sidecar; what gcspy runs for the user is not."""
+        """Whether it is a command of gcspy, a window or a sidecar; a program that gcspy runs for the user is not."""
         if "-m" in self.arguments[:4]:
             module = self.arguments[self.arguments.index("-m") + 1 :][:1]
             return bool(module) and (module[0] == "gcspy" or module[0].startswith("gcspy.hosts."))
@@ -122,7 +122,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Look:
-    """What the drivers said about a process."""
+    """The drivers' recognitions of a process."""
 
     program: tuple[float, str, tuple[str, ...]]
     found: list[tuple[str, Recognition]]

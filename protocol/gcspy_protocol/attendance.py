@@ -47,7 +47,7 @@ def person_name(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Focus:
-    """What a person is viewing; None means not specified.
+    """Place that a person is viewing; None means not specified.
 
     Attributes:
         space: Id of the active space.

@@ -149,7 +149,7 @@ _ALLOWED: dict[tuple[Role, ConnectionState], frozenset[FrameType]] = {
     ),
     (Role.CLIENT, ConnectionState.OPEN): frozenset(_FROM_CLIENT),
 }
-"""What an end with this role may send in this state."""
+"""Types of frame that an end with this role may send in this state."""
 
 
 def preamble(versions: tuple[int, int] = VERSIONS) -> bytes:
@@ -221,12 +221,12 @@ class Connection:
 
     @property
     def our_state(self) -> ConnectionState:
-        """What we may still send."""
+        """State of our direction: it determines which frames we may still send."""
         return self._our_state
 
     @property
     def their_state(self) -> ConnectionState:
-        """What we may still receive."""
+        """State of the peer's direction: it determines which frames we may still receive."""
         return self._their_state
 
     @property

@@ -34,7 +34,7 @@ Cell = int | str | None
 
 
 class ColumnKind(Enum):
-    """What a column's cells are."""
+    """Kind of content of a column's cells."""
 
     TEXT = "text"
     NUMBER = "number"

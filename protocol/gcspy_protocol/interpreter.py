@@ -310,7 +310,7 @@ class SpaceState:
 
 @dataclass(frozen=True, slots=True)
 class EventChange:
-    """What an event changed, so that a view redraws no more than that.
+    """The changes of an event, so that a view redraws no more than these.
 
     Attributes:
         event: The event.

@@ -13,7 +13,7 @@ __all__ = ["CLIENT_LIMITS", "SERVER_LIMITS", "Limits"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What one end accepts from the other.
+    """Limits on what one end accepts from the other.
 
     Attributes:
         payload_bytes: Largest payload of a frame, as sent.
@@ -47,8 +47,8 @@ class Limits:
 
 
 CLIENT_LIMITS = Limits()
-"""What a client accepts from a server: whole heaps."""
+"""Limits on messages from a server to a client: whole heaps."""
 
 SERVER_LIMITS = Limits(payload_bytes=64 << 10, raw_bytes=64 << 10, event_bytes=64 << 10)
-"""What a server accepts from a client: commands only, so a frame that claims more than 64 KiB is an
-attack or a defect and is refused without being read."""
+"""Limits on messages from a client to a server: commands only, so a frame that claims more than
+64 KiB is an attack or a defect and is refused without being read."""

@@ -104,7 +104,7 @@ class Mode(StrEnum):
 
 
 class PauseActsOn(StrEnum):
-    """What a pause of the session stops."""
+    """Activity that a pause of the session stops."""
 
     PROGRAM = "program"
     SAMPLING = "sampling"
@@ -265,7 +265,7 @@ class EventKind:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventFilter:
-    """What the server does at events of one kind (paper section 5.3).
+    """The server's treatment of events of one kind (paper section 5.3).
 
     Attributes:
         event: The kind's id.

@@ -1,4 +1,4 @@
-"""What is said about triggers that wait or have failed: each state once, with its reason.
+"""Notices of triggers that wait or have failed: one per state, with its reason.
 
 Knows the server's messages about triggers; does not know who prints them.
 """

@@ -197,7 +197,7 @@ class TriggerSet:
         self.changes += 1
 
     def announcement(self) -> Triggers:
-        """What is reported about them now."""
+        """Return the message that reports the state of all triggers."""
         return Triggers(triggers=tuple(entry.status for entry in self._entries), fired=self._fired)
 
     # ------------------------------------------------------------ at each event

@@ -1,4 +1,4 @@
-"""What a controller and a server say to each other about triggers (SPEC.md section 8.8).
+"""Messages about triggers between a controller and a server (SPEC.md section 8.8).
 
 The classes are messages like those of `gcspy_protocol.messages`, which exports them too. The module
 knows their meaning; it does not know their bytes, nor when a condition is evaluated.
@@ -47,7 +47,7 @@ class TriggerState(StrEnum):
     HOLDS = "holds"
     """It has fired, and the condition was not false since."""
     WAITING = "waiting"
-    """What it names does not exist, or not yet."""
+    """Its condition names a space or stream that does not exist, or not yet."""
     FAILED = "failed"
     """Its evaluation failed; it is not evaluated again before it is set again."""
     OFF = "off"
@@ -56,7 +56,7 @@ class TriggerState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trigger:
-    """Client, controller: pause, or tell, when a condition becomes true; replaces the trigger of the same id.
+    """Client, controller: pause, or report, when a condition becomes true; replaces the trigger of the same id.
 
     Attributes:
         id: Number, the controller's choice.

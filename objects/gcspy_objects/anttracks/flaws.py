@@ -24,7 +24,7 @@ _KEPT: Final = 100
 _HEADER_BYTES: Final = 12
 _LARGEST_SLACK: Final = 24
 _CONTENDED_BYTES: Final = range(248, 1024)
-"""What ``@Contended`` adds to an instance: 128 bytes before and after a group of fields."""
+"""Bytes that ``@Contended`` adds to an instance: 128 before and after a group of fields."""
 _ALIGN_BYTES: Final = 8
 _ARRAY_HEADERS: Final = (16, 20, 24)
 _ELEMENT_BYTES: Final = {

@@ -144,7 +144,7 @@ def _independent(
     held = held[known]
     pairs = np.unique(np.stack((held, holder)), axis=1)
     pairs = pairs[:, pairs[0] != pairs[1]]
-    # What a root holds itself is held by that as well, whoever else refers to it; there its own name is the root's.
+    # An object held by a root has the root as a further holder; the object's own number stands for that root.
     itself = graph.roots[asked[graph.roots]]
     pairs = np.unique(np.concatenate((pairs, np.stack((itself, itself))), axis=1), axis=1)
     begins = np.searchsorted(pairs[0], chosen)

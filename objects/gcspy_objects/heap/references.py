@@ -62,11 +62,11 @@ class TracedReferences:
 
 @dataclass(frozen=True, eq=False)
 class _Reported:
-    """What one or more collections reported; objects by their birth.
+    """References and roots that one or more collections reported; objects by their birth.
 
     Attributes:
-        source: (m,) who refers.
-        target: (m,) to whom; `_NOTHING`: null.
+        source: (m,) object that refers.
+        target: (m,) object referred to; `_NOTHING`: null.
         slot: (m,) place of the reference, in the order of the report.
         minor: (m,) whether a minor collection reported it.
         root: (r,) held by a root.

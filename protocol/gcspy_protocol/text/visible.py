@@ -58,7 +58,7 @@ class Lines(str):
     """A text of several lines on purpose: each part is one, whatever stands in it.
 
     Where a text may have lines, only one that is given as `Lines` has any: in all others a line break is shown as an
-    escape, so that no name can forge a line. What is made of it by formatting or joining is an ordinary text again.
+    escape, so that no name can forge a line. Formatting or joining it makes an ordinary text.
 
     Args:
         parts: The lines; one that is `Lines` itself stands for all of its own.

@@ -74,7 +74,7 @@ class Loss(NamedTuple):
 
 @dataclass(slots=True)
 class IntegrityReport:
-    """What `verify` found.
+    """Result of `verify`.
 
     Attributes:
         events: Events that can be shown.
@@ -276,7 +276,7 @@ def _check_end(window: Window, scan: PartScan, report: IntegrityReport, note: _N
 
 @dataclass(slots=True)
 class RepairReport:
-    """What `repair` saved.
+    """Result of `repair`.
 
     Attributes:
         events: Events written.
