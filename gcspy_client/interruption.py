@@ -21,7 +21,7 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """What was noted; made by `interruption_held_back`.
+    """The signal that was noted while interruptions were held back; made by `interruption_held_back`.
 
     Attributes:
         number: The signal; 0 where none came.

@@ -52,7 +52,7 @@ _MICROS: Final = "µs"
 
 
 class MemoryRole(Enum):
-    """What a quantity of memory is, and so how it is drawn."""
+    """Meaning of a quantity of memory; it determines how the quantity is drawn."""
 
     RESIDENT = "resident"
     COMMITTED = "committed"
@@ -84,7 +84,7 @@ class MemoryQuantity:
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """What a session says of its memory.
+    """The streams of a session that report its memory.
 
     Attributes:
         quantities: At most one of each role, in the order of `MemoryRole`; none: nothing is known.

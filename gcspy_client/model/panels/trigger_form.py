@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ConditionKind(Enum):
-    """What a trigger waits for."""
+    """Kind of condition that a trigger waits for."""
 
     OWN = "own"
     ABOVE = "above"
@@ -151,7 +151,7 @@ def write_condition(kind: ConditionKind, subject: Subject | None, amount: str) -
 
 
 def amount_problem(kind: ConditionKind, amount: str) -> str:
-    """What is wrong with an amount; empty: nothing."""
+    """Return the reason why an amount is invalid; empty: it is valid."""
     if kind in (ConditionKind.OWN, ConditionKind.APPEARS):
         return ""
     text = _joined(amount)

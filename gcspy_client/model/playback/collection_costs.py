@@ -1,8 +1,8 @@
-"""What the collections of a session cost: each with its event and its duration, as far as one is known.
+"""Costs of a session's collections: the event of each, and its duration where it is known.
 
 A duration is the time from the event of a collection's start to that of its end, without the
-gathering at the start and without holds, both of which are not the collector's. Without such pairs
-of events, a stream of the total time of collections tells the cost between two events. Without
+gathering at the start and without holds: the collector causes neither. Without such pairs of events,
+the cost between two events is computed from a stream of the total time of collections. Without
 that, the cost is unknown.
 
 The cost of following a growing timeline depends on the new events only.
@@ -286,7 +286,7 @@ class CollectionCosts:
         return int(costs[0]) if len(numbers) and costs[0] >= 0 else None
 
     def pooled(self, limits: I64) -> PooledCosts:
-        """What columns of pixels show.
+        """Return the costs of the collections in columns of pixels.
 
         Args:
             limits: Shape (columns + 1,): number of the event at which each begins, and of the first behind.

@@ -67,7 +67,7 @@ class MemoryReader:
         self._thread.start()
 
     def take(self) -> list[Piece]:
-        """What was read since the last time."""
+        """Return the pieces that were read since the last call."""
         with self._gate:
             pieces, self._pieces = self._pieces, []
         return pieces

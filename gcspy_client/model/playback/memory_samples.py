@@ -1,8 +1,8 @@
-"""Memory at each event of a session, in a few columns, and what a pixel of a timeline shows of it.
+"""Memory at each event of a session, in a few columns, and its values for the pixels of a timeline.
 
 A value is known, or was not gathered at its event, or could not be read, or the event is not here.
-What was not gathered is as it was at the event before. What could not be read, and events that are
-not here, are gaps: never zero, and nothing is drawn over them.
+A value that was not gathered is that of the event before. Values that could not be read, and events
+that are not here, are gaps: never zero, and nothing is drawn over them.
 
 Columns are by event number. So a pixel of a hundred thousand events costs the events under it, and
 no Python object.
@@ -214,7 +214,7 @@ class MemorySamples:
         return known
 
     def pooled(self, overview: Overview) -> PooledMemory:
-        """What each column of an overview shows; a value lasts until the next event, unless events are missing there."""
+        """Return the memory in each column of an overview; a value lasts until the next event, unless events are missing there."""
         columns = len(overview.counts)
         shape = (self.quantities, columns)
         low, high = np.full(shape, -1, dtype=np.int64), np.full(shape, -1, dtype=np.int64)

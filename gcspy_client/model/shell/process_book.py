@@ -1,4 +1,4 @@
-"""The processes as they come, line by line: what is listed now, and how each has grown since it was first listed.
+"""The list of processes, read line by line: the current processes and the growth of each since it was first listed.
 
 Knows the lines of `gcspy ps --watch`; does not know who runs it.
 """
@@ -19,7 +19,7 @@ _MOST_CHARS = 1 << 20
 
 
 class ProcessBook:
-    """What a list of processes shows.
+    """Content of a list of processes.
 
     Attributes:
         rounds: How often all processes were examined.
