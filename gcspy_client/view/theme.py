@@ -109,13 +109,13 @@ def _strong_tokens(theme: Theme) -> Tokens:
 
 
 def system_theme() -> Theme:
-    """What the desktop asks for; dark where it does not say."""
+    """Return the theme that the desktop requests; dark if it requests none."""
     scheme = QGuiApplication.styleHints().colorScheme()
     return Theme.LIGHT if scheme is Qt.ColorScheme.Light else Theme.DARK
 
 
 def small_font(base: QFont) -> QFont:
-    """For captions: a step smaller than the base."""
+    """Return the font of captions: a step smaller than the base."""
     font = QFont(base)
     font.setPointSizeF(max(7.0, base.pointSizeF() * 0.88))
     return font

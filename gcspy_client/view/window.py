@@ -1,6 +1,6 @@
 """The main window: makes the desk and the parts, lays them out, and calls all parts in loops.
 
-What a window can do is in its parts; see `part`. What they work with is on the desk; see `desk`.
+The parts have the window's functions; see `part`. They use the services of the desk; see `desk`.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ class MainWindow(QMainWindow):
         self.appearance.changed.connect(self._set_theme)
 
     def _key_rows(self) -> list[KeyRow]:
-        """What the sheet of keys says."""
+        """Return the rows of the sheet of keys."""
         return self.actions_table.key_rows()
 
     def palette_entries(self) -> list[PaletteEntry]:

@@ -1,9 +1,9 @@
-"""Finding single objects and following one, in a window: the panel "Objects" joined to the rest of it.
+"""Finding single objects and following one: connects the panel "Objects" with the rest of the window.
 
-While an object is followed, the tile in which it lies is selected at each event, in whichever space that is. What can be asked, and what is
-answered, is the server's affair: a player of an object trace answers, a recording alone does not.
+While an object is followed, the tile in which it lies is selected at each event, in whichever space that is. The server determines which
+questions it can answer: a player of an object trace answers, a recording alone does not.
 
-Knows which part of the window does what; where an object is at an event is the model's.
+Knows the parts of the window that it connects; the model knows where an object is at an event.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The session's settings in a panel: a slider for a range, a choice, a button for an action; for those that no other panel shows.
 
-A simulation has its heap, nursery, tile size, pace and the like here. What is set takes effect when the program runs on: until then the row says what still holds. In a recording they are shown, as
-they were, and cannot be set.
+The settings of a simulation are here: heap, nursery, tile size, pace and the like. A change takes effect when the program continues: until then the row shows the value that is still in effect. In a
+recording the recorded values are shown and cannot be changed.
 
-Knows settings as messages say them; does not know what any of them does.
+Knows the settings of the messages; does not know their effects.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _TIPS = (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.WhatsThisRole, Qt.ItemData
 
 
 def _plain(value: object, role: int) -> object:
-    """What Qt is given of an answer."""
+    """Return a model's answer in the form that Qt may display: texts as plain text."""
     if not isinstance(value, str):
         return value
     if role in _TIPS:

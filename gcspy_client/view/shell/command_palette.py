@@ -1,6 +1,6 @@
 """Everything that can be done, found by typing: actions, panels, spaces, streams, bookmarks (Ctrl+K).
 
-It lies over the window, not beside it, and is worked with the keyboard alone. What cannot be done now is there as well, and says why.
+It overlays the window and is operated with the keyboard alone. Unavailable actions are listed too, with the reason.
 
 Knows entries; their sources are called each time it is opened.
 """

@@ -56,10 +56,10 @@ _SEPARATOR = 7
 """Between two panels, as the style sheet has it."""
 
 _LOWEST = 88
-"""Lowest height of what stands in a panel."""
+"""Least height of a panel's content."""
 
 _LEFT_TO_CENTRE = 76
-"""What the centre has beside half of the height: gaps, the tabs of panels, and a line of another space."""
+"""Height that the centre gets in addition to half of the window: gaps, the tabs of panels, and the line of another space."""
 
 _BOTTOM_SHARE = 0.3
 """Share of the height that a panel below the centre opens with, at least."""

@@ -4,8 +4,8 @@ A part of the window that changes the view passes functions to do and to undo it
 
     desk.undo.do("paint Used", partial(paint, 3), partial(paint, 1), merge_key="stream of Heap")
 
-Changes in a row with the same `merge_key` are one: ten steps of zooming are taken back at once. What the mouse merely points at, and
-which tile is selected, is no change of the view.
+Successive changes with the same `merge_key` are merged: ten steps of zooming are undone at once. Pointing with the mouse and
+selecting a tile are no changes of the view.
 
 Knows doing and undoing; does not know the changes.
 """

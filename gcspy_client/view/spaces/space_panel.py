@@ -180,7 +180,7 @@ class SpacePanel(QFrame):
 
     @property
     def maximum(self) -> int:
-        """What is painted as the greatest now."""
+        """Value that is painted in the colour of the maximum now."""
         found = None if self.view is None else self.view.maximum
         return self.canvas.picture.maximum if found is None else found
 

@@ -83,17 +83,17 @@ class SpaceView(QWidget):
         self.update()
 
     def zoom_to_tiles(self) -> None:
-        """Look as close as it takes to give each tile a place of its own."""
+        """Zoom in until each tile has its own place."""
 
     def zoom(self, step: int) -> None:
         """Zoom in (1), out (-1), or show all (0)."""
 
     def place(self) -> object:
-        """Which part is seen and how close, for `use_place`."""
+        """Visible part and zoom, for `use_place`."""
         return None
 
     def use_place(self, place: object) -> None:
-        """See the part that was seen; a place of another kind of view is not used."""
+        """Show a part that `place` returned; a place of another kind of view is ignored."""
 
     def refresh(self) -> None:
         """Update texts: names may have arrived."""
@@ -111,16 +111,16 @@ class SpaceView(QWidget):
         return None
 
     def legend_words(self) -> str:
-        """What else than colours is to be known of it."""
+        """Explanation of the picture besides its colours."""
         return ""
 
     @property
     def maximum(self) -> int | None:
-        """What is painted as the greatest now; None where the view does not know."""
+        """Value that is painted in the colour of the maximum now; None if the view does not know it."""
         return None
 
     def settle(self) -> None:
-        """Show everything now that would be shown a moment later."""
+        """Apply delayed updates now."""
 
     def stop(self) -> None:
         """Show nothing any more; no thread and no timer is left."""

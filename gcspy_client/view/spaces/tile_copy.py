@@ -35,7 +35,7 @@ class TileCopy(QObject):
             widget.customContextMenuRequested.connect(partial(self._open, widget))
 
     def tile(self) -> int | None:
-        """The tile that is meant: the selected one of the active space, else the one under the mouse."""
+        """Return the selected tile of the active space, or else the one under the mouse."""
         space = self._desk.session.active_space()
         if space is None:
             return None
@@ -51,7 +51,7 @@ class TileCopy(QObject):
             copy_text(tile_text(self._desk.session, space.space.id, tile))
 
     def menu(self) -> PlainMenu:
-        """What can be done with the tile that is meant."""
+        """Make the context menu of the tile that `tile` returns."""
         made = PlainMenu(self._desk.frame)
         tile = self.tile()
         for words, do, can in (

@@ -158,7 +158,7 @@ class TableModel(PlainTableModel):
         return heading(self.table.columns[section], role, about=about, right=section > 0)
 
     def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell shows."""
+        """Return the data of a cell for one of Qt's roles."""
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return self.table.text(index.row(), index.column())
         if role == Qt.ItemDataRole.TextAlignmentRole:

@@ -33,14 +33,14 @@ __all__ = ["ViewController"]
 _MENU = "&View"
 
 MOST_MARKS = 500
-"""Of a space: each is drawn as a frame."""
+"""Most marked tiles of a space: each is drawn as a frame."""
 
 
 class ViewController(Part):
-    """What users ask of the views of spaces.
+    """Carries out users' requests about the views of spaces.
 
     Args:
-        desk: What it works with.
+        desk: The services of the window.
         formulas: Asks for formulas.
     """
 
@@ -462,7 +462,7 @@ class ViewController(Part):
         live.triggered.connect(lambda: self.follow_order(space))
 
     def gestures(self) -> tuple[Gesture, ...]:
-        """What the mouse does over tiles."""
+        """Mouse gestures over tiles."""
         return (
             Gesture(
                 _MENU,
@@ -482,7 +482,7 @@ class ViewController(Part):
         )
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done about views."""
+        """Actions about views."""
         return (
             *(
                 Action(

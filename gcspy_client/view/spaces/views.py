@@ -48,19 +48,19 @@ _ORDERED = (TILES, "rows", "hilbert", "bivariate")
 
 @lru_cache(maxsize=1)
 def known_renderers() -> dict[str, RendererFacts]:
-    """All renderers that are installed; looked for once, as that reads the names of all packages."""
+    """Return all installed renderers; searched only once, since the search reads the names of all packages."""
     return find_renderers()
 
 
 def title_of(name: str) -> str:
-    """What a view is called."""
+    """Return the title of a view."""
     return TITLES.get(name) or (
         known_renderers()[name].title if name in known_renderers() else name
     )
 
 
 def order_words(space: SpaceState, look: SpaceViewState, looks: SpaceViewStates) -> tuple[str, str]:
-    """The text about an order other than by address, short and in full; otherwise nothing."""
+    """Return the text about an order other than by address, short and in full; empty if the order is by address."""
     order = look.order
     source = None if order is None else looks.source(space, order.stream)
     if order is None or source is None or look.view not in _ORDERED:
@@ -119,7 +119,7 @@ class RendererView(RendererCanvas):
         return chosen or other_stream(self._space, self._source)
 
     def legend_words(self) -> str:
-        """What the shapes mean."""
+        """Return the explanation of the view's shapes."""
         words = _LEGENDS.get(self.look.view, "")
         if self.look.view == "histogram" and self.say():
             words += (

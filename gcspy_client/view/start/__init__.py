@@ -1,1 +1,1 @@
-"""What a window opens: processes, recordings, servers; the start page that offers them."""
+"""Opening processes, recordings and servers; the start page that offers them."""

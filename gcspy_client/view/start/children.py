@@ -1,7 +1,7 @@
-"""Children of the window: one that serves a session for it, and one that lists processes.
+"""Child processes of the window: one that serves a session for it, and one that lists processes.
 
-The child that serves lives as long as its standard input is open, so it ends with the window, however that ends. Nothing here
-waits, but for the end of the program.
+The serving child lives as long as its standard input is open, so it ends with the window, however the window ends. No method
+blocks, except at the end of the program.
 
 Knows processes and their first lines; does not know what they do.
 """
@@ -19,18 +19,18 @@ from gcspy_client.model.shell.launcher import Launch
 __all__ = ["ProcessWatcher", "Ready", "ServingChild"]
 
 _STOP_MILLIS = 5_000
-"""A child that has not ended by then is killed: it holds nothing that a kill could harm."""
+"""Time after which a child that has not ended is killed; a kill loses no data."""
 
 _LONGEST_LINE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A child serves.
+    """Report of a child that serves.
 
     Attributes:
-        address: Where this window joins.
-        notes: What it has to say to the user, a line each.
+        address: Address at which this window joins.
+        notes: Messages to the user, one a line.
         files: The files that it plays, if they differ from the given ones: made from a trace.
     """
 
@@ -40,12 +40,12 @@ class Ready:
 
 
 class ServingChild(QObject):
-    """Starts one serving child at a time; the one before is ended first.
+    """Starts one serving child at a time, after the previous one has ended.
 
     Signals:
-        ready: It serves: its `Launch` and a `Ready`.
-        failed: It does not: its `Launch`, and why, in a sentence with the remedy.
-        progressed: It is on the way: its `Launch`, what it does, and how much of it is done, from 0 to 1.
+        ready: The child serves: its `Launch` and a `Ready`.
+        failed: The child cannot serve: its `Launch`, and the reason, in a sentence with the remedy.
+        progressed: The child is starting: its `Launch`, the name of the current step, and the part of it that is done, 0 to 1.
     """
 
     ready = Signal(object, object)
@@ -70,7 +70,7 @@ class ServingChild(QObject):
 
     @property
     def starting(self) -> Launch | None:
-        """What was started and does not serve yet."""
+        """The launch whose child does not serve yet; None: there is none."""
         return self._next or (
             self._launch if self._child is not None and not self._answered else None
         )
@@ -91,14 +91,14 @@ class ServingChild(QObject):
         child.start(launch.command[0], list(launch.command[1:]))
 
     def leave(self) -> None:
-        """Let the child end; also one that was only just started."""
+        """Ask the child to end, even if it has not started completely."""
         if self._child is not None and not self._patience.isActive():
             self._answered = True
             self._child.closeWriteChannel()
             self._patience.start(_STOP_MILLIS)
 
     def stop(self) -> None:
-        """End the child now, and wait for that; no process and no timer is left."""
+        """End the child and wait for its end; no process and no timer is left."""
         self._next = None
         child, self._child = self._child, None
         self._patience.stop()

@@ -142,7 +142,7 @@ class _Model(PlainTableModel):
 
 
 def _indent(branch: ProcessBranch) -> str:
-    """What stands before the command line of a process in the tree."""
+    """Return the text in front of a process's command line in the tree: indentation and fold marker."""
     if branch.below:
         return _STEP * branch.depth + (_FOLDED if branch.folded else _OPEN)
     return _STEP * branch.depth + _LEAF if branch.depth else ""

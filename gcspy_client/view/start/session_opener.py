@@ -374,7 +374,7 @@ class SessionOpener(Part):
         self.child.stop()
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be opened."""
+        """Actions that open something."""
         can = self.front is not None
         no_front = "this window was opened without the gcspy program that runs it"
         return (

@@ -1,9 +1,9 @@
-"""What a window shows that shows no session: what could be opened.
+"""The start page: the page of a window without a session, which lists what can be opened.
 
 Processes to attach to, a recording to open, recently opened items, samples, the demonstration.
 Errors are shown at the top, with their remedy, and everything can be tried again.
 
-Knows what it offers; does not know how anything is opened.
+Knows the items that it offers; does not know how they are opened.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class StartPage(QWidget):
         whole.addStretch(1)
 
     def _side(self) -> QScrollArea:
-        """What can be opened but processes; it scrolls where the screen is too low for it."""
+        """Make the column of all that can be opened except processes; it scrolls if the screen is too low for it."""
         set_tip(
             self.open,
             "Play a recording, or an object trace of a Java VM; files can also be dropped on the window",
@@ -291,7 +291,7 @@ class _List(QListWidget):
         self.setItemWidget(item, entry)
 
     def titles(self) -> list[str]:
-        """What is listed."""
+        """Accessible texts of the listed items."""
         texts = (
             self.item(row).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(self.count())
         )

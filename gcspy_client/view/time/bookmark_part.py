@@ -68,7 +68,7 @@ class BookmarkPart(Part):
         return entries
 
     def time_actions(self) -> tuple[Action, ...]:
-        """What can be done with bookmarks; the menu of time has them in its middle."""
+        """Return the actions about bookmarks, which stand in the middle of the menu of time."""
         desk = self._desk
         navigator = desk.navigator
         return (

@@ -29,12 +29,12 @@ def kind_colour(kind: int, kinds: int, theme: Theme) -> QColor:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Lanes:
-    """What is drawn.
+    """Content of the lanes.
 
     Attributes:
         overview: Events in each pixel; pixels are logical ones.
-        hidden: For kinds of which some were not recorded, shape (pixels,): where.
-        colours: Of each kind.
+        hidden: For kinds of which some events were not recorded, shape (pixels,): whether some are missing there.
+        colours: Colour of each kind.
         off: Kinds that a filter of the playback hides.
     """
 

@@ -31,13 +31,13 @@ _PLATE_ALPHA = 205
 
 
 class MemoryLayer:
-    """What the timeline draws of memory.
+    """The memory in the timeline.
 
     Args:
-        theme: For which ground.
+        theme: Theme of the background.
 
     Attributes:
-        theme: For which ground.
+        theme: Theme of the background.
         track: The memory.
     """
 
@@ -64,7 +64,7 @@ class MemoryLayer:
 
     @property
     def memory(self) -> PooledMemory | None:
-        """What was drawn; None: nothing yet."""
+        """The memory as last drawn; None: nothing was drawn yet."""
         return self._memory
 
     def wanted_gutter(self, metrics: QFontMetrics) -> int:
@@ -189,7 +189,7 @@ class MemoryLayer:
             draw_text(painter, box, int(Qt.AlignmentFlag.AlignRight | upright), text)
 
     def pooled_words(self, column: int) -> list[str]:
-        """What a tooltip says of the collections of a pixel, if they are several."""
+        """Return the tooltip's lines about the collections of a pixel, if there are several."""
         costs = self._costs
         if costs is None or column >= len(costs.counts) or costs.counts[column] < 2:
             return []

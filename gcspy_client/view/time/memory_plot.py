@@ -49,15 +49,15 @@ Pixels = NDArray[np.uint32]
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class MemoryPlot:
-    """What is drawn.
+    """Content of the plot.
 
     Attributes:
         memory: A row of it is a quantity; columns are logical pixels.
-        roles: Of each quantity.
+        roles: Role of each quantity.
         top: Bytes at the upper edge.
         costs: Collections in each column; None: there are none.
         most_nanos: The cost of the highest bar.
-        colours: Of each kind of event.
+        colours: Colour of each kind of event.
     """
 
     memory: PooledMemory
@@ -76,20 +76,20 @@ def role_colour(role: MemoryRole, theme: Theme) -> QColor:
 
 
 def draw_plot(plot: MemoryPlot, theme: Theme, height: int, scale: float) -> QImage:
-    """Draw it.
+    """Draw a plot.
 
     Args:
-        plot: What.
-        theme: For which ground.
-        height: In logical pixels.
-        scale: Device pixels a logical pixel.
+        plot: The content.
+        theme: Theme of the background.
+        height: Height in logical pixels.
+        scale: Device pixels per logical pixel.
     """
     count = plot.memory.low.shape[1]
     width, tall = max(1, round(count * scale)), max(1, round(height * scale))
     columns = np.minimum(np.arange(width) * count // width, count - 1)
     rows = np.arange(tall, dtype=np.int16)[:, None]
     thick = max(1, round(1.2 * scale))
-    # What is drawn on each pixel, a bit each; a table has the colour of each combination.
+    # The layers drawn on each pixel, a bit each; a table has the colour of each combination.
     layers = np.zeros((tall, width), dtype=np.uint16)
     areas: list[tuple[QColor, float]] = []
     lines: list[tuple[NDArray[np.bool_], QColor, float]] = []

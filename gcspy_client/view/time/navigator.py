@@ -1,8 +1,8 @@
-"""Time in the window: joins timeline and transport with what moves through time.
+"""Time in the window: connects timeline and transport with the playback.
 
-A live session is moved through by its time shift, a recording by its player; users press the same
-buttons for both. What differs is said here: a live session has an end that one goes *live* at, and
-while one looks back the program and its sampling are left alone.
+In a live session the time shift moves through time, in a recording its player; users press the same
+buttons for both. The difference: a live session has an end, at which the display is *live*, and
+looking back does not affect the program or its sampling.
 
 Knows the panel, the two kinds of `Playing` and the session; does not know files.
 """
@@ -99,7 +99,7 @@ class TimeNavigator(QObject):
 
     @property
     def playing(self) -> PlaybackController:
-        """What moves through time now."""
+        """The current controller of playback: of the player or of the time shift."""
         return self.wire if self._session.is_playback else self.past
 
     @property
@@ -265,7 +265,7 @@ class TimeNavigator(QObject):
         return timeline.first, timeline.last
 
     def offer(self) -> SaveOffer | None:
-        """What can be saved; None when nothing can."""
+        """Return the range that can be saved; None: there is nothing to save."""
         whole = self._ends()
         if not whole[1]:
             return None

@@ -94,7 +94,7 @@ class TimePart(Part):
         self._desk.navigator.stop()
 
     def gestures(self) -> tuple[Gesture, ...]:
-        """What the mouse and keys do over the timeline."""
+        """Mouse and key gestures on the timeline."""
         return (
             Gesture(_TIME, "Click, drag on the timeline", "go there"),
             Gesture(_TIME, "← →, ↓ ↑ on the timeline", "previous, next event; ten events back, on"),
@@ -103,7 +103,7 @@ class TimePart(Part):
         )
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with time."""
+        """Actions about time."""
         return (
             *self._play_actions(),
             *self._step_actions(),

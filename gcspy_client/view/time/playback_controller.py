@@ -46,11 +46,11 @@ _BATCH_NANOS = 8_000_000
 
 
 class PlaybackController(QObject):
-    """What moves through time; the two kinds of it behave alike.
+    """Base class of the two controllers of playback, which behave alike.
 
     Signals:
-        changed: What it says of itself has changed.
-        refused: A request could not be fulfilled; why, in words.
+        changed: Its state has changed.
+        refused: A request could not be fulfilled; the reason as text.
     """
 
     changed = Signal()
@@ -409,7 +409,7 @@ class ShiftPlayback(PlaybackController):
             self.go_live()
 
     def _go_on(self) -> None:
-        """What was requested meanwhile comes next."""
+        """Continue with the latest request made in the meantime."""
         if self._next is not None:
             self._seeking.start(0)
         elif self._resumes:

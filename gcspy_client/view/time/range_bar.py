@@ -77,12 +77,12 @@ class RangeBar(QFrame):
         self.hide()
 
     def set_tips(self, tips: Iterable[tuple[str, str]]) -> None:
-        """What the buttons say when the mouse rests on them, by the names of their actions."""
+        """Set the tips of the buttons, by the names of their actions."""
         for name, text in tips:
             set_tip(self._buttons[name], text)
 
     def say(self, words: str) -> None:
-        """Say what the range is."""
+        """Show the description of the range."""
         if words != self.words.text():
             self.words.setText(words)
             self._whole_width = 0

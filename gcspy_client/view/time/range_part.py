@@ -198,11 +198,11 @@ class RangePart(Part):
         self._strip.show_memory(self.feed.track)
 
     def stop(self) -> None:
-        """The window closes: no thread is left."""
+        """Stop, since the window closes; no thread is left."""
         self.feed.stop()
 
     def gestures(self) -> tuple[Gesture, ...]:
-        """What the mouse and keys do over the timeline."""
+        """Mouse and key gestures on the timeline."""
         return (
             Gesture(_TIME, "Drag over the memory in the timeline", "choose a range"),
             Gesture(
@@ -215,7 +215,7 @@ class RangePart(Part):
         )
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with a range."""
+        """Actions about the range."""
         return (
             Action(
                 name="time.compare-range",

@@ -56,13 +56,13 @@ class Save(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SaveOffer:
-    """What can be saved.
+    """Events that can be saved, and the function that saves them.
 
     Attributes:
-        save: What saves it.
-        whole: Numbers of the first and last event there are.
-        chosen: Of the range that the user drew.
-        name: Proposed for the file, without its ending.
+        save: Saves them.
+        whole: Numbers of the first and the last event.
+        chosen: Numbers of the first and the last event of the chosen range; None: no range is chosen.
+        name: Proposed file name without its suffix.
     """
 
     save: Save
@@ -76,7 +76,7 @@ class _Cancelled(Exception):  # no error: the user requested it
 
 
 class SaveTask(QObject):
-    """One saving, in a thread.
+    """A save operation in a thread.
 
     Signals:
         progressed: Events done, and of how many.

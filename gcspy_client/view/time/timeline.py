@@ -904,7 +904,7 @@ class TimelineStrip(QWidget):
     # -------------------------------------------------------------------------- words
 
     def words_at(self, position: QPointF) -> str:
-        """What the tooltip says of a place: the event there, how many share its pixel, and what is missing."""
+        """Return the tooltip at a place: the event, the number of events in its pixel, and the missing events."""
         flag = self._flag_at(position)
         number = self.number_at(position.x()) if flag is None else flag.number
         lanes = self._lanes()

@@ -40,7 +40,7 @@ _NARROWEST = 420
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TransportFacts:
-    """What the row says.
+    """Facts that the transport row displays.
 
     Attributes:
         usable: Whether one can move through time at all.
@@ -200,11 +200,11 @@ class PlaybackBar(QWidget):
     # --------------------------------------------------------------------------- room
 
     def minimumSizeHint(self) -> QSize:
-        """What the buttons take: the choosers give way in a narrow window."""
+        """Least size: that of the buttons, since the choosers are hidden in a narrow window."""
         return QSize(_NARROWEST, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave out what there is no room for, the least wanted first."""
+        """Hide the widgets for which there is no room, the least important first."""
         super().resizeEvent(event)
         for widget in self._giving_way:
             widget.setVisible(True)
@@ -222,7 +222,7 @@ class PlaybackBar(QWidget):
             self._dress(button)
 
     def set_tips(self, tips: Iterable[tuple[str, str]]) -> None:
-        """What the buttons say when the mouse rests on them, by the names of their actions."""
+        """Set the tips of the buttons, by the names of their actions."""
         by_name = dict(tips)
         for button in self._icons:
             set_tip(button, by_name.get(button.objectName(), ""))
@@ -242,7 +242,7 @@ class PlaybackBar(QWidget):
             button.setEnabled(facts.usable)
         self.forward.setEnabled(facts.usable and not facts.live)
         self.last.setEnabled(facts.usable and not facts.live)
-        # What is live runs forwards: the button holds the picture.
+        # A live session plays forwards: the button pauses the display.
         forwards = facts.live or (facts.running and not backwards)
         self._set_shape(self.play, "pause" if forwards else "play")
         self._set_shape(

@@ -94,13 +94,13 @@ class ConditionForm(QWidget):
 
     @property
     def subject(self) -> Subject | None:
-        """The stream that it is about."""
+        """The stream of the condition."""
         found = self.stream.currentData()
         return found if isinstance(found, Subject) else None
 
     @property
     def problem(self) -> str:
-        """What is missing; empty: nothing."""
+        """Reason why the form is incomplete; empty: it is complete."""
         kind = self.chosen_kind
         if kind is ConditionKind.OWN:
             return ""

@@ -72,7 +72,7 @@ _WHERE = "Space of names that stand without one. Any space: a name that several 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What a row says; rows that are equal are not written again."""
+    """Content of a row; a row with equal content is not written again."""
 
     status: TriggerStatus
     number: int
@@ -414,7 +414,7 @@ class TriggerPanel(QWidget):
         self._say_buttons()
 
     def _now(self, text: str) -> str:
-        """What a condition is at the event that is shown."""
+        """Return the text about a condition's value at the displayed event."""
         shown = self._session.interpreter
         if (
             shown.last_event is None

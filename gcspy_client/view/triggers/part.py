@@ -1,6 +1,6 @@
-"""What triggers are in a window: panel, notice, marks in the timeline and actions, joined to the rest of it.
+"""Triggers in the window: connects panel, notice, marks in the timeline and actions with the rest of it.
 
-Knows which part of the window does what; does not know how.
+Knows the parts of the window that it connects; does not know how they work.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class TriggerPart(Part):
         self.notice.stop()
 
     def actions(self) -> tuple[Action, ...]:
-        """What can be done with triggers."""
+        """Actions about triggers."""
         return (
             Action(
                 name="trigger.new",

@@ -42,7 +42,7 @@ __all__ = ["BarCell", "BarColumn", "BarTable", "paint_bar"]
 _Index = QModelIndex | QPersistentModelIndex
 _SPARK = 90
 _ARROW = 16
-"""What shows the order stands beside the heading, not on it."""
+"""Room for the arrow of the order, which stands beside the heading, not on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class BarColumn:
 
     Attributes:
         name: Its heading.
-        about: What the heading's tip says.
+        about: Text of the heading's tip.
         right: Whether it is aligned to the right: a number.
         spark: Whether its cells are small lines.
     """
@@ -149,7 +149,7 @@ class _Rows(PlainTableModel):
         return heading(column.name, role, about=column.about, right=column.right)
 
     def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell says."""
+        """Return the data of a cell for one of Qt's roles."""
         cell, column = self.rows[index.row()][index.column()], self.columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             return "" if column.spark else cell.text

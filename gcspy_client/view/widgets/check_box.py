@@ -89,7 +89,7 @@ def _painter_of(
 def _paint_frame(
     painter: QStylePainter, button: CheckBox | RadioButton, box: QRectF, radius: float
 ) -> None:
-    """What the mark stands in: filled where it is chosen."""
+    """Paint the frame of the mark; it is filled if the button is checked."""
     palette = button.palette()
     group = QPalette.ColorGroup.Normal if button.isEnabled() else QPalette.ColorGroup.Disabled
     frame = palette.color(group, QPalette.ColorRole.PlaceholderText)

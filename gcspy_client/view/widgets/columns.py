@@ -1,4 +1,4 @@
-"""What all tables and trees say of their columns: `alignment` and `heading`.
+"""Columns of all tables and trees: `alignment` and `heading`.
 
 Knows Qt's roles; does not know rows.
 """
@@ -11,17 +11,17 @@ __all__ = ["alignment", "heading"]
 
 
 def alignment(*, right: bool) -> Qt.AlignmentFlag:
-    """Where the texts of a column stand: numbers on the right."""
+    """Return the alignment of a column's texts: numbers are on the right."""
     side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def heading(name: str, role: int, *, about: str = "", right: bool) -> object:
-    """What the heading of a column answers; None: nothing in this role.
+    """Return the data of a column's heading for one of Qt's roles; None: it has none.
 
     Args:
-        name: What it says.
-        role: What Qt asks for.
+        name: Its text.
+        role: The role that Qt asks for.
         about: Its tip; empty: it has none.
         right: See `alignment`.
     """

@@ -119,7 +119,7 @@ class ItemTable(QTableWidget):
         return item
 
     def ident_of(self, row: int) -> int | None:
-        """What a row stands for; None: there is no such row."""
+        """Return the id of a row's item; None: there is no such row."""
         item = self.item(row, 0)
         ident = None if item is None else item.data(_IDENT)
         return None if ident is None else int(ident)
@@ -130,7 +130,7 @@ class ItemTable(QTableWidget):
         return next((row for row in rows if self.ident_of(row) == ident), -1)
 
     def chosen(self) -> int | None:
-        """What the first of the selected rows stands for."""
+        """Return the id of the item of the first selected row; None: no row is selected."""
         rows = self.selectionModel().selectedRows() if self.rowCount() else []
         return self.ident_of(rows[0].row()) if rows else None
 

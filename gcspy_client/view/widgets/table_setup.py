@@ -1,4 +1,4 @@
-"""What all tables of the window have in common: no frame, no grid, one line a row, rows without a header.
+"""Common set-up of all tables of the window: no frame, no grid, one line a row, rows without a header.
 
 Knows Qt's tables; does not know rows.
 """

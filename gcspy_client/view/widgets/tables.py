@@ -97,7 +97,7 @@ class RowsModel(PlainTableModel):
         return heading(self._header[section], role, right=section in self._right)
 
     def cell_data(self, index: _Index, role: int) -> object:
-        """What a cell shows."""
+        """Return the data of a cell for one of Qt's roles."""
         cell = self._rows[index.row()][index.column()]
         answer: object = None
         if role == Qt.ItemDataRole.DisplayRole:
