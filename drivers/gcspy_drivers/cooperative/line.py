@@ -6,7 +6,7 @@
                     winds up the timer, while it lives
          ◀──one byte──                                 goes on
 
-Knows the packets, the page (`gcspy_drivers/cpython/stub.py` has their bytes) and the process; knows no runtime and no server.
+Knows the packets, the page (`gcspy_drivers/cpython/cooperation/stub.py` has their bytes) and the process; knows no runtime and no server.
 
 Why a kernel timer, shared by both ends? A stub that slept for a while and checked again would have
 to run for that, and the rest of the program could run between two checks as well. So it waits for

@@ -1,33 +1,42 @@
-"""The stub: what runs inside a program that cooperates; it reports each collection and stands still while it is read.
+"""The stub inside a cooperating program: it reports each collection, and holds the program while its memory is read.
 
-One file of plain Python, 3.9 to 3.15, that imports nothing but the standard library: it is loaded into other people's
-programs. It knows a socket and the collector's callbacks; what the news means, and who looks, it does not know.
+One file of plain Python, 3.9 to 3.15. It imports only the standard library, because it is loaded
+into other people's programs. It knows a socket and the collector's callbacks; it does not know what
+the sidecar does with an event.
 
-While it stands still it must keep the interpreter's lock (GIL), or other threads would change the heap that is read. An
-interpreter gives its lock away, and runs handlers of signals, only *between* instructions of Python code, and not between
-all. So everything from the news to the end of the waiting is one instruction: ``True in steps`` over calls of the C library
-through `ctypes.pythonapi`, which does not release the lock; and the next one leaves. A signal that came meanwhile is handled in the
-program, where what its handler raises belongs. In a callback it would be swallowed by the collector. Hence also the generator:
-a signal that is waiting when the callback begins is handled at its first instruction, which is inside ``try`` only when a
-generator goes on. What was caught so is raised in the program afterwards.
+While the program is held, this thread must keep the global interpreter lock (GIL). Otherwise other
+threads would change the heap that is being read. The interpreter releases the GIL and runs signal
+handlers only *between* instructions of Python code, and not between all of them. So everything from
+sending an event to the end of the wait is one instruction: ``True in steps`` over calls of C
+functions through `ctypes.pythonapi`, which does not release the GIL. The next instruction leaves
+the callback. A signal that arrives in between is handled in the program, and the program gets the
+exception that its handler raises; in a callback the collector would swallow that exception. This
+is also why `_listen` is a generator: a signal that is pending when the callback begins is handled
+at the callback's first instruction, and only in a resumed generator is that instruction inside
+``try``. Exceptions caught in this way are raised in the program afterwards.
 
-What bounds the waiting is a timer (timerfd) that the sidecar winds up again and again, and the end of the sidecar's
-socket. So a sign of life wakes nobody here, a signal cannot prolong anything, and a sidecar that is stopped lets go by itself. An event
-that it has not answered by then is the last that is told until it does: until then the program is not held again, and events are counted.
+The wait is bounded by a timer (timerfd), which the sidecar re-arms again and again, and by the end
+of file on the sidecar's socket. So re-arming wakes nothing here, a signal cannot prolong the wait,
+and if the sidecar is stopped the program continues. An event that the sidecar has not answered by
+then is the last one reported until it answers: until then the program is not held, and events are
+only counted.
 
-Told to the sidecar, little-endian, each in a packet (`gcspy_drivers.cooperative`)::
+Packets to the sidecar, little-endian (`gcspy_drivers.cooperative`)::
 
-    hello   8s magic, u16 protocol, u16 flags, u32 process, u64 first argument of the poll in which it waits;
-            with two descriptors: the timer, the shared page (flag 1: it waits for one byte before its program begins;
-            flag 2: it tells only, and the program never waits)
+    hello   8s magic, u16 protocol, u16 flags, u32 process, u64 first argument of the poll that waits;
+            with two descriptors: the timer, the shared page (flag 1: the stub waits for one byte before
+            its program begins; flag 2: the stub only reports, and never holds the program)
     event   u8 kind (0 start, 1 end), u8 generation, 2 bytes 0, u32 thread, u64 number, u64 monotonic ns,
-            i64 collected, i64 uncollectable; with flag 2, what the collector then says of itself (`NUMBERS`)
+            i64 collected, i64 uncollectable; with flag 2, followed by the collector's statistics (`NUMBERS`)
 
-From the event on until it sleeps in that poll its interpreter still allocates; the sidecar reads when it sleeps, and answers
-each event with one byte. The shared page, u64 each: number of starts, of ends (the stub writes);
-one in so many starts, ends is to be told, 0 none; not before this monotonic time in ns; 1 to leave (the sidecar writes).
+Between sending an event and sleeping in that poll the interpreter still allocates. The sidecar
+reads once the thread sleeps, and answers each event with one byte. The shared page holds six u64.
+The stub writes the number of starts and the number of ends. The sidecar writes the period of the
+starts to report, the period of the ends (0: none), the monotonic time in ns before which nothing is
+reported, and 1 to make the stub disconnect.
 
-A Python without a lock cannot be made to stand still by keeping it. There the stub tells only: events, and those numbers.
+A free-threaded Python cannot be held by keeping a lock. There the stub only reports events and these
+statistics.
 
 Source: CPython Modules/gcmodule.c (Python/gc.c), invoke_gc_callback; Python/ceval.c, eval_breaker; timerfd_create(2).
 """
@@ -49,33 +58,31 @@ import time
 from collections.abc import Callable, Generator, Iterator
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing would be a large import for a program that has none
+if TYPE_CHECKING:  # typing is a large import for a program that does not use it
     from typing import Any
 
 __all__ = ["NUMBERS", "PROTOCOL", "Stub", "connect", "let_read", "peer_of", "unmap"]
 
 PROTOCOL = 2
 SEALS = True
-"""Its page is sealed; an injected stub of an older gcspy, which a program may have yet, is replaced."""
+"""The shared page is sealed. An injected stub of an older gcspy, which a program may still contain, is replaced."""
 MAGIC = b"gcspystb"
 HELLO = struct.Struct("<8sHHIQ")
 EVENT = struct.Struct("<BB2xIQQqq")
 DEADLINE_SECS = 2
-"""The longest silence of the sidecar after which the program goes on."""
+"""Silence of the sidecar after which the program continues."""
 
 NUMBERS = struct.Struct("<15q")
 """``gc.get_count()``, ``gc.get_threshold()``, and of ``gc.get_stats()`` collections, collected and uncollectable of each generation."""
 
 _WAITS, _TELLS = 1, 2
 _PR_SET_PTRACER = 0x59616D61
-_LOOK_EVERY = (
-    64  # collections that nobody wants, after which it is looked whether the sidecar is there
-)
+# Unreported collections between two checks that the sidecar is connected.
+_LOOK_EVERY = 64
+# Most interruptions of one wait by signals: a bound in case the poll always fails, which should not happen.
+_MANY = 1 << 22
 
-_MANY = (
-    1 << 22
-)  # interruptions of one wait by signals; it is a bound for what cannot happen (a poll that always fails)
-# Made once: each such object is a reference cycle, and would be garbage for the collector that is watched.
+# Made once: each such object is a reference cycle, and would be garbage for the monitored collector.
 _create, _settime = ctypes.pythonapi["timerfd_create"], ctypes.pythonapi["timerfd_settime"]
 _send, _recv, _poll = ctypes.pythonapi["send"], ctypes.pythonapi["recv"], ctypes.pythonapi["poll"]
 _unmap = ctypes.pythonapi["munmap"]
@@ -96,7 +103,7 @@ _POLLFDS_AT, _TIMER_AT, _EVENT_AT, _ROOM_BYTES = 0, 16, 48, 96 + NUMBERS.size
 
 
 class _Callback(functools.partial[object]):
-    """What stands in ``gc.callbacks``; no Python code of its own, so that nothing can be raised before ours is in its ``try``.
+    """The entry in ``gc.callbacks``. It has no Python code, so that no exception can be raised before `_listen` is in its ``try``.
 
     ``min(phase, info, key=generator.send)``: `min` calls its key with one argument and then the other.
     """
@@ -105,11 +112,11 @@ class _Callback(functools.partial[object]):
 
 
 class Stub:
-    """A program's end of the connection; ``gcspy.listen`` and injected code hold it.
+    """The program's end of the connection; ``gcspy.listen`` and injected code keep a reference to it.
 
     Args:
-        connection: A connected socket of packets (SOCK_SEQPACKET); its descriptor is taken over.
-        waits: Whether `wait` is called before anything else: then the sidecar says when it may go on.
+        connection: A connected packet socket (SOCK_SEQPACKET). The stub takes over its descriptor.
+        waits: Whether `wait` is called first: the program then begins when the sidecar is ready.
     """
 
     def __init__(self, connection: socket.socket, *, waits: bool = False) -> None:
@@ -121,29 +128,29 @@ class Stub:
         gc.callbacks.append(callback)
 
     def wait(self) -> bool:
-        """Wait until the sidecar is ready, or has gone; other threads run meanwhile.
+        """Wait until the sidecar is ready or has disconnected; other threads run meanwhile.
 
         Returns:
-            Whether it is ready.
+            Whether the sidecar is ready.
         """
         return bool(self._line.first_answer())
 
     def close(self) -> None:
-        """Take it out of the callbacks, and tell the sidecar; may be called twice, and in any thread."""
+        """Remove the callback and disconnect from the sidecar; may be called twice, and in any thread."""
         if _take_out(self._line) is not None:
             self._line.hang_up()
 
     @property
     def connected(self) -> bool:
-        """Whether it still stands in the callbacks."""
+        """Whether the stub's callback is registered."""
         return any(_is_of(one, self._line) for one in gc.callbacks)
 
 
 class _Line:
-    """The connection and all that is needed for an event, made beforehand.
+    """The connection, and all objects that an event needs, made in advance.
 
-    Its descriptors live as long as it does: one of them that was closed while a call is on its way, and
-    given out again, would be somebody else's file. So nobody closes them, and the last reference does.
+    The descriptors are closed when the last reference to this object is dropped, and not before. If
+    one were closed during a call and its number used again, the call would act on another file.
     """
 
     def __init__(self, connection: socket.socket, flags: int) -> None:
@@ -160,7 +167,7 @@ class _Line:
         memory = os.memfd_create("gcspy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.truncate(memory, mmap.PAGESIZE)
-            # Neither end can cut it short under the other's feet; the sidecar takes no other.
+            # Neither end can shrink it while the other uses it; the sidecar accepts no page without this seal.
             if _fcntl(memory, _F_ADD_SEALS, _F_SEAL_SHRINK) != 0:
                 raise OSError("gcspy: the shared page cannot be sealed")
             self._words = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
@@ -171,7 +178,7 @@ class _Line:
         connection.setblocking(True)
         fd = connection.detach()
         self._fds = (timer, fd)
-        _POLLFD.pack_into(room, _POLLFDS_AT, fd, 1, 0)  # POLLIN; an end of file is told anyway
+        _POLLFD.pack_into(room, _POLLFDS_AT, fd, 1, 0)  # POLLIN; poll reports an end of file anyway
         _POLLFD.pack_into(room, _POLLFDS_AT + _POLLFD.size, timer, 1, 0)
         struct.pack_into("<4q", room, _TIMER_AT, 0, 0, DEADLINE_SECS, 0)
         at_once = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
@@ -187,9 +194,8 @@ class _Line:
         )
         self._wait = functools.partial(_poll, at + _POLLFDS_AT, 2, -1)
         self._answer = functools.partial(_recv, fd, at + _EVENT_AT, EVENT.size, at_once)
-        self._over = frozenset(
-            (1, 2)
-        ).__contains__  # so many descriptors are ready; -1: a signal came, go on waiting
+        # The wait ends when one or two descriptors are ready; -1: a signal interrupted it, so wait again.
+        self._over = frozenset((1, 2)).__contains__
         self._told = False
         self._pid = os.getpid()
 
@@ -198,15 +204,15 @@ class _Line:
             os.close(fd)
 
     def steps(self, phase: str, info: dict[str, int]) -> Iterator[bool] | tuple[()] | None:
-        """Return the calls to make at an event, as an iterator that is yet to run; None: there is nobody to talk to any more."""
+        """Return the calls to make at an event, as an iterator that has not run yet; None: the sidecar has disconnected."""
         if os.getpid() != self._pid:
-            return None  # a child, which has copies of everything
+            return None  # a child process, which has copies of everything
         if self._told:
-            # The answer to the last event is looked at now: nothing may run between the hold and the program.
+            # The answer to the last event is read only now: nothing may run between the hold and the program.
             answered = self._answer()
             if answered == 0:
                 return None
-            # Without one the sidecar was silent for too long: it is not waited for again before it has answered.
+            # No answer: the sidecar was silent for too long. Do not wait for it again before it has answered.
             self._told = answered != 1
         kind = 0 if phase == "start" else 1
         words = self._words
@@ -248,7 +254,7 @@ class _Line:
         return map(self._over, map(functools.partial.__call__, calls))
 
     def raising(self, kinds: list[type[BaseException]]) -> Iterator[bool]:
-        """Return the calls that have exceptions of these kinds raised in this thread's program; as `steps`."""
+        """Return the calls that raise exceptions of these types in this thread of the program; an iterator, as in `steps`."""
         return map(operator.not_, map(_later, itertools.repeat(threading.get_ident()), kinds))
 
     def first_answer(self) -> bytes:
@@ -261,7 +267,7 @@ class _Line:
             connection.close()
 
     def hang_up(self) -> None:
-        """Tell the sidecar that it is over."""
+        """Disconnect from the sidecar."""
         if os.getpid() != self._pid:
             return  # in a child: the connection is the parent's
         let_read(0)
@@ -269,13 +275,13 @@ class _Line:
         try:
             connection.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # the sidecar has gone before
+            pass  # the sidecar has disconnected already
         finally:
             connection.close()
 
 
 def _listen(line: _Line) -> Generator[int, Any, None]:
-    """Be told phase and info of each event, in turn; a generator, which never ends but by being deleted.
+    """Receive phase and info of each event in turn: a generator that ends only when it is deleted.
 
     Args:
         line: The connection.
@@ -284,15 +290,15 @@ def _listen(line: _Line) -> Generator[int, Any, None]:
     raised: list[type[BaseException]] = []
     steps: Any = ()
     while True:
-        try:  # around all, and once more around each: what a handler raised must not end the generator
+        try:  # around the loop, and around each part: an exception of a handler must not end the generator
             while True:
                 try:
-                    # The hold. There is no other instruction between it and the way out.
-                    True in steps  # noqa: B015  # it is done for what its calls do
+                    # The hold. No other instruction runs between it and the return.
+                    True in steps  # noqa: B015  # evaluated for the effects of its calls
                     phase = yield 0
                 except GeneratorExit:
                     return
-                except BaseException as error:  # noqa: BLE001  # a signal was waiting: it has come instead of the phase
+                except BaseException as error:  # noqa: BLE001  # a signal was pending: its exception came instead of the phase
                     phase = "stop" if phase == "start" else "start"
                     raised = [type(error)]
                 try:
@@ -303,7 +309,7 @@ def _listen(line: _Line) -> Generator[int, Any, None]:
                         _leave(line, phase, info)
                 except GeneratorExit:
                     return
-                except BaseException as error:  # noqa: BLE001  # a signal's handler; or a fault of ours, which ends it
+                except BaseException as error:  # noqa: BLE001  # raised by a signal handler; or a defect of this file, which removes the stub
                     steps = ()
                     if _is_ours(error):
                         _take_out(line)
@@ -314,12 +320,12 @@ def _listen(line: _Line) -> Generator[int, Any, None]:
                     raised = []
         except GeneratorExit:
             return
-        except BaseException as error:  # noqa: BLE001  # a signal between the two
+        except BaseException as error:  # noqa: BLE001  # a signal between the two parts
             raised = [type(error)]
 
 
 def _leave(line: _Line, phase: Any, info: Any) -> None:
-    """Take it out from within the callbacks; the collector would then leave out the next one, so that is called here."""
+    """Remove the callback while callbacks run. The collector would then skip the next one, so this function calls it."""
     place = _take_out(line)
     line.hang_up()
     if place is None or place >= len(gc.callbacks):
@@ -327,7 +333,7 @@ def _leave(line: _Line, phase: Any, info: Any) -> None:
     following = gc.callbacks[place]
     try:
         following(phase, info)
-    except BaseException:  # noqa: BLE001  # the collector shows it so, too
+    except BaseException:  # noqa: BLE001  # reported as the collector would report it
         shown: Callable[..., Any] = sys.UnraisableHookArgs
         sys.unraisablehook(shown((*sys.exc_info(), None, following)))
 
@@ -337,7 +343,7 @@ def _is_of(callback: object, line: _Line) -> bool:
 
 
 def _take_out(line: _Line) -> int | None:
-    """Remove the stub from the callbacks; return where it was, None if nowhere."""
+    """Remove the stub's callback; return its index, or None if there was none."""
     for place, one in enumerate(gc.callbacks):
         if _is_of(one, line):
             del gc.callbacks[place]
@@ -346,7 +352,7 @@ def _take_out(line: _Line) -> int | None:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Return whether an exception was raised by this file, and not by a signal's handler."""
+    """Return whether code of this file raised an exception, and not a signal handler."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -356,31 +362,31 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def let_read(pid: int) -> None:
-    """Let a process, and those that it starts, read this one; 0: no other than the system lets anyway.
+    """Permit a process and its descendants to read this one; 0: withdraw the permission.
 
-    Where kernel.yama.ptrace_scope is 1, only a process's ancestors may read it otherwise, which a sidecar is not. Elsewhere
-    the kernel does not know this, and it is not needed.
+    If kernel.yama.ptrace_scope is 1, only the ancestors of a process may read it without this
+    permission, and a sidecar is no ancestor. Kernels without Yama ignore the call and need no permission.
     """
     _prctl(_PR_SET_PTRACER, pid, 0, 0, 0)
 
 
 def peer_of(connection: socket.socket) -> int:
-    """Return the process that made the other end of a connection; 0 when it is in another container."""
+    """Return the id of the process that opened the other end; 0 if that process is in another container."""
     return int(
         struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
     )
 
 
 def unmap(address: int, size_bytes: int) -> None:
-    """Give memory back that whoever brought this in needed for that."""
+    """Free memory that the injection of this file had mapped."""
     _unmap(address, size_bytes)
 
 
 def connect(path: str) -> Stub:
-    """Connect to a sidecar that listens at a path, and begin.
+    """Connect to the sidecar that listens at a path, and start the stub.
 
     Raises:
-        OSError: Nobody listens there.
+        OSError: No sidecar listens there.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
