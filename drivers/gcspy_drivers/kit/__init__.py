@@ -1,4 +1,4 @@
-"""What every driver needs: bases of drivers, factories of streams, tilings, the memory map, copies.
+"""Common parts of all drivers: base classes, factories of streams, tilings, the memory map, copies.
 
 Public, for drivers of other packages too; `docs/driver-kit.md` describes every name with an example. A name is imported when it is asked for.
 Knows the server's API, `gcspy_drivers.remote` and `gcspy_drivers.cooperative`; knows no runtime.

@@ -120,7 +120,7 @@ class SampledAllocation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SampledSites:
-    """What samples show of allocation sites, where a sample does not show which object it is of.
+    """Allocation sites known from sampled allocations that cannot be matched with objects.
 
     Attributes:
         note: How it is known, or why it is not.
@@ -133,7 +133,7 @@ class SampledSites:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AllocationSites:
-    """What is known of a sample's allocation sites.
+    """The known allocation sites of a sample.
 
     Attributes:
         note: How it is known, or why it is not.

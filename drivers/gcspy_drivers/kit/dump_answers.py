@@ -35,7 +35,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class ParsedDump(NamedTuple):
-    """What answers are made of.
+    """A parsed heap dump, from which answers are computed.
 
     Attributes:
         dump: Objects and references.

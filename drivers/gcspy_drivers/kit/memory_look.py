@@ -216,16 +216,16 @@ def reports_of_looks(
     progress: Callable[[str, int, int], None],
     check: Callable[[], None],
 ) -> Iterator[MemoryReport]:
-    """Take a look, and a second one after a while if that is wanted.
+    """Take a sample, and a second one later if the question asks for growth.
 
     Args:
-        take: Takes a look.
-        question: What is asked.
-        progress: Called with what is done, how much of it, and of how much.
+        take: Takes a sample.
+        question: The question to answer.
+        progress: Called with the name of the current step, and the done and total amounts of it.
         check: Raises an error if the target has ended.
 
     Yields:
-        What one look found; then what grew until the second one.
+        The report of the first sample; then the report of the growth until the second one.
     """
     look = take()
     yield first_report(look, question.most)
@@ -405,8 +405,8 @@ def _grown_holders(
         address, retained_before = before.by_name.get(look.namer.way_to(top), (0, 0))
         by = int(grew[top] if look.moves else grew[where])
         if look.moves or address != look.address[top]:
-            # What had this name before was another object, and may have made room for this one; and what was at this address, if there
-            # was anything, had nothing to do with it.
+            # An object that had this name before was another one, which this one may have replaced; an object that was at this address
+            # before was unrelated.
             by -= max(0, retained_before - int(retained[top] - grew[top]))
         if by >= _LEAST_GROWN:
             number, size = int(look.counts[where]), int(retained[where])

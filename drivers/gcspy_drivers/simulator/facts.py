@@ -1,4 +1,4 @@
-"""What a collector can report about itself besides objects: free lists, cards, remembered sets, regions; for drivers and for `verify`.
+"""Reports of a collector besides its objects: free lists, cards, remembered sets, regions; for drivers and for `verify`.
 
 Copies, taken at the moment of the call. Addresses are numbers of words. The module depends on no
 plan.

@@ -6,8 +6,8 @@
     word 2 …      reference fields: addresses, or 0
     then          data words, which no collector looks at, made of the identity so that a lost one is noticed
 
-What is not an object is a *free cell*: its status has the flag FREE and its size, and its word 1,
-if it has one, belongs to the allocator. So objects and free cells cover a space without a gap, and
+Each cell that is not an object is a *free cell*: its status has the flag FREE and its size, and its
+word 1, if it has one, belongs to the allocator. So objects and free cells cover a space without a gap, and
 code that knows the start of the space can walk it. Every collector keeps this invariant at every
 step; it is the reason why allocation writes one word more than necessary.
 
@@ -123,13 +123,13 @@ def identity_of(words: Words, cell: int) -> int:
 
 @loop
 def link_of(words: Words, cell: int) -> int:
-    """What the collector keeps with an object: a forwarding address, a reference count."""
+    """Return the number that the collector stores in an object: a forwarding address or a reference count."""
     return int(words[cell + 1] >> LINK_SHIFT)
 
 
 @loop
 def set_link(words: Words, cell: int, link: int) -> None:
-    """Keep a number of at most 31 bits with an object."""
+    """Store a number of at most 31 bits in an object."""
     words[cell + 1] = (words[cell + 1] & _IDENTITY_MASK) | (link << LINK_SHIFT)
 
 

@@ -1,10 +1,10 @@
-"""What a program may do with a heap: make objects, load and store references, hold them in root slots.
+"""The operations of a program on a heap: make objects, load and store references, hold them in root slots.
 
 A program never has an address: a collector may move objects whenever one is made. It has *slots*, numbered: those of each thread's stack, then
 the globals. That is a machine with registers, so the same steps do the same on every collector, and two of them
-can be compared. What is nicer to write is built on it in `programs`.
+can be compared. A more convenient interface is built on it in `programs`.
 
-Deterministic: what happens depends on the calls alone. Chance comes from `Mutator.dice`, made from a seed.
+Deterministic: the result depends only on the calls. Random numbers come from `Mutator.dice`, made from a seed.
 
 Knows the plan through its five operations. With a `Shadow` it keeps the graph a second time, for `verify`.
 """

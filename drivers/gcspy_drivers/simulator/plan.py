@@ -1,4 +1,4 @@
-"""What a collector is: a plan, which has spaces, gives out objects, and collects in phases that can be driven in steps.
+"""The base class of plans. A plan is a collector: it has spaces, allocates objects, and collects in phases that can be stepped.
 
 The split is mmtk's: how a space behaves is a policy (`policies`), which spaces there are and when they are collected a plan (`plans`), of some
 hundred lines each.
@@ -137,7 +137,7 @@ class Choice(NamedTuple):
 
 
 class Knob(NamedTuple):
-    """What can be changed while it runs; see `Plan.knobs` and `Plan.turn`.
+    """A parameter that can be changed while the plan runs; see `Plan.knobs` and `Plan.turn`.
 
     Attributes:
         name: Such as ``tenuring``; title: for people.
@@ -209,7 +209,7 @@ class Plan(ABC):
         self._at = 0
         self._running = False
 
-    # What a program does.
+    # Operations of the program.
 
     def alloc(self, thread: int, size: int, fields: int, type_id: int) -> int:
         """Make an object with null fields, after a collection if there is no room.
@@ -325,7 +325,7 @@ class Plan(ABC):
         """Names of the phases that the collection under way has not ended yet."""
         return tuple(phase.name for phase in self._phases[max(self._at + (not self._running), 0) :])
 
-    # What a plan is made of.
+    # Methods that plans define.
 
     @abstractmethod
     def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:

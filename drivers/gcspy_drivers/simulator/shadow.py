@@ -13,7 +13,7 @@ __all__ = ["Shadow", "ShadowObject"]
 
 @dataclass
 class ShadowObject:
-    """What the program knows of an object.
+    """An object as the program knows it.
 
     Attributes:
         size: Words in all.

@@ -1,7 +1,7 @@
 """Check a heap against its program by a method that no collector uses.
 
 `verify` reads the memory as a list of Python's numbers, walks it cell by cell and follows references from the roots, beside the program's own graph
-(`shadow`). It uses no loop of the collectors, and none of their records but those that it checks. What it finds wrong it says; it never mends.
+(`shadow`). It uses no loop of the collectors, and none of their records but those that it checks. It reports defects and never repairs them.
 
 1. Spaces lie in the heap and do not overlap; their tops are in them; the ranges that are said to be covered are, without gap or overlap.
 2. Each root and each field holds the object that it should; each such object is there once, where a cell begins, not in an idle space, not an
@@ -9,9 +9,9 @@
 3. Each cell in the free lists is free, in one list, once, and in the right list; these cells are
    all that the plan reports as free.
 4. After a whole collection of an exact collector nothing else is there.
-5. What the plan says of itself (`Plan.check`).
+5. The plan's own invariants hold (`Plan.check`).
 
-In the middle of a collection during which no program runs only 1 holds.
+In the middle of a collection during which no program runs, only 1 is checked.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from gcspy_drivers.simulator.shadow import Shadow
 __all__ = ["verify"]
 
 _MOST = 20
-"""One defect has many consequences: the rest after this many is not worth reading."""
+"""Most defects to report: one has many consequences, and the rest is not worth reading."""
 
 
 def verify(plan: Plan, shadow: Shadow, *, collected: bool = False) -> list[str]:
-    """Say what is wrong; nothing, if all is well. What the program cannot reach any more is taken out of `shadow`.
+    """Return descriptions of all defects; none if the heap is right. Objects that the program cannot reach any more are removed from `shadow`.
 
     Args:
         collected: A collection of kind FULL has just ended, and the program did nothing since.

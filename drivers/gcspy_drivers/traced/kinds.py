@@ -24,14 +24,14 @@ NEIGHBOURS: Final = "neighbours"
 
 SURVIVAL_BYTES: Final = "survival.bytes"
 SURVIVAL_GCS: Final = "survival.gcs"
-"""Which share of all objects of the trace is still there at which age, in bytes and in collections; the text is a type's name."""
+"""Share of the trace's objects that is still there at each age, in bytes and in collections; the text is a type's name."""
 LIFETIMES_BYTES: Final = "lifetimes.bytes"
 LIFETIMES_GCS: Final = "lifetimes.gcs"
-"""How many of all objects died at which age; the text is a type's name."""
+"""Number of the trace's objects that died at each age; the text is a type's name."""
 COLLECTIONS: Final = "collections"
-"""What survived each collection, was promoted or died in it; the text is a type's name."""
+"""Objects that survived each collection, were promoted or died in it; the text is a type's name."""
 
 KINDS_OF_ALL: Final = (SURVIVAL_BYTES, SURVIVAL_GCS, LIFETIMES_BYTES, LIFETIMES_GCS, COLLECTIONS)
-"""Those about the whole trace, whichever event and tile are shown."""
+"""Kinds about the whole trace: they do not depend on the event or tile on display."""
 
 KINDS_ASKED: Final = (TYPES, SITES, THREADS, OBJECTS, LIFE, NEIGHBOURS, *KINDS_OF_ALL)

@@ -25,7 +25,7 @@ _HEAP_TYPE = 1 << 9
 
 
 class ContainerKind(IntEnum):
-    """What kind of container an object is."""
+    """Kind of container of an object."""
 
     NONE = 0
     LIST = 1

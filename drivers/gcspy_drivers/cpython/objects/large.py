@@ -1,9 +1,9 @@
 """Blocks outside of pymalloc that objects lead to: objects of more than 512 bytes, and tables, items and buffers of that size.
 
-pymalloc hands on what is larger to the C allocator, whose own books nobody reads here. What is found is found from objects: those that the
-collector tracks are on its lists, wherever they are; and of containers the pointer to what they keep is in the object (`containers`). How
-many bytes a block has is what ``sys.getsizeof`` counts for it, which is what the program asked for, or a little less; the C allocator's own
-rounding is not in it. Of some objects only the interpreter knows the size (frames, generators): theirs is unknown.
+pymalloc passes larger requests to the C allocator, whose data structures are not read here. Blocks are found from objects: objects that the
+collector tracks are on its lists, wherever they are, and a container has the pointers to its blocks in it (`containers`). The size of a
+block is the number of bytes that ``sys.getsizeof`` counts for it: as many as the program requested, or a little fewer, without the C
+allocator's rounding. Of some objects (frames, generators) only the interpreter knows the size: it is unknown here.
 
 Texts, bytes, numbers, and tuples that the collector does not track are found where references are
 searched (`references`): at the address of one. Not found: memory without such a pointer, such as
@@ -152,7 +152,7 @@ class _Holders:
 
 @dataclass
 class _Found:
-    """What is filled while blocks are looked for: row of the holder, address, bytes and kind of each."""
+    """The blocks found so far: row of the holder, address, bytes and kind of each."""
 
     rows: list[npt.NDArray[np.intp]]
     address: list[I64]
@@ -412,7 +412,7 @@ class LargeReader:
 
     def _arrays(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         words = holders.words[rows]
-        # What an item takes is in a description that all arrays of one letter share.
+        # The size of an item is in a description that all arrays of one type code share.
         where, inverse = np.unique(words[:, 3], return_inverse=True)
         data, ok = self._memory.read_many(where.astype(np.uint64), 8)
         width = np.where(ok, data.view(np.int32).reshape(len(where), 2)[:, 1], 0)[inverse].astype(
@@ -431,7 +431,7 @@ class LargeReader:
         dimensions = words[:, 1] & _U32
         own = (words[:, 6] & _OWNS_DATA != 0) & (dimensions <= _MOST_DIMENSIONS)
         rows, words, dimensions = rows[own], words[own], dimensions[own]
-        # What an item takes is in a description that arrays of one type share.
+        # The size of an item is in a description that arrays of one type share.
         where, inverse = np.unique(words[:, 5], return_inverse=True)
         data, ok = self._memory.read_many(where.astype(np.uint64), 48)
         described = data.view(np.int64).reshape(len(where), -1)
@@ -444,7 +444,7 @@ class LargeReader:
             data, ok = self._memory.read_many(words[chosen, 2].astype(np.uint64), 8 * count)
             extents = data.view(np.int64).reshape(len(chosen), count)
             ok &= (extents >= 0).all(axis=1)
-            # As floats: a product of wrong numbers may be too large for 64 bits. What it is exact for, is all that is kept.
+            # As floats: a product of wrong numbers may be too large for 64 bits. All products that are kept are exact.
             total[chosen] *= np.where(ok, extents.astype(np.float64).prod(axis=1), 0)
         size = np.minimum(total, _MOST_BYTES).astype(np.int64)
         found.add(rows, words[:, 0], size, BlockRole.BUFFER)

@@ -38,8 +38,8 @@ from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 __all__ = ["FOUND", "BlockMap", "Label", "find_leads", "find_references"]
 
 FOUND: Final = ("within", "out", "into", "old to young", "young to old")
-"""What is counted for each pool: references in it to objects in it, to objects in others, and from others to its objects; and those in it
-from an object of an older generation to one of a younger, and the other way round."""
+"""Counters of each pool: references in it to objects in it, references in it to objects in other pools, references from other pools to its
+objects; references in it from an object of an older generation to one of a younger, and the other way round."""
 
 _MOST_SPAN: Final = 1 << 26
 """Pools from the lowest to the highest, of which most may be none: 1 TiB, for which the table takes address space, and not memory."""

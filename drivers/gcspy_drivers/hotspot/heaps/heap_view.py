@@ -1,6 +1,6 @@
-"""What the driver asks of a kind of heap, whichever collector has it.
+"""The driver's interface to a kind of heap, for all collectors.
 
-A view has the spaces of one kind of heap and what reads them. Knows the shape of a view; knows no collector.
+A view has the spaces of one kind of heap and their readers. Knows the interface; knows no collector.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB")
 
 
 class HeapView(Protocol):
-    """The spaces of a heap, and what fills them."""
+    """The spaces of a heap, and the methods that fill them."""
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -43,12 +43,12 @@ class HeapView(Protocol):
 
     @property
     def tile_bytes(self) -> int | None:
-        """Size of a tile now; None where tiles are what the VM has, and nobody chooses."""
+        """Current size of a tile; None where the VM determines the tiles, such as regions."""
         ...
 
     @property
     def pool_names(self) -> Sequence[str]:
-        """What `fill` returns are pools of."""
+        """Names of the pools that `fill` returns."""
         ...
 
     def cut(self, tile_bytes: int) -> None:
@@ -56,7 +56,7 @@ class HeapView(Protocol):
         ...
 
     def read(self, request: GatherRequest, level: int) -> None:
-        """Read what is wanted: all that has to be done of this while a JVM is held.
+        """Read the requested data: the only part of gathering for which a JVM must be held.
 
         Raises:
             TargetGone: The target has ended.
@@ -69,7 +69,7 @@ class HeapView(Protocol):
         ...
 
     def layout(self) -> HeapLayout | None:
-        """Return what of the heap can be walked, as of the latest reading; None: nothing, or it could not be read."""
+        """Return the walkable parts of the heap, as of the latest reading; None: there are none, or they could not be read."""
         ...
 
     def look(self) -> HeapLayout | None:

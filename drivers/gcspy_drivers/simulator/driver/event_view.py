@@ -50,7 +50,7 @@ def reach(words: Words, roots: Words, stack: Words, reached: Bytes) -> int:
 
 
 class EventView:
-    """What there is to see now; made at an event, and only valid during it.
+    """State of the heap at an event; valid only during that event.
 
     Args:
         plan: The collector.
@@ -100,7 +100,7 @@ class EventView:
         if self.old_before is None:
             return None
         identities = self.objects.identities
-        # What the program has allocated in an old space since was not promoted.
+        # Objects that the program has allocated in an old space since then were not promoted.
         there = identities <= self.newest_before
         return there & ~np.isin(identities, self.old_before, assume_unique=False)
 

@@ -3,7 +3,7 @@
 A part is a space of the plan, or both halves of a copying space side by side: then the idle half is unused tiles, with a line between the two.
 
 Streams, from level 1 on (the paper's table 2): used bytes as far as a top says it; 2: dirty cards; 3: used bytes, objects, new, marked, promoted,
-age, old copies, by object; 4: roots and liveness. What cannot be gathered at the level is unknown.
+age, old copies, by object; 4: roots and liveness. Values that cannot be gathered at the level are unknown.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class HeapSpace:
         self.space.info = self._info()
 
     def _gather_tops(self, request: GatherRequest) -> None:
-        """What a top says: in constant time, and only where objects lie one behind the other."""
+        """Gather used bytes from the tops: in constant time, and only where objects lie one behind the other."""
         hide_all(
             (self.objects, self.new, self.marked, self.grey, self.promoted, self.left, self.oldest)
         )

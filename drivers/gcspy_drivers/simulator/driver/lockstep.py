@@ -1,7 +1,7 @@
 """Two simulations of the same program and seed on one clock of allocated bytes: one leads, the other follows it.
 
-The one that follows never does a step of the program that the other has not done, and has caught up at each event of the leader's clock. A pause, a step and a setting of the leader's hold for both: what
-is set there is set here before the same step of the program, so that the programs stay the same.
+The follower never does a step of the program that the leader has not done, and has caught up at each event of the leader's clock. A pause, a step and a setting of the leader apply to both: the
+follower applies a setting before the same step of the program, so that the programs stay the same.
 
 Knows bytes, steps and names of settings; does not know collectors.
 """
@@ -27,7 +27,7 @@ class _Choice:
 
 
 class Lockstep:
-    """What two simulations, each in a thread of its own, know of each other."""
+    """Shared state of two simulations that run in two threads."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -36,7 +36,7 @@ class Lockstep:
         self._choices: list[_Choice] = []
 
     def lead(self, allocated: int, stopped: Callable[[], bool]) -> None:
-        """The leader has come so far: wait until the other has, too, or has ended."""
+        """Report the leader's position, and wait until the follower has reached it or has ended."""
         with self._changed:
             self._asked = allocated
             self._changed.notify_all()
@@ -44,7 +44,7 @@ class Lockstep:
                 self._changed.wait(_LOOK_SECS)
 
     def follow(self, allocated: int, stopped: Callable[[], bool]) -> None:
-        """The one that follows has come so far: wait until the leader goes further, or has ended."""
+        """Report the follower's position, and wait until the leader goes further or has ended."""
         with self._changed:
             self._reached = allocated
             self._changed.notify_all()
@@ -52,19 +52,19 @@ class Lockstep:
                 self._changed.wait(_LOOK_SECS)
 
     def choose(self, step: int, name: str, value: int) -> None:
-        """The leader takes this setting before its step of this number."""
+        """Report a setting that the leader applies before its step of this number."""
         with self._changed:
             self._choices.append(_Choice(step, name, value))
 
     def due(self, step: int) -> list[tuple[str, int]]:
-        """What the one that follows has to set before its step of this number."""
+        """Return the settings that the follower must apply before its step of this number, and forget them."""
         with self._changed:
             found = [(one.name, one.value) for one in self._choices if one.step <= step]
             self._choices = [one for one in self._choices if one.step > step]
             return found
 
     def end(self, *, leader: bool) -> None:
-        """One of the two has ended: the other waits for it no longer."""
+        """Report that one of the two has ended, so that the other waits for it no longer."""
         with self._changed:
             if leader:
                 self._led = False

@@ -20,7 +20,7 @@ LEVELS: Final = (
     "As 2, and objects",
     "As 3, and references: roots, and what is live",
 )
-"""What is gathered at each level (the paper's table 2)."""
+"""Data gathered at each level (the paper's table 2)."""
 
 MOST_HEAP_BYTES: Final = 120 << 20
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}

@@ -39,10 +39,10 @@ __all__ = [
 
 
 class OtherSpace(ABC):
-    """A space with a tile for each of something.
+    """A space with one tile for each item of one kind: a free list, a card, a remembered set, a region or a train.
 
     Attributes:
-        space: What clients see.
+        space: The space as clients see it.
     """
 
     space: ServerSpace
@@ -52,10 +52,10 @@ class OtherSpace(ABC):
 
     @abstractmethod
     def _names(self) -> TileNames:
-        """What there is a tile for now."""
+        """Return the names of the present tiles."""
 
     def fit(self) -> None:
-        """Follow what has become more or fewer."""
+        """Resize the space if the tiles have changed."""
         names = self._names()
         if names != self.space.names:
             self.space.resize(names)
@@ -228,7 +228,7 @@ class RememberedSetSpace(OtherSpace):
 
 
 class RegionSpace(OtherSpace):
-    """Blocks, regions or cars, a tile each: what each is, how full, and to which train it belongs."""
+    """Blocks, regions or cars, a tile each: its kind, how full it is, and the train that it belongs to."""
 
     def __init__(self, server: Server, plan: Plan) -> None:
         super().__init__(plan)
@@ -313,7 +313,7 @@ class RegionSpace(OtherSpace):
 
 
 class TrainSpace(OtherSpace):
-    """The trains of a train collector, a tile each: how long, how full, how much is remembered of it."""
+    """The trains of a train collector, a tile each: number of its cars, their used bytes and remembered references."""
 
     def __init__(self, server: Server, plan: Plan) -> None:
         super().__init__(plan)

@@ -1,4 +1,4 @@
-"""What can be changed while a simulation runs: level, pace, slow motion, size of tiles, and the knobs of collector and program.
+"""The settings of a running simulation: level, pace, slow motion, size of tiles, and the knobs of collector and program.
 
 They are settings of the driver API: the window shows sliders and choices for them. The simulation
 applies changes between two steps of the program, so a run with the same changes at the same steps

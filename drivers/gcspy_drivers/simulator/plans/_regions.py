@@ -31,7 +31,7 @@ __all__ = [
 
 FREE_REGION, EDEN, SURVIVOR, OLD, LARGE, CONTINUED = range(6)
 
-# What is not an array's element otherwise.
+# Scalars that the loops share: indexes of the array `state`.
 (
     START,
     SIZE,
@@ -169,9 +169,9 @@ def pull_from_roots(
 def pull_from_sets(
     words: Words, links: Words, rows: Words, chosen: Words, queue: Words, state: Words, limit: int
 ) -> int:
-    """Evacuate what other regions refer to in the collection set, and what that reaches; return how many objects were copied.
+    """Evacuate the objects of the collection set that other regions refer to, and all that these reach; return how many were copied.
 
-    What refers from a region of the collection set is only dropped: if it is alive, its copy refers there.
+    A field in a region of the collection set is only dropped from the remembered set: if its object is alive, the copy has the reference.
     """
     state[DONE] = 0
     while (

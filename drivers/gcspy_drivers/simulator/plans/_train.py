@@ -31,7 +31,7 @@ __all__ = [
 FREE_CAR, CAR, POPULAR, LARGE, CONTINUED, WITHHELD = range(6)
 TRAIN_SHIFT: Final = 32
 
-# What is not an array's element otherwise.
+# Scalars that the loops share: indexes of the array `state`.
 START, CAR_WORDS, CARS, FROM_START, FROM_END, FROM, FROM_TRAIN, TARGET, FREE_CARS, RESERVE = range(
     10
 )

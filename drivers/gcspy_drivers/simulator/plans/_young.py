@@ -31,7 +31,7 @@ __all__ = [
     "copy_from_cards", "copy_from_noted", "copy_from_queue", "copy_from_roots",
 ]  # fmt: skip
 
-# What is not an array's element otherwise.
+# Scalars that the loops share: indexes of the array `state`.
 FROM_START, FROM_END, TO_TOP, TENURING, BUMP_OLD, OLD_TOP, OLD_END, YOUNG_START, YOUNG_END = range(
     9
 )

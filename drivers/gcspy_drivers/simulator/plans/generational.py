@@ -124,7 +124,7 @@ class Generational(Plan):
         self._tenuring, self._promote_all = tenuring, count == 1
         self._largest = self._slot = self._noted = 0
 
-    # What a program does.
+    # Operations of the program.
 
     def write(self, holder: int, number: int, target: int) -> None:
         """Store, and record a reference from an old object to a young one."""
@@ -336,7 +336,7 @@ class Generational(Plan):
             self._records.forget()
             self._records.record_again(self._cells.end, WHOLE)
 
-    # What there is to see.
+    # Content for drivers and `verify`.
 
     def _old_top(self) -> int:
         return self._bump.top if self._slides else self._old_end

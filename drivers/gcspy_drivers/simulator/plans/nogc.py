@@ -1,6 +1,6 @@
-"""No collector: objects are put one behind the other until the heap is full (after Epsilon, JEP 318, and mmtk's NoGC).
+"""No collector: objects are allocated one behind the other until the heap is full (after Epsilon, JEP 318, and mmtk's NoGC).
 
-What a program allocates when nothing is ever freed, and the fastest allocation there is: what the others are compared with.
+It shows all that a program allocates, and has the fastest allocation: a baseline for comparing the other plans.
 """
 
 from __future__ import annotations

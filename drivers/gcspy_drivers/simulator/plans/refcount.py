@@ -153,7 +153,7 @@ def _to_stack(words: Words, stack: Words, state: Words, cell: int, colour: int) 
 def take_away(
     words: Words, candidates: Words, stack: Words, queue: Words, state: Words, limit: int
 ) -> int:
-    """Colour grey what candidates reach, and take away the counts that come from within. What is no candidate any more is dropped.
+    """Colour grey all objects that candidates reach, and subtract the counts of references between these. Drop former candidates.
 
     Returns:
         How many objects were scanned.

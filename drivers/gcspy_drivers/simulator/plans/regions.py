@@ -132,7 +132,7 @@ class GarbageFirst(Plan):
         self._marked_at = self._slot = self._freed = self._withheld = 0
         self._slid: list[int] = []
 
-    # What a program does.
+    # Operations of the program.
 
     def write(self, holder: int, number: int, target: int) -> None:
         """Store, and let the field be in the set that it belongs into now."""
@@ -372,7 +372,7 @@ class GarbageFirst(Plan):
         counts["freed words"] = collection.used_before - self.used_words()
         counts["remembered references"] = int(self._table[:, COUNT].sum())
 
-    # What there is to see.
+    # Content for drivers and `verify`.
 
     def spaces(self) -> Sequence[PlanSpace]:
         """One: all regions."""

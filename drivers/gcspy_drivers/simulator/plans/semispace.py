@@ -30,13 +30,13 @@ from gcspy_drivers.simulator.policies.copying import move
 
 __all__ = ["SemiSpace"]
 
-# What is not an array's element otherwise: `_state`.
+# Scalars that the loops share: indexes of the array `_state`.
 _START, _END, _TOP, _SCAN, _FIELD, _COPIED = range(6)
 
 
 @loop
 def evacuate(words: Words, state: Words, cell: int) -> int:
-    """Return where an object is from now on: copy it unless it was copied or does not lie in from-space (null does not)."""
+    """Return an object's new address: copy the object, unless it was copied or is not in from-space (null is not)."""
     if cell < state[_START] or cell >= state[_END]:
         return cell
     if words[cell] & FORWARDED:

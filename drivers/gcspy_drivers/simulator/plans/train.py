@@ -1,8 +1,9 @@
 """The Train: a mature space of cars, coupled to trains, of which one car is collected at a time; behind a nursery, or alone.
 
-Cars are collected in the order of their trains, and of the cars in a train. What in the first car is referred to by roots goes to the end of the newest
-train; what other trains refer to goes to these; with each goes what it refers to in that car. What only its own train refers to goes to that train's end.
-The rest is garbage. So structures end in one train, whatever their size, and when nothing outside refers into the first train, it is freed as a whole.
+Cars are collected in the order of their trains, and of the cars in a train. An object of the first car that a root refers to moves to the end of the
+newest train; one that another train refers to moves to that train; each takes along the objects that it refers to in that car. An object that only its
+own train refers to moves to that train's end. The rest is garbage. So the objects of a structure gather in one train, whatever its size, and when
+nothing outside refers into the first train, it is freed as a whole.
 
 Source: R. L. Hudson and J. E. B. Moss, Incremental collection of mature objects, IWMM 1992. It is the GCspy paper's case study (sections 5.6 and 6.3); that
 objects to which many references are remembered (*popular* ones) get a car of their own, which is then appended to another train without being copied, is what
@@ -139,7 +140,7 @@ class Train(Plan):
         self._whole = self._relinked = False
         self._limited()
 
-    # What a program does.
+    # Operations of the program.
 
     def write(self, holder: int, number: int, target: int) -> None:
         """Store, and let the field be in the set that it belongs into now."""
@@ -400,7 +401,7 @@ class Train(Plan):
             self._relinked = True
             self._relink_to = reached[0]
         elif self._free_cars < _RESERVE - 1:
-            # What it holds might not fit.
+            # The objects that it refers to might not fit.
             self._state[loops.FROM] = -1
         self._state[loops.LIMIT_POPULAR] = self._popular
         self._first_entry()
@@ -556,7 +557,7 @@ class Train(Plan):
                 "the train ran out of cars in the middle of a collection: a defect of its reserve"
             )
 
-    # What there is to see.
+    # Content for drivers and `verify`.
 
     def spaces(self) -> Sequence[PlanSpace]:
         """The nursery, if there is one, and the mature space."""

@@ -1,4 +1,4 @@
-"""What a write barrier records of old objects that refer to young ones: dirty cards, or the objects themselves.
+"""The record that a write barrier keeps of old objects that refer to young ones: dirty cards, or the objects themselves.
 
 A *card table* has a byte for a fixed number of words of the old generation. The barrier dirties the
 card of the written field; a collection of the young generation scans all fields on dirty cards, and
@@ -36,7 +36,7 @@ from gcspy_drivers.simulator.loops import Bytes, Words, loop
 __all__ = ["BARRIERS", "OldToYoung", "begins", "first_on_card", "record"]
 
 BARRIERS: Final = ("cards", "set")
-# What is not an array's element otherwise: `OldToYoung.state`.
+# Scalars that the loops share: indexes of the array `OldToYoung.state`.
 _MODE, _START, _CARD_WORDS, _COUNT, _CURSOR, _YOUNG_START, _YOUNG_END = range(7)
 _NOT_NOTED: Final = ~NOTED
 

@@ -49,7 +49,7 @@ _LIFO, _ADDRESS = 0, 1
 SMALLEST: Final = 2
 """Words of the smallest cell that can be in a list."""
 
-# What is not an array's element otherwise: `state`.
+# Scalars that the loops share: indexes of the array `state`.
 _FIT, _ORDER, _ROVER, _FREE_WORDS, _FREE_CELLS, _CURSOR, _RUN, _FREED, _FREED_WORDS, _MERGE = range(
     10
 )

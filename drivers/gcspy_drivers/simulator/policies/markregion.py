@@ -375,7 +375,7 @@ class BlockSpace:
         return int(self.state[_LIVE])
 
     def counts(self) -> dict[str, int]:
-        """What the collection counted."""
+        """Return the counters of the collection."""
         return {
             "copied objects": int(self.state[_COPIED_OBJECTS]),
             "copied words": int(self.state[_COPIED]),

@@ -36,7 +36,7 @@ from gcspy_drivers.simulator.loops import Words, loop
 
 __all__ = ["Sliding"]
 
-# What is not an array's element otherwise: `_state`.
+# Scalars that the loops share: indexes of the array `_state`.
 _AT, _CELL, _TO, _DEST, _MOVED, _MOVED_WORDS, _LIVE_WORDS = range(7)
 
 

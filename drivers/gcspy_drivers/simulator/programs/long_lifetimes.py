@@ -156,7 +156,7 @@ class Paraffins(Program):
 
 
 class LRUCache(Program):
-    """A cache that drops what was used longest ago: a table, and a list that runs both ways. What dies is what is oldest."""
+    """A cache that drops the least recently used entry: a table and a doubly linked list. The oldest objects die."""
 
     name = "lru"
     title = "An LRU cache"

@@ -1,8 +1,8 @@
-"""What a program for a simulated heap is, and what runs it.
+"""The base class of programs for a simulated heap, and the runner of its threads.
 
 A program is a class with `work`, a generator: it makes objects, links and drops them, and yields wherever it may be stopped. Each thread runs one; they take
-turns, in an order that depends on nothing, so the same seed gives the same heap. Its knobs are read while it works: whoever turns one sees what it
-does from the next turn on.
+turns in a fixed order, so the same seed gives the same heap. A program reads its knobs while it works: a changed knob takes effect at the
+next turn.
 
 Knows the mutator, through `stack`. Knows no collector.
 """
@@ -28,12 +28,12 @@ __all__ = ["Program", "ProgramRun", "from_file"]
 
 
 class Program(ABC):
-    """A program; derive from it, say `name` and `title`, and write `work`.
+    """A program; derive from it, set `name` and `title`, and write `work`.
 
     Class attributes:
         name: One word; title: for people.
-        about: What it does, and what it is good for to look at.
-        settings: Its knobs with the values that it begins with.
+        about: Its behaviour, and which property of collectors it shows.
+        settings: Its knobs with their initial values.
 
     Attributes:
         mutator: Whose heap it uses.
