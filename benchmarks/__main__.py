@@ -4,7 +4,7 @@
     python -m benchmarks NAME [--json] OPTION...
 
 Of one benchmark alone, its own options can be given (but for `--json`, which is then this command's).
-One that fails, or takes too long, does not hide the others. What each prints is shown as it comes; with `--json`
+One that fails, or takes too long, does not hide the others. The output of each is shown as it comes; with `--json`
 it goes to standard error, and standard output gets one object.
 """
 

@@ -198,13 +198,13 @@ def choose(window: MainWindow, space: str, stream: str) -> int:
 
 
 def see_holes(window: MainWindow) -> None:
-    """What a workbook leaves behind: pools, and the arenas that they keep."""
+    """The memory that a workbook leaves behind: pools, and the arenas that they keep."""
     choose(window, "Size classes", "Lost")
     choose(window, "Whole arenas", "Used")
 
 
 def see_leak(window: MainWindow) -> None:
-    """What a linter keeps: its types, the largest first."""
+    """The objects that a linter keeps: their types, the largest first."""
     number = choose(window, "Types", "Objects")
     window.views.choose_view("table", number)
     for table in window.spaces.panels[number].findChildren(QTableView):
@@ -233,7 +233,7 @@ def see_cards(window: MainWindow) -> None:
 
 
 def see_collections(window: MainWindow, *, stream: str = "Type", events: int = EVENTS) -> None:
-    """What the regions or tiles of a JVM's heap were over time, and its pools."""
+    """The regions or tiles of a JVM's heap over time, and its pools."""
     choose(window, "Heap", stream)
     window.docks.show("history")
     window.docks.give_height("history", HISTORY_HEIGHT)
@@ -256,7 +256,7 @@ SEEN: dict[str, _Arrange] = {
     "attachments": see_kinds,
     "accounts": see_cards,
 }
-"""What is arranged in a window that plays a recording of `docs/investigations.md` or `docs/jvm-investigations.md`, at its last event."""
+"""Arrangements of a window that plays a recording of `docs/investigations.md` or `docs/jvm-investigations.md`, at its last event."""
 
 
 def save(window: MainWindow, path: Path) -> None:
@@ -276,7 +276,7 @@ LIVE: dict[str, _Arrange] = {
     "jvm": see_kinds,
     "jvm-history": see_collections,
 }
-"""What is arranged in a window that has watched for a while."""
+"""Arrangements of a window that has monitored a process for a while."""
 
 
 def watch(

@@ -84,7 +84,7 @@ def by_event(window: MainWindow) -> None:
 
 
 def promotion(window: MainWindow) -> None:
-    """What was promoted, before and after the full collection that finds half of it dead."""
+    """The promoted objects, before and after the full collection that finds half of them dead."""
     choose(window, "Old", "Used")
     window.docks.show("history")
     window.docks.give_height("history", 560)

@@ -1,4 +1,4 @@
-"""What watching costs: time of one event on a large heap, and the target's slowdown without a client, at 1 and at 10 Hz, in pairs.
+"""Cost of monitoring: time of one event on a large heap, and the target's slowdown without a client, at 1 and at 10 Hz, in pairs.
 
 The target has the given number of megabytes of small objects and never rests. Windows without and
 with a server alternate; all rows but the first have a client. The ratio of work done per second is

@@ -48,7 +48,7 @@ from pympler import asizeof
 found = asizeof.asizeof(AUDIT)
 """,
 }
-"""What each is asked, as code in the program."""
+"""The question to each tool, as code in the program."""
 
 _MEASURED = """
 import json, time

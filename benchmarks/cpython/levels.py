@@ -1,4 +1,4 @@
-"""What each level of the CPython driver takes at one event, on a large heap that holds still, and then on the same heap at work.
+"""Time of one event at each level of the CPython driver, on a large heap that holds still, and then on the same heap at work.
 
 The time is that of a whole event: requested, gathered, encoded, with all streams requested; from
 level 3 on with compiled loops and with numpy alone. For level 3 the table also lists the steps.

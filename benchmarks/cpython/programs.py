@@ -46,7 +46,7 @@ _FAST = ("deltablue", "gc_collect", "json_dumps", "tomli_loads")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """What one run of a program took, from its first statement to its end.
+    """Times of one run of a program, from its first statement to its end.
 
     Attributes:
         wall_secs: By the clock.

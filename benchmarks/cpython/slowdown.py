@@ -64,7 +64,7 @@ MODES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """What was measured of a program in one mode.
+    """Measured values of a program in one mode.
 
     Attributes:
         program: Its name.

@@ -1,1 +1,1 @@
-"""What benchmarks share: figures, processes, timing."""
+"""Common parts of the benchmarks: figures, processes, timing."""

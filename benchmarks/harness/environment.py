@@ -13,7 +13,7 @@ __all__ = ["Unavailable", "install", "make_environment"]
 
 
 class Unavailable(Exception):
-    """What a benchmark needs could not be installed or made."""
+    """A requirement of a benchmark could not be installed or made."""
 
 
 def make_environment(python: str, folder: Path) -> Path:

@@ -39,7 +39,7 @@ finally:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """What a program says of its run.
+    """A program's report of its run.
 
     Attributes:
         wall_secs: By the clock.

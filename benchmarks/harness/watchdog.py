@@ -103,7 +103,7 @@ class Watchdog(QObject):
 
     @property
     def blocks(self) -> list[Block]:
-        """What took longer than it may."""
+        """The waits that exceeded the limit, with the stack of each."""
         return list(self._blocks)
 
     @Slot()

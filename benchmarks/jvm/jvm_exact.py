@@ -1,4 +1,4 @@
-"""What exact events of a JVM cost it: from the safepoint to us, and how long it is held to be read, for each collector.
+"""Cost of exact events to a JVM: the time from the safepoint to the sidecar, and the time that the JVM is held, for each collector.
 
     python -m benchmarks.jvm.jvm_exact [--java JAVA] [--collector NAME]... [--megabytes N] [--events N]
 

@@ -1,4 +1,4 @@
-"""What the objects of a JVM take: copying its heap, walking the copy, and a whole event at levels 3 and 4, for each collector.
+"""Time to read the objects of a JVM: copying its heap, walking the copy, and a whole event at levels 3 and 4, for each collector.
 
     python -m benchmarks.jvm.jvm_objects [--java JAVA] [--collector NAME]... [--megabytes N] [--events N]
 

@@ -1,4 +1,4 @@
-"""What one poll of a JVM takes, against the size of its heap, for each collector: passive, everything wanted, up to 4,096 regions of G1.
+"""Time of one poll of a JVM by the size of its heap, for each collector: passive, all streams requested, up to 4,096 regions of G1.
 
     python -m benchmarks.jvm.jvm_poll [--java JAVA] [--collector NAME]... [--megabytes N]... [--events N] [--work]
 

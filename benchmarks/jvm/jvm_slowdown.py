@@ -66,7 +66,7 @@ MODES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """What was measured of a program with one collector in one mode.
+    """Measured values of a program with one collector in one mode.
 
     Attributes:
         program: Its name.

@@ -21,13 +21,13 @@ _GREW, _HELD_BY = "What grew most", "What holds it"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the command said.
+    """The command's answer.
 
     Attributes:
-        first_secs: From its start to its first line; 0: it said nothing.
+        first_secs: From its start to its first line; 0: it printed nothing.
         whole_secs: From its start to its end.
-        sentence: Why memory grows; empty: it did not say.
-        holder: The first row of what holds what grew; empty: it named none.
+        sentence: The cause of the growth; empty: the command reported none.
+        holder: The first row of the holders of the grown memory; empty: the command reported none.
         problem: Its complaint, if it failed.
     """
 

@@ -33,7 +33,7 @@ _BUDGET = "at most 60 s"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was said of a program.
+    """The answers about a program.
 
     Attributes:
         program: Its name.

@@ -92,7 +92,7 @@ def collected_a_second(collector: str, objects: int) -> tuple[float, list[float]
 
 @dataclass(frozen=True)
 class Stepped:
-    """What stepping through the collections of a heap took.
+    """Times of stepping through the collections of a heap.
 
     Attributes:
         objects: In the heap, when the first collection began.

@@ -72,7 +72,7 @@ def _values(count: int, rng: np.random.Generator) -> NDArray[np.int32]:
 
 
 class Traffic:
-    """What a server sends: wire bytes, event by event.
+    """A server's output: wire bytes, event by event.
 
     Args:
         tiles: Of the one space.
@@ -220,7 +220,7 @@ def _mcap(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
 
 
 def _packed(path: Path, target: Path) -> tuple[dict[str, float], Path]:
-    """What `gcspy pack` makes of a recording."""
+    """Pack a recording like `gcspy pack`; return the figures and the packed file."""
     began = time.process_time()
     with Recording.open(path) as recording, FileSource(path) as source, target.open("wb") as out:
         pack(source, out)
@@ -284,7 +284,7 @@ class _Real:
 
 
 def _shares(path: Path, events: int) -> str:
-    """What the bytes of a file are for: gzip and MCAP are given values only."""
+    """Return the shares of a file's bytes by purpose: gzip and MCAP are given values only."""
     data = path.read_bytes()
     found = {"values": 0, "summaries": 0, "the rest": 0}
     at = 12

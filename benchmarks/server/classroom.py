@@ -50,7 +50,7 @@ _ROOM = bytearray(1 << 18)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
-    """What was measured.
+    """Measured values.
 
     Attributes:
         cpu_share: Of the server, of one core.

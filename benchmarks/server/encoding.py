@@ -41,7 +41,7 @@ BUDGET = {(1_000_000, 0.01): "encode 0.8, decode 0.5"}
 
 
 class Cost(NamedTuple):
-    """What one transmission of a stream cost."""
+    """Cost of one transmission of a stream."""
 
     kind: str
     size: int

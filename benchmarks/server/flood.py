@@ -84,7 +84,7 @@ def _first_event_secs(address: str) -> float:
 
 
 def _requests(kind: str) -> list[m.Message]:
-    """What is sent over and over; two different ones where the same again would change nothing."""
+    """Return the requests to repeat; two different ones if repeating a single one would change nothing."""
     if kind == "ping":
         return [m.Ping(number=7)]
     if kind == "take_control":
@@ -156,7 +156,7 @@ _FLOODS: dict[str, Callable[[str], None]] = {
 
 
 def _memory_mib(pid: int) -> float:
-    """What a process has in memory."""
+    """Return the resident set of a process, in MiB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE") / 2**20
 

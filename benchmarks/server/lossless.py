@@ -1,4 +1,4 @@
-"""What a slow recorder loses, with and without `--lossless`, and the cost of the mode for the recorded program.
+"""Events that a slow recorder loses, with and without `--lossless`, and the cost of the mode for the recorded program.
 
 A server sends as fast as it can; a real `gcspy record` writes to a real file. The mode trades events for time: it loses none,
 and the target takes as long as the recorder needs.
@@ -38,7 +38,7 @@ def measure(options: tuple[str, ...], *, tiles: int, changed: float, events: int
     """Record once.
 
     Returns:
-        What the recorder reports, with ``sent`` events, and the ``sending_seconds`` that they took.
+        The recorder's report, with the number of ``sent`` events and the ``sending_seconds`` that they took.
     """
     arguments = [
         f"--tiles={tiles}",

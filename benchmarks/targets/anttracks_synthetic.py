@@ -71,7 +71,7 @@ SMALL: Final = Sizes(eden=64 << 10, tlab=8 << 10, plab=1 << 10, full_every=3)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """Counts of the written records.
 
     Attributes:
         events: How many events.
@@ -104,7 +104,7 @@ class _Plab:
 
 
 def _filler(site: int, address: int, size: int) -> bytes:
-    """What fills the rest of a buffer: an int[] of `size` bytes."""
+    """Return the filler of the rest of a buffer: an int[] of `size` bytes."""
     return (
         alloc(EventId.ALLOC_SLOW, site, address=address, length=(size - 16) // 4, type_id=_INTS)
         if size

@@ -1,6 +1,6 @@
-"""AntTracks traces that are made, byte by byte: for tests and measurements, which need more kinds and sizes than real ones have.
+"""Synthetic AntTracks traces, written byte by byte: for tests and measurements, which need more kinds and sizes than real ones have.
 
-What the bytes mean: `gcspy_objects.anttracks.layout`, `.symbols` and `.lzw`, written here a second time, from the writer's side.
+The meaning of the bytes is in `gcspy_objects.anttracks.layout`, `.symbols` and `.lzw`; the code here repeats it from the writer's side.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def alloc(
 
 
 def prefix(file_type: int, key: bytes = KEY) -> bytes:
-    """What each file of a run begins with."""
+    """Return the first bytes of each file of a run."""
     return word(MAGIC) + word(KEY_WORDS) + key + word(file_type)
 
 

@@ -25,7 +25,7 @@ _HERE = Path(__file__).parent / "java"
 PACKAGES = ("openjdk-17-source", "libh2-java", "liblucene4.10-java")
 _SOURCES = "java.base/"
 _WANTED = ("java/util/", "java/text/")
-"""What of the JDK's sources is compiled and indexed; the compiler takes the rest from the running JDK."""
+"""Folders of the JDK's sources that are compiled and indexed; the compiler takes the rest from the running JDK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class JavaRun:
-    """What a program says of its run.
+    """A program's report of its run.
 
     Attributes:
         wall_secs: By the clock.

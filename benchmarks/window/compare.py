@@ -1,4 +1,4 @@
-"""What comparing costs the window: how long a turn of its loop is held up while differences are shown, at 100,000 and 1,000,000 tiles.
+"""Cost of comparing to the window: the duration of a turn of its loop while differences are shown, at 100,000 and 1,000,000 tiles.
 
 A real server, socket and window (off screen). An event is set as A; then events arrive, each with 1
 % of the heap changed, and the user moves to others; then a recording is compared with the session.

@@ -1,4 +1,4 @@
-"""What looking at an expression costs, on 1,000,000 tiles: of all known tiles, and of tiles of which some are unused or unknown.
+"""Cost of evaluating an expression on 1,000,000 tiles: all of them known, and some of them unused or unknown.
 
 A trigger is evaluated at each event, and its time is reported as gathering.
 """

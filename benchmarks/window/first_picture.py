@@ -1,4 +1,4 @@
-"""What `gcspy attach PID` does, as a process that says when its first tiles were painted.
+"""`gcspy attach PID` as a process that prints the time at which its first tiles were painted.
 
 Run as ``python -m benchmarks.window.first_picture PID``: prints the CLOCK_MONOTONIC nanoseconds and closes.
 """

@@ -1,4 +1,4 @@
-"""What a user feels who scrubs a live session: how long the window is held up by a turn of its loop, at 100,000 and 1,000,000 tiles.
+"""Delays of scrubbing in a live session: the duration of a turn of the window's loop, at 100,000 and 1,000,000 tiles.
 
 A real server, socket and window (off screen); the heap changes by 1 % at each event. The results
 are the processor time of the window's own thread in the longest turn between a request and the

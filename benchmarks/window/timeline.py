@@ -1,4 +1,4 @@
-"""What a user feels at the timeline of a long recording: the longest turn of the window's loop, with 100,000 events and their memory.
+"""Delays at the timeline of a long recording: the longest turn of the window's loop, with 100,000 events and their memory.
 
 A real recording, player, socket and window (off screen). Every third event ends a collection. The
 results are the processor time of the window's own thread in the longest turn while the memory of the

@@ -1,4 +1,4 @@
-"""What views that are not the plain tiles cost, at 1,000,000 and 10,000,000 tiles, in a window of 1,600 by 1,000.
+"""Cost of the views other than plain tiles, at 1,000,000 and 10,000,000 tiles, in a window of 1,600 by 1,000.
 
 A full redraw happens after a choice or a resize; following happens at each event (1 % changed); the
 rest when a user asks. Times are processor time of this one process, so that other work on the

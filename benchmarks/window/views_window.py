@@ -1,4 +1,4 @@
-"""What a user feels of each view of 1,000,000 tiles: how long until it is drawn, and how long the window is held up meanwhile.
+"""Delays of each view of 1,000,000 tiles: the time until it is drawn, and the time for which the window is blocked meanwhile.
 
 A real server, socket and window (off screen, 1,600 by 1,000); 1 % of the heap changes at each
 event. The results are the elapsed time from a request, or from the event's arrival, to the picture;

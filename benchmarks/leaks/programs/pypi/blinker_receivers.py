@@ -14,7 +14,7 @@ PRICE_CHANGED = Signal()
 
 
 class Cart:
-    """What a customer wants to buy."""
+    """The articles that a customer wants to buy."""
 
     def __init__(self, customer: int) -> None:
         self.lines = [f"article {line} for customer {customer}" for line in range(10)]

@@ -23,7 +23,7 @@ class Bus:
 
 
 class Session:
-    """What the server knows of a visitor."""
+    """The server's data about a visitor."""
 
     def __init__(self, bus: Bus, user: int) -> None:
         self.user = f"user {user}"
