@@ -1,4 +1,4 @@
-"""What every test stands on: no screen, no file left behind, no thread or process left behind."""
+"""Fixtures of all tests: no screen, and no file, thread or process left behind."""
 
 from __future__ import annotations
 

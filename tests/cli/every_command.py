@@ -36,12 +36,12 @@ PATIENCE_SECS = 600
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did.
+    """Result of a command.
 
     Attributes:
         code: Its exit code.
-        out: What it printed.
-        err: What it said on standard error.
+        out: Its standard output.
+        err: Its standard error.
         output: The file it writes, if any.
     """
 

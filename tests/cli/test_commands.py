@@ -61,7 +61,7 @@ def test_ps_keeps_its_columns_in_a_terminal_however_long_a_command_line_is(
 
 
 def in_terminal(columns: int, *arguments: str) -> str:
-    """What a command prints to a terminal of this width."""
+    """Return a command's output to a terminal of this width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}

@@ -1,4 +1,4 @@
-"""What is missed is counted over all connections of a session: by the server within one, by the events' numbers between two."""
+"""Missed events are counted over all connections of a session: by the server within one, by the events' numbers between two."""
 
 from __future__ import annotations
 

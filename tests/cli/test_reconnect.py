@@ -117,7 +117,7 @@ def test_a_recording_goes_on_after_a_gap(
     with Recording.open(path) as recording:
         occurrences = recording.events["occurrence"].astype(int)
         assert recording.events["number"].tolist() == list(range(1, len(occurrences) + 1))
-        # What happens between coming back and the first keyframe may be missed too.
+        # Events between the reconnection and the first keyframe may be missed too.
         assert occurrences[:7].tolist() == [1, 2, 3, 4, 5, 8, 9]
         assert occurrences[-1] == 12
         assert recording.events["missed"].tolist() == (np.diff(occurrences, prepend=0) - 1).tolist()

@@ -157,7 +157,7 @@ def test_a_recording_is_event_for_event_what_another_viewer_saw_live(
 
 
 def state_in(path: Path) -> ControlState:
-    """What the file says of the control flow, at its very end."""
+    """Return the control state at the end of a file."""
     with Recording.open(path) as recording:
         cursor = recording.cursor()
         cursor.seek(recording.last)
@@ -297,7 +297,7 @@ def test_a_server_that_dies_leaves_a_finished_file_and_is_told_of(
 
 @dataclass(frozen=True)
 class Kill:
-    """What a kill left, and what it cost.
+    """Events that a kill left and lost.
 
     Attributes:
         events: Events in the file.

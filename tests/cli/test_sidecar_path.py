@@ -1,4 +1,4 @@
-"""What gcspy starts imports nothing from the folder that the user stands in: that may be /tmp, and the user root."""
+"""Processes that gcspy starts import nothing from the current folder: that may be /tmp, and the user root."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_a_played_trace_tells_of_single_objects_at_the_event_that_is_shown(viewe
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """What a command says as JSON."""
+    """Return a command's output as JSON."""
     assert main(["objects", *arguments, "--json"]) == ExitCode.OK
     return json.loads(capsys.readouterr().out)
 

@@ -85,7 +85,7 @@ class Feed:
     messages: list[Message] = field(default_factory=list)
 
     def bootstrap(self) -> list[Message]:
-        """What a client gets first."""
+        """Return the messages that a client gets first."""
         welcome = m.Welcome(
             server="CPython 3.12.1, pid 4711",
             session=self.session,

@@ -18,7 +18,7 @@ _STEP_NANOS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the program says at an event; None: it is not known.
+    """The program's report at an event; None: the value is not known.
 
     Attributes:
         resident: Bytes.

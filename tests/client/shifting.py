@@ -137,7 +137,7 @@ class Steady:
         self.hear(data)
 
     def values(self, number: int) -> NDArray[np.uint16]:
-        """What the tiles have at an event."""
+        """Return the values of the tiles at an event."""
         if self._noise:
             return np.random.default_rng(number).integers(0, 1 << 16, self.tiles, dtype="<u2")
         tiles = np.arange(self.tiles, dtype=np.uint64)

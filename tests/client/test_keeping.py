@@ -34,7 +34,7 @@ _SOON = 30.0
 
 
 class Watcher:
-    """What a window has without being one: a link, a session, a time shift.
+    """The parts of a window that need no window: a link, a session, a time shift.
 
     Attributes:
         heaps: The heap of the program at each event that was seen live, in order.

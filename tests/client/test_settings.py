@@ -1,4 +1,4 @@
-"""What is remembered: typed, checked when read, never in the way."""
+"""Stored settings: they are typed and checked when read, and a wrong one stops nothing."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from gcspy_client import system_check
 
-# What any Linux with Python 3.11 has: the C and C++ libraries and the dynamic linker.
+# Libraries of any Linux with Python 3.11: the C and C++ libraries and the dynamic linker.
 EVERYWHERE = {
     "ld-linux-x86-64.so.2",
     "libc.so.6",

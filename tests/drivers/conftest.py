@@ -1,4 +1,4 @@
-"""What the driver tests stand on: one interpreter of each version, and targets that are ended whatever happens."""
+"""Fixtures of the driver tests: one interpreter of each version, and targets that are always ended."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
-"""What the driver reads; `find_python` finds one of each where there is one."""
+"""Versions that the driver reads; `find_python` finds one of each, if there is one."""
 
 _TRUTH = struct.Struct("<3q3q9q")
 _CLASS_LINE = re.compile(r"^ *(\d+) +(\d+) +(\d+) +(\d+) +(\d+)$", re.M)
@@ -77,7 +77,7 @@ def tell_objects():
 
 @dataclass(frozen=True)
 class Truth:
-    """What a target said of itself just before it stopped.
+    """A target's report of itself, just before it stopped.
 
     Attributes:
         count: ``gc.get_count()``.

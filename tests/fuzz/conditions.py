@@ -4,7 +4,7 @@ An input is lines. One that begins with ``!`` is an event, whose bytes are the v
 
     id TAB flags TAB space TAB note TAB expression
 
-What is reported about the triggers goes over the wire and comes back the same.
+The report about the triggers goes over the wire and is decoded unchanged.
 """
 
 from __future__ import annotations

@@ -60,12 +60,12 @@ class Broken(Exception):
 
 @dataclass(slots=True)
 class Outcome:
-    """What an input did.
+    """Effect of an input.
 
     Attributes:
         edges: Pairs of lines that followed each other, by function.
-        lines: How many lines of ours ran.
-        refused: Whether it ended in an error of ours.
+        lines: How many lines of the project ran.
+        refused: Whether it ended in one of the project's errors.
     """
 
     edges: set[Edge] = field(default_factory=set)

@@ -21,7 +21,7 @@ CHANGES = (
     "no checksum", "skippable", "one byte", "checksums in the table", "no table", "count",
     "flags", "magic", "table bytes", "behind", "before", "shorten",
 )  # fmt: skip
-"""What can be changed; a change's number says where, or into what."""
+"""Kinds of change; a change's number determines the place, or the new value."""
 
 _MOST_CHANGES = 12
 _MOST_FRAMES = 64

@@ -1,4 +1,4 @@
-"""What was found stays mended: the inputs that are kept, and some mutations of them, break no rule of any decoder."""
+"""Found defects stay fixed: the stored inputs, and some mutations of them, break no rule of any decoder."""
 
 from __future__ import annotations
 

@@ -31,5 +31,5 @@ def file_names(sentinel: Path) -> dict[str, str]:
 
 def _name(text: str) -> str:
     raw = text.replace("/", "\u2215").replace("\0", "").encode("utf-8", "replace")
-    # What is cut in the middle of a character is no UTF-8 any more, which a file system takes as well.
+    # A name cut in the middle of a character is not valid UTF-8; file systems accept such names too.
     return os.fsdecode(raw[:_MOST_BYTES])

@@ -35,7 +35,7 @@ _MOST_CHARS = 20_000
 
 _MOST_ROWS = 40
 _OUR_OWN = str.maketrans("", "", "\u200b\u2060")
-"""What labels and tips have put in, invisibly; a stranger's are escapes by then."""
+"""Invisible characters that labels and tips insert; those of a hostile text are escaped by then."""
 
 _TIP_ROLES = (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.WhatsThisRole)
 
@@ -45,10 +45,10 @@ class Shown:
     """A text and where it stands.
 
     Attributes:
-        where: The widget, and what of it.
-        text: What it says.
-        is_tip: Qt would take it for HTML if it looked like some.
-        rendered: It is taken for HTML or Markdown already.
+        where: The widget, and the part of it.
+        text: The text.
+        is_tip: Whether Qt renders it as HTML if it looks like HTML.
+        rendered: Whether it is rendered as HTML or Markdown.
     """
 
     where: str
@@ -58,7 +58,7 @@ class Shown:
 
 
 def fault_of(shown: Shown) -> str:
-    """What is wrong with a text; empty: nothing."""
+    """Return the fault of a text; empty: it has none."""
     text = shown.text.translate(_OUR_OWN)
     if shown.rendered:
         return "it is rendered"
@@ -160,7 +160,7 @@ def _of_model(model: QAbstractItemModel, where: str) -> Iterator[Shown]:
 
 
 def tips_at(window: QWidget) -> Iterator[Shown]:
-    """What comes where the mouse rests, over each widget that can be seen: in its middle and at its left."""
+    """Return the tooltips of each visible widget: in its middle and at its left."""
     last = QToolTip.text()
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or widget.width() < 2 or widget.height() < 2:

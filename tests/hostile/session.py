@@ -64,7 +64,7 @@ _OPERANDS = (Operand(text="sum(Used)", value=4, covered=9), Operand(text="name",
 
 
 def introduction(*, controller: bool = True) -> list[Message]:
-    """What comes before the first event."""
+    """Return the messages before the first event."""
     plain = Stream(id=0, name="Used", dtype="u1", prefix="is ", suffix=" B", description="bytes")
     kind = Stream(
         id=1,

@@ -75,7 +75,7 @@ def looked_at(window: MainWindow, wait: Wait, name: str, folder: Path) -> list[S
 
 
 def assert_pictures(window: MainWindow, wait: Wait, folder: Path) -> None:
-    """What is exported of history graphs is a picture with texts in it, and names no other file."""
+    """Check that exported history graphs are pictures with texts in them, and refer to no other file."""
     window.docks.show("history")
     panel, export = window.history.panel, window.history.menus.export
     wait(lambda: panel.first.canvas.drawn is not None)

@@ -30,7 +30,7 @@ NAMES_OF_FILES = file_names(Path("/sentinel.png"))
 OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\ud800-\udfff]"
 )
-"""What a terminal obeys, or what turns a line around; tabs and line ends are ours."""
+"""Characters that a terminal obeys, or that reverse the direction of a line; tabs and line ends are ours."""
 
 COMMANDS = (
     ("info",),
@@ -86,7 +86,7 @@ def assert_harmless(
 
 
 def assert_derived(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is made of a recording, beside it, is named in lines of one's own."""
+    """Check that the messages about files made beside a recording name them on separate lines."""
     for name, *options in (("cut", "--first", "1", "--last", "1"), ("repair",)):
         made = path.with_name(f"{name} {path.name}")
         run([name, str(path), *options, "-o", str(made)], capsys)

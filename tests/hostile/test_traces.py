@@ -36,7 +36,7 @@ COMMANDS = (
 )
 
 _CUT = str.maketrans("", "", ";/.()[\0")
-"""What divides names in a symbols file."""
+"""Characters that divide names in a symbols file."""
 
 
 def name_of(sentinel: Sentinel, turn: int) -> str:

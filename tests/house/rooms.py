@@ -28,7 +28,7 @@ NEEDS_QT = (
     "gcspy_client.pictures",
     "gcspy_client.settings",
 )
-"""What only an install with the extra "gui" can import."""
+"""Modules that can be imported only in an install with the extra "gui"."""
 
 
 def modules() -> dict[str, Path]:

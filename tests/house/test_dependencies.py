@@ -1,4 +1,4 @@
-"""What the rooms import is declared, what is declared is pinned, and no pin names where it comes from."""
+"""All imported packages are declared, all declared packages are pinned, and no pin names its source."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.house.test_sources import committed
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OTHERS_NAME = "gcspy"  # on the public index, another project
 
-# What stands behind "pip install", up to the end of the command.
+# The arguments of "pip install", up to the end of the command.
 COMMAND = re.compile(
     r"\bpip3? install\s+((?:'[^'\n]+'|[\w./=<>,\[\]~!@:-]+)(?:[ \t]+(?:'[^'\n]+'|-[\w-]+|[\w./\[\]-]+[\]=.][\w.,=-]*))*)"
 )

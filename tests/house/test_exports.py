@@ -1,4 +1,4 @@
-"""What modules export is there, and the package says that it is typed."""
+"""All names that modules export exist, and the package is marked as typed."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ ALLOWED = {
     ("gcspy_client/view/window.py", "addAction"),
     # Rows that have a label of ours; with a text Qt would make one by itself.
     ("gcspy_client/view/start/connect_dialog.py", "addRow"),
-    # What they add are no texts, but items of our own and curves.
+    # They add items of our own and curves, not texts.
     ("gcspy_client/view/panels/plot.py", "addItem"),
     ("gcspy_client/view/shell/guide_window.py", "addItem"),
     ("gcspy_client/view/start/start_page.py", "addItem"),

@@ -17,7 +17,7 @@ IMPORTERS = {
 """Files that import a driver of a runtime by name, with the reason."""
 
 WORDS = ("CPython", "HotSpot", "JVM", "java.lang", "pymalloc", "G1 ", "PyObject")
-"""What only a driver, or a text about all of them, may say."""
+"""Words that only a driver, or a text about all of them, may contain."""
 
 
 def modules(*packages: str) -> list[Path]:

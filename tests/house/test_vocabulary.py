@@ -76,7 +76,7 @@ IDIOMS = re.compile(
     ),
     re.IGNORECASE,
 )
-"""What reads like a translation, in text of any kind; names in quotes of code are text too."""
+"""Idioms that read like a translation, refused in text of any kind; names in quotes of code are text too."""
 
 ALIASES = {
     "drivers/native/hotspot_agent.c": 1,  # its hash names the library that is built from it
@@ -146,7 +146,7 @@ VISIBLE = re.compile(
     ),
     re.IGNORECASE,
 )
-"""What a message, a help text, a tip or a title does not say; docstrings are not held to it."""
+"""Idioms refused in messages, help texts, tips and titles, but not in docstrings."""
 
 
 def messages(source: str) -> list[str]:

@@ -123,7 +123,7 @@ def verdict(copy: Path, environment: dict[str, str], tests: list[str]) -> tuple[
 def changed(path: Path, text: bytes, number: int) -> Iterator[None]:
     """Have another text in a file while the body runs.
 
-    What was compiled of a file is known by the file's size and by its time in seconds; the time is therefore another for each number.
+    Python identifies the compiled code of a file by the file's size and its time in seconds; so each number sets another time.
     """
     before, status = path.read_bytes(), path.stat()
     path.write_bytes(text)

@@ -35,7 +35,7 @@ _OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitOr: ("|", "&"),
 }
 _SWAPPED_CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
-# What only people read, or what only a type checker does.
+# Functions whose results only people read.
 _SKIPPED_FUNCTIONS = {"__repr__", "__str__"}
 
 

@@ -1,4 +1,4 @@
-"""What is planted is one small fault, in code that decides something."""
+"""Each planted fault is one small change, in code that affects behaviour."""
 
 from __future__ import annotations
 

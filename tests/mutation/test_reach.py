@@ -1,4 +1,4 @@
-"""What was kept of a run is used for the test files that did not change, and for no others."""
+"""The stored results of a run are used for the test files that did not change, and for no others."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def an_end(role: Role, token: str = TOKEN, channel: Channel = Channel.PLAIN_TCP)
 
 @dataclass(frozen=True)
 class Exchange:
-    """What both ends said.
+    """The bytes that both ends sent.
 
     Attributes:
         greeting: Preamble and HELLO of the client.

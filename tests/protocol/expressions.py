@@ -271,7 +271,7 @@ LOW, HIGH = -(1 << 63), (1 << 63) - 1
 
 
 class Oracle:
-    """What a tree is worth, one tile after the other."""
+    """Evaluates a tree, one tile after the other."""
 
     def __init__(self, scope: int = HEAP.id) -> None:
         self._scope = scope

@@ -1,6 +1,6 @@
 """A small server for the tests: it keeps the truth in plain lists, and sends it with the real encoders.
 
-What a client holds is compared with the lists, which know nothing of gaps,
+A client's values are compared with the lists, which know nothing of gaps,
 bitmaps, runs or arrays.
 """
 
@@ -45,7 +45,7 @@ Tile = int | None
 
 @dataclass
 class StreamTruth:
-    """What every client should see of a stream."""
+    """Expected state of a stream at every client."""
 
     dtype: str
     default: int
@@ -56,7 +56,7 @@ class StreamTruth:
 
 @dataclass
 class SpaceTruth:
-    """What every client should see of a space."""
+    """Expected state of a space at every client."""
 
     space: Space
     streams: dict[int, StreamTruth]
@@ -67,7 +67,7 @@ class SpaceTruth:
 
 @dataclass
 class Truth:
-    """What every client should see of the session."""
+    """Expected state of the session at every client."""
 
     epoch: int = 1
     sequence: int = 0
@@ -104,7 +104,7 @@ class Session:
     # ------------------------------------------------------------ the schema
 
     def bootstrap(self) -> list[Message]:
-        """What a client gets first."""
+        """Return the messages that a client gets first."""
         return [
             self.welcome,
             *(m.SpaceDefined(space=s.space) for s in self.truth.spaces.values()),

@@ -520,13 +520,13 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
 """A strategy for each type of frame; a test says that none is missing."""
 
 _LATE_ANSWERS = (FrameType.SETTINGS, FrameType.ANSWER)
-"""What a server sends whose number is above those of commands."""
+"""Types of messages that a server sends and whose numbers are above those of commands."""
 
 COMMANDS: SearchStrategy[Message] = st.one_of(
     *[BY_TYPE[t] for t in FrameType if t >= FrameType.SET_FILTERS and t not in _LATE_ANSWERS],
     BY_TYPE[FrameType.PING],
 )
-"""What a client may send at any time."""
+"""Messages that a client may send at any time."""
 
 NOTICES: SearchStrategy[Message] = st.one_of(
     *[
@@ -544,7 +544,7 @@ NOTICES: SearchStrategy[Message] = st.one_of(
         )
     ]
 )
-"""What a server may send between events without a schema."""
+"""Messages that a server may send between events without a schema."""
 
 
 def any_message() -> SearchStrategy[Message]:

@@ -187,7 +187,7 @@ def test_a_file_name_that_is_no_unicode_is_sent_with_question_marks() -> None:
 
 
 def set_playback(**fields: Any) -> m.Message:
-    """What a server reads when a client asks for a manner of playing."""
+    """Return the message that a server decodes when a client sends SET_PLAYBACK with these fields."""
     server = Connection(Role.SERVER)
     server.send(Session.welcome)
     hello = encode(m.Hello(client="test")).data

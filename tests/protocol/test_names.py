@@ -1,4 +1,4 @@
-"""What the tiles are called, and keys that stay with their tile through any resize."""
+"""Names of tiles, and keys that stay with their tile through any resize."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def flags_of(data: bytes) -> list[int]:
 
 
 def understood(data: bytes) -> list[Message]:
-    """What a client's connection makes of frames behind a greeting: it checks the CRC of events."""
+    """Return the messages that a client's connection decodes from frames behind a greeting; it checks the CRC of events."""
     connection = Connection(Role.CLIENT)
     connection.receive_data(preamble() + encode(Session.welcome).data + data)
     messages = list(connection.messages())[1:]

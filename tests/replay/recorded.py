@@ -46,13 +46,13 @@ _NO_RUNS = np.empty(0, dtype="<u4")
 
 @dataclass
 class Seen:
-    """What a client saw of a session that was recorded.
+    """A recorded session as a client received it.
 
     Attributes:
-        truths: What is true after each event.
+        truths: The expected state after each event.
         events: The events, as the client got them.
-        notices: What came between events, before each of them.
-        left: What came after the last.
+        notices: The messages before each event, since the one before.
+        left: The messages after the last event.
     """
 
     truths: list[Truth] = field(default_factory=list)

@@ -170,7 +170,7 @@ def read(sources: list[Counting]) -> set[int]:
 
 @dataclass
 class Outcome:
-    """What became of a damaged recording: events that can be shown (None: refused), verified, saved by a repair."""
+    """Result of reading a damaged recording: events that can be shown (None: refused), verified, saved by a repair."""
 
     good: set[int] | None
     verified: int

@@ -70,7 +70,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple
 
 
 def told(session: ClientInterpreter) -> tuple[str, ...]:
-    """What a client says of the stream: each name with its tiles."""
+    """Return a client's summary of the stream: each name with its number of tiles."""
     assert session.last_event is not None
     heap = next(space for space in session.spaces.values() if space.space.name == "Heap")
     (stream,) = heap.streams.values()

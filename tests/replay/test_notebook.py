@@ -1,4 +1,4 @@
-"""What scripts and notebooks are offered: moments, spans, loops, Arrow; and the page that describes it."""
+"""The interface for scripts and notebooks: moments, spans, loops, Arrow; and the page that describes it."""
 
 from __future__ import annotations
 

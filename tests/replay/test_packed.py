@@ -210,7 +210,7 @@ def frames_of(pieces: list[bytes], *, table: bool) -> bytes:
 
 
 def header_bytes() -> bytes:
-    """What a recording has before its first chunk."""
+    """Return the bytes of a recording before its first chunk."""
     data = small(2)
     return data[: Recording([MemorySource(data)]).chunks[0].place.offset]
 

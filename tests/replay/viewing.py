@@ -1,4 +1,4 @@
-"""What a viewer of a playback knows, beside what the recording says."""
+"""The state of a playback's viewer, compared with the recording."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def join() -> Iterator[Callable[..., Viewer]]:
 
 
 class EndLog(logging.Handler):
-    """What the server's log says of the ends of clients."""
+    """The lines of the server's log about the ends of clients."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)

@@ -1,4 +1,4 @@
-"""What stands between a client and a server, for tests of lost connections."""
+"""A relay between a client and a server, for tests of lost connections."""
 
 from __future__ import annotations
 

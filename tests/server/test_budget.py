@@ -18,7 +18,7 @@ SEC = 1_000_000_000
 
 @dataclass
 class Gathering:
-    """What was gathered."""
+    """One gathering."""
 
     at: int
     kind: int

@@ -90,7 +90,7 @@ def test_a_session_compresses_for_those_who_name_zstd(
                     one.until(m.Pong)
             target.event()
             for one in (usual, reader):
-                # What SUBSCRIBE has sent again may come first, or not at all.
+                # Messages that SUBSCRIBE made the server send again may come first, or not at all.
                 while one.state.last_event is None or one.state.last_event.occurrence <= step:
                     one.until(m.Event)
         assert bool(reader.compressed) == compresses

@@ -1,4 +1,4 @@
-"""What watching from outside costs a target is bounded by what it waited for a processor."""
+"""The cost of monitoring from outside is bounded by the time that the target waited for a processor."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Costly:
         self.taken()
 
     def taken(self) -> list[object]:
-        """What was handed over since it was asked last."""
+        """Return the items handed over since the last call."""
         items, self.items = self.items + list(self.server._core.handoff_queue.take()), []
         return items
 

@@ -1,4 +1,4 @@
-"""What a server hands over in its own process is what a client would get, every event of it."""
+"""A server hands the same events to a receiver in its own process as to a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for all clients together is bounded: the largest queues lose events, then the slowest clients have to go."""
+"""The bytes queued for all clients together are bounded: the largest queues lose events, then the slowest clients are disconnected."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ link.close()
 
 
 def memory_bytes() -> int:
-    """What this process, in which the server is, has in memory."""
+    """Return the resident set of this process, which contains the server."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE")
 

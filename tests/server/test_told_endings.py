@@ -44,7 +44,7 @@ def dial(address: str) -> socket.socket:
 
 
 def last_message(sock: socket.socket, connection: Connection) -> Message:
-    """What the server says last; a reset of the connection fails the test."""
+    """Return the server's last message; a reset of the connection fails the test."""
     while data := sock.recv(65536):
         connection.receive_data(data)
     return list(connection.messages())[-1]

@@ -182,7 +182,7 @@ class DriverMachine(RuleBasedStateMachine):
                 self.early.receive(item.bytes_for(EVERYTHING))
 
     def check_gathered(self, gathered: set[tuple[int, int]]) -> None:
-        """What was gathered is there and fresh; what was not is stale."""
+        """Check that gathered streams are present and fresh, and that the others are stale."""
         event = self.early.state.last_event
         assert event is not None
         for space in self.server.spaces:

@@ -183,7 +183,7 @@ class _Disturbed(KillRound):
                 raise Fault(f"the client ended by itself: {client.status}")
             self._killed_nanos = time.monotonic_ns()
             goes_on = kind == "flip" and self._goes_on(client)
-            # What was behind the bit may still have been on its way.
+            # Bytes after the flipped bit may still have been on their way.
             codes = (*_ENDED_WELL, *_REFUSED) if goes_on else _REFUSED
             self._ends(client, asked=goes_on, codes=codes)
             return

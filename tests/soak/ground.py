@@ -90,7 +90,7 @@ class Target:
         return found
 
     def residue(self) -> dict[str, list[str]]:
-        """What an observer might have left in it: descriptors, mapped files; how many threads."""
+        """Return the state that an observer might have changed: descriptors, mapped files, number of threads."""
         folder = Path(f"/proc/{self.pid}")
         descriptors = []
         for entry in (folder / "fd").iterdir():
@@ -130,15 +130,15 @@ class Command:
         return self._ended.get(self.pid)
 
     def says(self) -> str:
-        """What it has printed."""
+        """Return its standard output."""
         return self.out.read_text(errors="replace") if self.out.exists() else ""
 
     def complains(self) -> str:
-        """What it has printed as errors."""
+        """Return its standard error."""
         return self.err.read_text(errors="replace") if self.err.exists() else ""
 
     def send(self, number: int) -> None:
-        """Send a signal, if it is there still."""
+        """Send a signal, if the process still runs."""
         if self.status is None:
             try:
                 os.kill(self.pid, number)
@@ -264,7 +264,7 @@ class Ground:
         return found
 
     def runtime_files(self) -> set[str]:
-        """What lies in the runtime folder."""
+        """Return the names of the files in the runtime folder."""
         return {path.name for path in self.runtime.iterdir()} if self.runtime.is_dir() else set()
 
     def tmp_files(self) -> set[str]:

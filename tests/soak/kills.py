@@ -90,10 +90,10 @@ class Fault(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What is killed in a round, and when.
+    """The process killed in a round, and the moment.
 
     Attributes:
-        way: How is watched.
+        way: How the target is monitored.
         victim: The killed process.
         moment: When.
     """
@@ -105,14 +105,14 @@ class Kill:
 
 @dataclass
 class Scene:
-    """What stands on the ground for all rounds.
+    """Processes that exist during all rounds.
 
     Attributes:
         ground: The ground.
         control: A target without observers: its delays are the machine's.
         targets: By kind: ``python``, ``java``, ``python 3.14``; some may not be here.
         display: Environment of commands with a window, a real display; empty: no windows are killed.
-        ways: By which ways is watched.
+        ways: Ways of monitoring to use.
     """
 
     ground: Ground
@@ -297,7 +297,7 @@ class KillRound:
         return None if came_to == _GONE else Kill(kill.way, kill.victim, came_to)
 
     def told(self) -> str:
-        """What the commands of the round printed."""
+        """Return the output of the round's commands."""
         return "\n".join(
             f"--- {one.name}: {one.status}\n{one.says()[-400:]}{one.complains()[-4000:]}"
             for one in self._commands
@@ -556,7 +556,7 @@ class KillRound:
             "sidecar",
             "window",
         ):
-            # What was handed to the target stays until the next debugger comes there.
+            # Files handed to the target stay until the next debugger attaches to it.
             folders = [each for each in left if _HANDED_OVER.fullmatch(each)]
             self._kills.folders.update(folders)
             left = [each for each in left if each not in folders]

@@ -86,7 +86,7 @@ def _warm_up(ground: Ground, pid: int, *options: str) -> None:
 
 @contextmanager
 def small_scene() -> Iterator[Scene]:
-    """What can be had at once."""
+    """Make a scene from processes that start quickly."""
     with ground_of() as ground:
         control = ground.target(sys.executable, str(BEATING))
         target = ground.target(find_python("3.12") or sys.executable, str(BEATING))

@@ -71,7 +71,7 @@ class Walks:
         return address
 
     def walk(self, seed: int, steps: int, display: dict[str, str]) -> str:
-        """Walk; return the last line of the walk. What it said is part of a failure."""
+        """Walk; return the last line of the walk. A failure contains its output."""
         words = [sys.executable, "-m", "tests.soak.window_walker"]
         words += ["--seed", str(seed), "--steps", str(steps), "--pid", str(self._pid)]
         words += [word for address in self._addresses for word in ("--address", address)]

@@ -37,7 +37,7 @@ class Led:
         return self._states[step - 1]
 
     def values(self, step: int, space: str, stream: str) -> Values:
-        """What the tiles show at a step, from 1."""
+        """Return the values of the tiles at a step, from 1."""
         found = next(one for one in self.state(step).spaces.values() if one.space.name == space)
         column = next(one for one in found.streams.values() if one.schema.name == stream)
         assert column.known is None or column.known.all(), (
@@ -49,7 +49,7 @@ class Led:
         return int(self.values(step, space, stream).sum())
 
     def each(self, space: str, stream: str, first: int, last: int) -> Iterator[Values]:
-        """What the tiles show at the events of a range where that is known."""
+        """Return the values of the tiles at those events of a range at which they are known."""
         for _, state in self.recording.steps(first, last):
             found = next(one for one in state.spaces.values() if one.space.name == space)
             column = next(one for one in found.streams.values() if one.schema.name == stream)
@@ -230,7 +230,7 @@ def copying_2(led: Led) -> None:
 
 
 def generations_2(led: Led) -> None:
-    """What lives in the young generation is little."""
+    """Few bytes of the young generation are live."""
     assert led.total(2, "Young generation", "Live") < 0.25 * led.total(
         2, "Young generation", "Used space"
     )
@@ -270,7 +270,7 @@ def fragmentation_2(led: Led) -> None:
 
 
 def counting_1(led: Led) -> None:
-    """What is dropped and is no ring is freed at once; rings that were dropped are not."""
+    """Dropped objects that are not in a cycle are freed at once; dropped cycles are not."""
     made = 4 * 16 << 10
     assert led.total(1, "Heap", "Used space") < made / 3
     assert led.total(2, "Heap", "Used space") > 4 * led.total(2, "Heap", "Live")

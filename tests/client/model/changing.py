@@ -164,6 +164,6 @@ class Changing:
         return change
 
     def _known(self) -> dict[int, int]:
-        """What the client knows, by key."""
+        """Return the client's known values, by key."""
         stream = self.space.stream(self.stream.id)
         return {key: int(stream.values[i]) for i, key in enumerate(self.keys) if stream.is_known(i)}

@@ -1,4 +1,4 @@
-"""What the behaviour suite stands on: reads that can fail, viewers of a session, and the Java program."""
+"""Fixtures of the behaviour suite: reads that can fail, viewers of a session, and the Java program."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ SQLITE = ROOT / "docs" / "examples" / "sqlite_driver"
 
 
 class Behaviour(Enum):
-    """What the suite tests, a module each."""
+    """Behaviours that the suite tests, one a module."""
 
     GONE = "its target may end at any read"
     UNREADABLE = "what cannot be read is unknown"

@@ -1,4 +1,4 @@
-"""What cannot be read is unknown: no value is made up, and none is zero for lack of a better one."""
+"""Values that cannot be read are unknown: none is made up, and none is zero instead."""
 
 from __future__ import annotations
 

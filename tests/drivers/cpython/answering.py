@@ -78,17 +78,17 @@ class Client:
 
 @dataclass(frozen=True)
 class Residue:
-    """What a server has that an observer might have left.
+    """State of a server that an observer might have changed.
 
     Attributes:
         fds: Descriptors.
         threads: Threads.
         mappings: Lines of its maps that are shared or of a file: pages that were brought in would be one more.
         own_callbacks: Whether its callbacks of the collector are its own only.
-        modules: What it has imported.
-        objects: What its collector tracks.
+        modules: Its imported modules.
+        objects: Number of objects that its collector tracks.
         rss_kib: Resident memory, KiB.
-        files: What lies in its /tmp under our name, ours or left by others.
+        files: Files in its /tmp with our name, ours or left by others.
     """
 
     fds: int
@@ -125,6 +125,6 @@ def residue(process: subprocess.Popen[str], client: Client) -> Residue:
 
 
 def files_of(process: subprocess.Popen[str]) -> frozenset[str]:
-    """What lies in its /tmp under our name."""
+    """Return the names of the files in its /tmp with our name."""
     folder = Path(f"/proc/{process.pid}", "root", "tmp")
     return frozenset(path.name for path in folder.glob("gcspy-" + "[0-9a-f]" * 16))

@@ -83,7 +83,7 @@ class FakeHeap:
         )
 
     def live_maps(self) -> LiveMaps:
-        """What is mapped now."""
+        """Return the present memory map."""
         return LiveMaps(self.process, read_maps(self.process))
 
     def reader(self) -> PoolReader:

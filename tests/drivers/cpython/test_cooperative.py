@@ -196,7 +196,7 @@ def test_what_is_read_in_a_hold_is_the_same_when_it_is_read_again(
         watching.server.add_observer(compare)
         while len(watching.events) < 20:
             watching.driver.wait(1.0)
-    # What each collection leaves alive is known of some of them only, and their time of generations of which one was timed.
+    # The survivors are known of some collections only; their time is known of generations of which one collection was timed.
     assert set(unknown) <= {
         f"GC generations.{name}"
         for name in ("Survivors", "Examined", "Collecting", "Last collection")
@@ -283,7 +283,7 @@ def test_under_a_budget_both_ends_of_a_collection_are_gathered_or_neither(
         ]
         gathered = sorted({number for _, number in told})
         both = [(kind, number) for number in gathered for kind in (GC_START, GC_END)]
-        # What a viewer has not been sent when the next event is there is missed, and counted.
+        # An event that a viewer has not been sent before the next one happens is missed, and counted.
         assert len(set(both) - set(told)) <= viewer.state.missed_total
         assert set(told) <= set(both)
         assert 1 <= len(gathered) < 390, "some were left out"

@@ -86,7 +86,7 @@ tell_sizes()
 
 
 def told_sizes(child: StillTarget) -> list[tuple[int, int, int, str]]:
-    """What the target said of each object: address, bytes, bytes of the object itself, type."""
+    """Return the target's report of each object: address, bytes, bytes of the object itself, type."""
     lines = (line.split(" ") for line in child._pending(1).decode().splitlines())
     return [(int(address), int(size), int(own), name) for address, size, own, name in lines]
 

@@ -1,4 +1,4 @@
-"""What is found in the pools of a target that holds still equals what it says of its own objects, with difference zero."""
+"""The objects found in the pools of a target that holds still equal the target's own report, with difference zero."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def by_type(found: ObjectReading) -> Counter[str]:
 
 
 def short(name: str) -> str:
-    """What ``__name__`` is of a built-in type, whose own name has its module's before it."""
+    """Return the ``__name__`` of a built-in type, given its name with the module's before it."""
     return name.rpartition(".")[2]
 
 

@@ -185,7 +185,7 @@ def test_pools_that_cannot_be_read_are_unknown_while_their_arena_is_there(heap: 
     arena = heap.add_arena(0, carved=10)
     reader = heap.reader()
     heap.make_unreadable(arena, 2, 3)
-    # What is not readable in the maps is no arena; here the maps were read before.
+    # Memory that is unreadable in the maps is no arena; here the maps were read before.
     reader._maps.maps = replace(reader._maps.maps)
     found = states(reader.read(), arena.address)
     assert [number for number, state in enumerate(found) if state == PoolState.UNKNOWN] == [2, 3, 4]

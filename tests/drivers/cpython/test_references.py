@@ -56,7 +56,7 @@ def read(target: Target) -> ObjectReading:
 def true_references(
     child: StillTarget, target: Target, found: ObjectReading
 ) -> npt.NDArray[np.uint64]:
-    """What the target said, (n, 2), between objects that are in pools."""
+    """Return the references that the target reported, (n, 2), between objects that are in pools."""
     where, count = map(int, child._pending(1).split())
     edges = np.frombuffer(target._memory.read(where, 8 * count), dtype=np.uint64).reshape(-1, 2)
     assert found.lists is not None

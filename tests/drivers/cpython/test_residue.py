@@ -19,7 +19,7 @@ from tests.drivers.cpython.answering import SERVER, Client, files_of, residue, r
 from tests.drivers.targets import find_python
 
 _MORE_RSS_KIB = 1024
-"""What a server's memory may differ by; a page for each time would be nearly as much after 200."""
+"""Largest permitted change of a server's memory; a leak of one page each time would be nearly as much after 200."""
 
 
 def _asked_meanwhile(client: Client, work: Callable[[], None]) -> float:

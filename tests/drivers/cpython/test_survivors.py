@@ -1,4 +1,4 @@
-"""What fragmentation costs, what keeps arenas, and what collections leave alive, against what the target knows of itself."""
+"""Cost of fragmentation, blocks that keep arenas, and survivors of collections, compared with the target's own report."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def column(space: ServerSpace, name: str) -> np.ndarray[tuple[int], np.dtype[np.
 
 
 def told(watched: Watched) -> dict[str, int]:
-    """What "GC generations" says of the oldest generation."""
+    """Return the values of "GC generations" for the oldest generation."""
     space = watched.space("GC generations")
     found = {
         name: int(column(space, stream)[2])

@@ -1,4 +1,4 @@
-"""What is read from outside equals what the target says of itself, with difference zero."""
+"""Values read from outside equal the target's own report, with difference zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of JVMs stand on: every JVM there is here, one process for the tests of a module."""
+"""Fixtures of the tests of JVMs: every JVM on this machine, one process for the tests of a module."""
 
 from __future__ import annotations
 

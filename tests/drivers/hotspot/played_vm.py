@@ -26,7 +26,7 @@ _CALLBACK = ctypes.CFUNCTYPE(None, _WORD)
 
 
 class PlayedVm:
-    """What the agent needs of a VM.
+    """A simulated VM with the functions that the agent needs.
 
     Args:
         path: The library.

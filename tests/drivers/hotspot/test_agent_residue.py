@@ -16,7 +16,7 @@ from tests.drivers.hotspot.residue import residue
 
 _TIMES = 200
 _MORE_RSS_KIB = 8192
-"""What a JVM's memory may differ by: its heap has its final size from the start, its compilers and malloc do what they like."""
+"""Largest permitted change of a JVM's memory: its heap has its final size from the start, but its compilers and malloc vary."""
 
 
 def _rss_kib(pid: int) -> int:

@@ -1,4 +1,4 @@
-"""What contradicts itself is unknown, never shown: structures of a JVM laid out in our own memory, and damaged there."""
+"""Inconsistent values are unknown and never shown: structures of a JVM laid out in our own memory, and damaged there."""
 
 from __future__ import annotations
 

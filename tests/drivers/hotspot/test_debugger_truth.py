@@ -1,4 +1,4 @@
-"""What is read from outside is what the JDK's own debugger finds in the JVM: spaces and regions, to the byte.
+"""Spaces and regions read from outside equal those that the JDK's own debugger finds in the JVM, to the byte.
 
 `jhsdb` stops the JVM while it looks, and has to be of the same build; where it is not beside the launcher, nothing is compared.
 """

@@ -116,7 +116,7 @@ def test_a_link_that_is_swapped_in_leads_root_nowhere_in_thousands_of_tries() ->
 
 @need_root
 def test_a_link_at_the_worst_moment_leads_root_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the attacker above manages now and then: the name is a link as soon as the socket was bound."""
+    """The race that the attacker above wins now and then: the name becomes a link as soon as the socket is bound."""
     with victim() as file, folder_of(NOBODY) as folder, program_of(NOBODY, WAITING) as target:
 
         class Swapped(socket.socket):
@@ -306,7 +306,7 @@ def test_a_link_on_the_way_is_followed_only_if_an_administrator_made_it() -> Non
         if os.geteuid() == 0:
             with pytest.raises(TargetError, match="symbolic link"):
                 meet(process, f"{folder}/own-link/meet", secs=0)
-            # What an administrator made in a folder of the user's may have been moved there by him.
+            # The user may have moved a link there that an administrator made in one of the user's folders.
             (folder / "roots-link").symlink_to("real")
             with pytest.raises(TargetError, match="symbolic link"):
                 meet(process, f"{folder}/roots-link/meet", secs=0)

@@ -386,7 +386,7 @@ def test_live_objects_of_g1_are_those_that_its_marking_found(java: str, classes:
             names = watched.stream("Heap", "Type").schema.enum_names
             old = (kind == names.index("old")) & marked
             known = old if live.known is None else old & live.known
-            # What was allocated since the marking began counts as live there, and is not marked.
+            # Objects allocated since the marking began count as live there, and are not marked.
             dead = watched.stream("Objects", "Dead bytes").data.astype(np.int64)
             marked_bytes = watched.stream("Objects", "Live bytes").data.astype(np.int64)
             marked_objects = watched.stream("Objects", "Live objects").data
@@ -514,7 +514,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                 assert not dead.data[~known].any()
                 return np.where(known, dead.data, 0).astype(np.int64)
 
-            # What is not walked yet, as the loops for that are being compiled, is not compared.
+            # Regions that are not walked yet, because the loops are being compiled, are not compared.
             while told.driver._objects is None or told.driver._objects.coming:
                 told.holder.wait(0.1)
             told.server.add_observer(look)

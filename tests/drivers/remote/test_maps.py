@@ -1,4 +1,4 @@
-"""What is mapped where: every line of the kernel's is read, and a pointer is covered exactly where all of it is readable."""
+"""The memory map: every line of the kernel's is read, and a pointer is covered exactly where all of it is readable."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ROOM = 1 << 12
 
 
 def graph(heap: SemispaceHeap) -> list[object]:
-    """What the roots reach, with addresses replaced by the order of a depth-first walk: another algorithm than Cheney's."""
+    """Return the graph that the roots reach, with addresses replaced by the order of a depth-first walk: another algorithm than Cheney's."""
     numbers: dict[int, int] = {}
     shape: list[object] = []
 

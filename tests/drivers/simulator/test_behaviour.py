@@ -183,7 +183,7 @@ def test_a_heap_that_is_made_smaller_holds_less_and_grows_again(variant: Variant
         grow_for_ever(mutator)
     assert int(plan.objects().sizes.sum()) * WORD_BYTES > 3 * held
     if plan.kinds:
-        # What was too full to be made smaller is so when the next collection has made room.
+        # A heap that was too full to shrink shrinks when the next collection has made room.
         plan.turn("heap", quarter)
         for slot in range(len(mutator.heap.roots)):
             mutator.clear(slot)

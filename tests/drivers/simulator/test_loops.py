@@ -77,7 +77,7 @@ def test_a_loop_says_what_numba_is_told_and_what_it_is_made_of() -> None:
     assert first(np.array([3, 4], dtype=np.int64), 1) == 8
     assert set(bump.used) == {"make_object", "free_cell"}
     assert bump.fingerprint != make_object.fingerprint
-    # What is kept of a loop is not taken for what it was when one that it calls has changed.
+    # A loop's stored code is not used when a loop that it calls has changed.
     before, changed = bump.fingerprint, SimulatorLoop(double)
     inner = vars(heap)
     kept, inner["free_cell"] = inner["free_cell"], changed

@@ -1,6 +1,6 @@
 """The four classic defects, planted in every collector that can have them: a missed root, a store that the barrier misses, a forwarding address ignored, free cells that overlap.
 
-Planted from outside, so that a new collector has them without a line here. What is special to one collector: `test_planted`, `test_planted_moving`.
+They are planted from outside, so that a new collector gets them without a change here. Defects of single collectors: `test_planted`, `test_planted_moving`.
 """
 
 from __future__ import annotations

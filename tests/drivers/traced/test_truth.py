@@ -1,4 +1,4 @@
-"""What tiles of a traced session say, beside what the VM said of itself while it was traced: tops of its spaces, and class histograms."""
+"""Tiles of a traced session, compared with the VM's own reports while it was traced: tops of its spaces, and class histograms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROW = re.compile(r" *\d+: +(\d+) +(\d+) +(\S+)$")
 
 @dataclass
 class Told:
-    """What the VM's log says of one collection.
+    """The VM's log of one collection.
 
     Attributes:
         used: At its start and its end: bytes of eden, of both survivors together, of old.
@@ -44,7 +44,7 @@ class Told:
 
 @cache
 def told(name: str) -> list[Told]:
-    """What the log of a sample says, collection by collection."""
+    """Return the log of a sample, collection by collection."""
     with tarfile.open(SAMPLES / f"{name}.tar.xz") as archive:
         log = next(archive.extractfile(one) for one in archive if one.name.endswith("gc.log"))
         assert log is not None

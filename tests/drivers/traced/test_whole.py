@@ -1,4 +1,4 @@
-"""What is reported about a whole trace is what the analyses find, in numbers that the wire has."""
+"""Reports about a whole trace equal the results of the analyses, in numbers that the wire has."""
 
 from __future__ import annotations
 

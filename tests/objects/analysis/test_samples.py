@@ -1,4 +1,4 @@
-"""What the analyses find in the sample traces, beside what the traced programs and their VM said themselves."""
+"""Results of the analyses of the sample traces, compared with the reports of the traced programs and their VM."""
 
 from __future__ import annotations
 

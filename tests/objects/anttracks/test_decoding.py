@@ -287,7 +287,7 @@ def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(tmp_path: Pa
         machine_code.forget()
 
 
-# What is wrong is said, and what came before it is there.
+# Errors are reported, and the records before them are returned.
 
 
 @pytest.mark.parametrize(

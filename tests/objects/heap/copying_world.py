@@ -85,7 +85,7 @@ class World:
         self.survivors = (LEFT, RIGHT)
         self._run()
 
-    # What happens
+    # Events of the program
 
     def _run(self) -> None:
         for index, (start, end) in self.bounds.items():

@@ -1,4 +1,4 @@
-"""What no sample has, from bytes to heap: evacuations that fail, and rotated traces, whole and with their beginning thrown away."""
+"""Cases that no sample has, from bytes to heap: evacuations that fail, and rotated traces, whole and without their beginning."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def small(width: int = 8) -> bytes:
 
 @dataclass
 class Slow:
-    """What the slow reader found.
+    """Result of the slow reader.
 
     Attributes:
         references: Of each object by address: the addresses it refers to, ascending, nothing left out.

@@ -1,4 +1,4 @@
-"""What belongs together in two sessions, by name, kind and time."""
+"""Matching spaces, streams and events of two sessions, by name, kind and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What watching costs, from what a server said: without a word of it nothing is shown."""
+"""Cost of monitoring, from the server's messages: without such a message nothing is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the panels of facts say: times, traffic and what is kept; what is not known is said to be unknown."""
+"""Texts of the panels of facts: times, traffic and stored events; values that are not known are reported as unknown."""
 
 from __future__ import annotations
 

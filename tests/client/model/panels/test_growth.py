@@ -1,4 +1,4 @@
-"""What grew between two events: sorted by how much, with what is new, and lines over what was between."""
+"""Growth between two events: sorted by amount, with new types, and with lines over the events between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands along a timeline: looking closer, ticks, moments, and what was not recorded."""
+"""The strip of a timeline: zoom, ticks, times, and events that were not recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is requested of a renderer is done in its thread, before the next picture."""
+"""Requests to a renderer are carried out in its thread, before the next picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connection carried, counted from messages."""
+"""The traffic of a connection, counted from messages."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ HEAP = 1
 
 @pytest.fixture
 def saved(watched: Watched, tmp_path: Path) -> Path:
-    """What the window has received so far, as a file."""
+    """A file with the events that the window has received so far."""
     path = tmp_path / "before.gcspy"
     watched.window.shift.save(path)
     return path

@@ -1,4 +1,4 @@
-"""What the user prefers: seen at once, there again in the next window."""
+"""The user's preferences: they take effect at once, and again in the next window."""
 
 from __future__ import annotations
 

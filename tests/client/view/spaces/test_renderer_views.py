@@ -65,7 +65,7 @@ def pointed(canvas: RendererCanvas, tile: int) -> QPoint:
 def afresh(
     canvas: RendererCanvas, watched: Watched
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
-    """What the renderer would draw if it had never drawn before."""
+    """Return the picture that a new renderer draws."""
     space = watched.window.session.interpreter.spaces[1]
     name = watched.window.session.looks.of(1).view
     source = StreamSource(space.streams[0].schema)

@@ -108,7 +108,7 @@ def test_each_new_object_has_the_site_that_the_program_has(
     size = traced[site("return [bytearray", "blocks")]
     assert isinstance(size, int)
     assert 2_000_000 <= size < 2_010_000
-    # What tracemalloc takes for itself is not taken for memory whose owner is not known.
+    # tracemalloc's own memory is not counted as memory whose owner is not known.
     own = column(later.memory, "Bytes")["malloc: tracemalloc's own tables"]
     assert own is not None
     assert own > 80 * 150_000

@@ -1,4 +1,4 @@
-"""What all memory is for, and what of it grew, beside what the program says of itself."""
+"""The use of all memory, and its growth, compared with the program's own report."""
 
 from __future__ import annotations
 

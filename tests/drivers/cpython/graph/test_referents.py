@@ -175,7 +175,7 @@ def test_what_the_collector_follows_is_found(
         (names_of(graph, by), names_of(graph, held))
         for by, held in missing(graph, told[np.isin(told[:, 0], graph.address)]).tolist()
     ]
-    # What a cache holds is found by way of its entries, which the collector does not know.
+    # The objects of a cache are found through its entries, which the collector does not know.
     wrong = [pair for pair in wrong if pair[0] != "functools._lru_cache_wrapper"]
     assert len(wrong) < 1e-4 * len(told), wrong[:20]
     assert len(told) > 200_000

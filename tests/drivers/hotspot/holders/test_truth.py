@@ -34,7 +34,7 @@ _MORE_THAN_FIELDS = {
     *("java.lang.invoke.MethodHandleNatives$CallSiteContext", "java.lang.invoke.ConstantCallSite"),
     *("jdk.internal.vm.FillerElement[]", "int[]", "java.lang.Class"),
 }
-"""What a dump does not say: fields that the JVM adds, padding around contended ones, what fills gaps (as arrays of numbers there), classes without instances.
+"""Classes whose sizes a dump does not have: with fields that the JVM adds, padding around contended ones, fillers of gaps (as arrays of numbers there), classes without instances.
 
 Names of hidden classes are written otherwise in a histogram.
 """
@@ -88,7 +88,7 @@ def test_every_reference_is_found(planted: int, tmp_path: Path, compiled: Loops)
 def test_counts_and_bytes_are_those_of_the_histogram(
     java: str, planted_classes: Path, tmp_path: Path, compiled: Loops, flags: tuple[str, ...]
 ) -> None:
-    """What the JVM made between its answers is left out: classes whose number is the same before and after."""
+    """Objects that the JVM made between its answers are left out: only classes with the same number before and after are compared."""
     with running(java, planted_classes, *flags) as pid:
         before = histogram(pid)
         dump = dump_of(pid, tmp_path / "heap.hprof", compiled)
