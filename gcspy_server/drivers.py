@@ -142,7 +142,7 @@ class ServerDescription:
         name: Name of the target.
         events: Names of the kinds of event.
         mode: How the target is monitored.
-        pause_acts_on: What a pause stops.
+        pause_acts_on: Activity that a pause stops.
         general_info: Text about the whole target.
         target: Free facts.
         levels: Description of each level, from level 1 on; none: the driver has no levels.
@@ -321,7 +321,7 @@ class Driver(ABC):
 
         Args:
             pid: The process.
-            _question: What is asked.
+            _question: The question.
             _progress: See `investigate`.
 
         Yields:

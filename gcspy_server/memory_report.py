@@ -39,11 +39,11 @@ class MemoryReport:
         secs: Seconds since the first sample; 0: this is the first.
         resident: Bytes of the resident set.
         grew: By how much the resident set grew since the first sample; None at the first.
-        memory: What the resident set is used for: types of objects and other parts, which add up to
+        memory: Uses of the resident set: types of objects and other parts, which add up to
             it. Columns: what, objects, bytes; after the first sample also by how many bytes each
             grew, and how many objects were created and removed.
-        holders: What keeps most alive, or after the first sample what keeps most of the new objects
-            alive. Columns: holder, type, objects, retained bytes; after the first sample also by
+        holders: Objects that keep most alive, or after the first sample those that keep most of the
+            new objects alive. Columns: holder, type, objects, retained bytes; after the first sample also by
             how many bytes these grew.
         sites: Where the objects of the first rows were allocated, or after the first sample the new
             ones; no rows: it is not known. Its note says how it is known, or why it is not. Columns:

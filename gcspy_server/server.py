@@ -66,7 +66,7 @@ class Server:
         name: Name of the target, as clients see it.
         events: Names of the kinds of event; a kind's number is its index.
         mode: How the target is monitored.
-        pause_acts_on: What a pause stops.
+        pause_acts_on: Activity that a pause stops.
         general_info: Text about the whole target.
         target: Free facts: ``pid``, ``runtime``, ``version`` ….
         time_nanos: Monotonic clock of all times.
@@ -147,7 +147,7 @@ class Server:
             names: Names and number of its tiles; None: none yet, and texts later.
             driver: The driver that makes it.
             tile_title: Title of a tile, with a trailing space.
-            unused_text: What an unused tile is.
+            unused_text: Description of an unused tile.
             main: Whether the client should make it the active space at first.
             row_width: Tiles in a row for a 2-D space.
             description: One sentence.

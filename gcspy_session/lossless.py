@@ -74,7 +74,7 @@ class LosslessClients:
 
     Args:
         tell: Called with the number of shared events, and the capacity of each client.
-        acts_on: What a pause stops; a program is held for its controller only.
+        acts_on: Activity that a pause stops; a program is held for its controller only.
         controller: The current controller.
         silence_secs: A client that reads nothing for this long is not waited for.
     """

@@ -56,11 +56,11 @@ class ProcessRow:
         why_not: If not, the reason.
         rss_bytes: Its resident set; 0 where that is not known.
         command: Its command line.
-        program: What runs in it, from its driver; empty: the command line says it.
-        detail: About the program.
-        modes: How it can be monitored.
+        program: Description of its program by the driver; empty: use the command line.
+        detail: Details about the program.
+        modes: Modes in which it can be monitored.
         drivers: All drivers that can monitor it, the best first.
-        options: What these drivers let the user choose.
+        options: Options of these drivers.
         parent: Number of its parent.
         ancestors: Its parent, the parent of that, and so on.
         started: When it started, in seconds since 1970.

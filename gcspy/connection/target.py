@@ -154,7 +154,7 @@ class InstalledDriver:
     Attributes:
         name: Its name.
         package: Its package, with its version.
-        startable: What it can start; empty: nothing.
+        startable: Description of the programs that it can start; empty: none.
         options: Its options.
     """
 

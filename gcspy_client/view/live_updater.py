@@ -30,7 +30,7 @@ _GRAPH_MILLIS = 250
 
 
 class LiveUpdater(QObject):
-    """Keeps tiles and words in step with a session.
+    """Keeps tiles and texts in step with a session.
 
     Signals:
         applied: An event arrived, and the session has applied it; its `EventChange`.
@@ -39,10 +39,10 @@ class LiveUpdater(QObject):
         spoken: Texts were updated: other texts follow.
 
     Args:
-        session: What came.
+        session: The received state.
         link: Source of messages, and destination of requests for names.
         spaces: The tiles.
-        details: The words about them.
+        details: The texts about them.
     """
 
     applied = Signal(object)

@@ -80,12 +80,12 @@ class MainWindow(QMainWindow):
 
     Args:
         theme: Dark or light; None follows the system.
-        settings: What is remembered; None: nothing is.
-        front: What can be started from the window; None: it can only join servers.
+        settings: Stored settings; None: nothing is stored.
+        front: Starts programs and sessions for the window; None: it can only join servers.
         scaled: Percent by which the application was scaled when it started.
 
     Attributes:
-        desk: What the parts work with.
+        desk: Services for the parts.
         parts: All parts, in the order of the menus.
     """
 
@@ -176,7 +176,7 @@ class MainWindow(QMainWindow):
         """Make the parts; those with panels in the order of the panels.
 
         Args:
-            front: What can be started from the window.
+            front: Starts programs and sessions for the window.
             scaled: Percent by which the application was scaled when it started.
         """
         desk = self.desk

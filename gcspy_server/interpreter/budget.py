@@ -106,8 +106,8 @@ class BudgetKeeper:
     Args:
         kinds: Number of kinds of event.
         thousandths: The allowed share of the target's time; `ALL`: no limit.
-        free_nanos: What may be spent before anything is owed, once, so that a short program is
-            monitored as well.
+        free_nanos: Time that may be spent once before anything is owed, so that a short program
+            is monitored too.
         pairs: Kinds of event that are start and end of the same thing.
     """
 

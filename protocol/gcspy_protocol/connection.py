@@ -174,7 +174,7 @@ class Connection:
         role: Role of this end.
         limits: Limits on what the peer may send; the default depends on the role.
         versions: Lowest and highest protocol version spoken here; by default what the credentials allow.
-        credentials: What this end knows, and the kind of channel; None: no token, and a channel
+        credentials: This end's token and the kind of channel; None: no token, and a channel
             that needs no proof.
     """
 

@@ -71,7 +71,7 @@ class RemoteProtocolError(ProtocolError):
     """The peer sent bytes that the protocol does not allow.
 
     Args:
-        message: What was wrong, with the numbers.
+        message: Description of the error, with the numbers.
         offset: Position in the peer's byte stream of the frame that was wrong.
     """
 
@@ -113,7 +113,7 @@ class Refused(LinkError):
     Args:
         message: The server's message.
         code: The wire's error code (``ErrorCode`` name in lower case).
-        remedy: What to do about it; may be empty.
+        remedy: Remedy for the user; may be empty.
     """
 
     def __init__(self, message: str, *, code: str, remedy: str = "") -> None:
@@ -147,9 +147,9 @@ class Unsupported(TargetError):
     """The target is of a kind or version that no driver here knows.
 
     Args:
-        message: What cannot be monitored.
-        found: What the target is.
-        known: What could be monitored instead.
+        message: Description of the unsupported target.
+        found: Kind or version of the target.
+        known: Supported kinds or versions.
     """
 
     def __init__(self, message: str, *, found: str, known: str) -> None:
@@ -174,7 +174,7 @@ class TruncatedRecording(RecordingError):
     """The recording ends before the requested data.
 
     Args:
-        message: What is missing.
+        message: Description of the missing component.
         offset: Where it should have been in the file.
     """
 
@@ -187,7 +187,7 @@ class CorruptChunk(RecordingError):
     """Bytes of a recording are damaged.
 
     Args:
-        message: What is wrong, with the numbers.
+        message: Description of the defect, with the numbers.
         offset: Place in the file.
         chunk: Number of the chunk, or None if that is not known.
     """
@@ -202,7 +202,7 @@ class TraceError(GCspyError):
     """A trace of objects cannot be read, or is damaged.
 
     Args:
-        message: What is wrong, what was expected, and where: file, buffer, byte, event.
+        message: Found and expected content, and the place: file, buffer, byte, event.
         file: Name of the file.
         offset: Place in it, in bytes: of the buffer if `buffer` is given; -1 if the error has no
             place.
@@ -230,7 +230,7 @@ class ExpressionError(GCspyError):
     """An expression that a person wrote cannot be parsed or evaluated.
 
     Args:
-        message: What is wrong.
+        message: Description of the error.
         text: The expression.
         offset: Place in it, in characters.
     """
@@ -255,10 +255,10 @@ class AmbiguousName(ExpressionError):
     """An expression uses a name that several streams or spaces have.
 
     Args:
-        message: What is wrong.
+        message: Description of the error.
         text: The expression.
         offset: Place of the name, in characters.
-        choices: What can be written instead of the name, each unambiguous; may be empty.
+        choices: Unambiguous replacements of the name; may be empty.
     """
 
     def __init__(
@@ -272,7 +272,7 @@ class CommandError(GCspyError):
     """A command cannot be carried out as given.
 
     Args:
-        message: What is wrong and what to do.
+        message: Description of the error and its remedy.
         exit_code: The process's exit code; the list is in ``gcspy --help``.
     """
 

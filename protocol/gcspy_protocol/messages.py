@@ -204,7 +204,7 @@ class Welcome:
         client_id: The number of this client in `Clients`.
         controller: Whether this client is the controller.
         mode: How the target is monitored.
-        pause_acts_on: What a pause stops.
+        pause_acts_on: Activity that a pause stops.
         events: The kinds of event.
         general_info: Text about the whole target.
         target: Free facts: ``pid``, ``runtime``, ``version``, ``executable`` ….

@@ -219,7 +219,7 @@ class Space:
         id: Number, never reused in a session.
         name: Name, as in the window's title of the space.
         driver: The driver that made it.
-        tile_title: What a tile is called, with a trailing space: ``Pool ``.
+        tile_title: Title of a tile, with a trailing space: ``Pool ``.
         unused_text: Meaning of an unused tile: ``not carved yet``.
         naming: Kind of the names of tiles.
         main: Whether the client should make it the active space at first.

@@ -162,7 +162,7 @@ class TriggerSet:
 
     @property
     def active(self) -> bool:
-        """Whether any is looked at: not those that are done, or wait."""
+        """Whether any trigger is evaluated, that is, neither done nor waiting."""
         return any(entry.evaluator is not None and not entry.done for entry in self._entries)
 
     # --------------------------------------------------- by whom the controller talks to
@@ -171,8 +171,8 @@ class TriggerSet:
         """Set, replace or remove a trigger.
 
         Args:
-            trigger: Its id says which; without an expression it is removed.
-            spaces: What there is now.
+            trigger: The trigger; it replaces the one of the same id. Without an expression, that one is removed.
+            spaces: The present spaces.
 
         Raises:
             ExpressionError: Its expression is no condition.
@@ -215,7 +215,7 @@ class TriggerSet:
         return changed
 
     def needs(self) -> frozenset[tuple[int, int]]:
-        """Space and stream, by id, of all that is needed to look at them."""
+        """Space and stream, by id, of all streams that the evaluation needs."""
         found: frozenset[tuple[int, int]] = frozenset()
         for entry in self._entries:
             if entry.evaluator is not None and not entry.done:
@@ -223,14 +223,14 @@ class TriggerSet:
         return found
 
     def look(self, source: EvaluationSource, event: Event) -> tuple[list[Fired], bool]:
-        """Look at all of them at an event.
+        """Evaluate all triggers at an event.
 
         Args:
-            source: What was gathered at it.
+            source: The values gathered at the event.
             event: The event.
 
         Returns:
-            Those that fire, in order of their ids; and whether how any stands was changed.
+            The triggers that fire, in order of their ids; and whether the state of any changed.
         """
         start = self._time_nanos()
         fired: list[Fired] = []

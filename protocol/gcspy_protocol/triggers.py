@@ -89,7 +89,7 @@ class TriggerStatus:
         event: Kind of that event.
         occurrence: Its occurrence number.
         operands: The operands of its last evaluation before this message.
-        why: What it waits for, or what failed.
+        why: Reason why it waits or has failed.
     """
 
     trigger: Trigger
@@ -126,7 +126,7 @@ class Fired:
         event: Kind of the event.
         occurrence: Its occurrence number.
         pauses: Whether what a pause stops now stands at this event; a pause without a controller does not hold.
-        operands: What went into the condition.
+        operands: Operands of the condition, with their values.
     """
 
     trigger: Trigger

@@ -80,10 +80,10 @@ _SPEC_LEFT: Final = slice(16, 32)
 
 
 class StubLost(TargetError):
-    """The stub is gone, or reports something impossible. The target may still be there.
+    """The stub has disconnected, does not answer, or sent an invalid report. The target may still run.
 
     Args:
-        message: What happened.
+        message: Description of the failure.
         ending: Whether the cause may be that the target is just ending.
     """
 

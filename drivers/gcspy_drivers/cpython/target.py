@@ -132,7 +132,7 @@ class PymallocObjects:
     Attributes:
         heap: The pymalloc, and its pools when they were examined.
         objects: Their objects.
-        pools_before: What `Nodes.pool` of the whole reading is to be lessened by to be a row of this heap.
+        pools_before: Number to subtract from `Nodes.pool` of the whole reading to get a row of this heap.
     """
 
     heap: PymallocHeap

@@ -203,7 +203,7 @@ def site_rows(
     """List for each group of objects the sites that allocated most of them.
 
     Args:
-        sites: What is known.
+        sites: The known sites.
         groups: Name and numbers of the objects of each group.
         own: (n,) bytes of each object.
 
@@ -227,7 +227,7 @@ def sites_in_words(
     """Name the sites that allocated most of some objects, in one line; empty: no site is known.
 
     Args:
-        sites: What is known.
+        sites: The known sites.
         chosen: Numbers of the objects.
         own: (n,) bytes of each object.
     """
@@ -266,7 +266,7 @@ def sampled_table(sampled: SampledSites, types: Iterable[str]) -> DetailTable:
     """List the sites of some types, and of all samples.
 
     Args:
-        sampled: What is known.
+        sampled: The known sites.
         types: Names of the types, those of the first rows first.
     """
     rows: list[tuple[Cell, ...]] = []

@@ -232,10 +232,10 @@ class SampledDriver(SteppedDriver):
     def gather_event(
         self, request: GatherRequest, gather: Callable[[GatherRequest], None] | None = None
     ) -> None:
-        """Gather an event, of whatever kind: what the driver has of it, and then the space "Memory over time".
+        """Gather an event of any kind: the driver's spaces, and then the space "Memory over time".
 
         Args:
-            request: What is wanted.
+            request: The requested streams.
             gather: Fills the driver's spaces; None: `gather` of the driver.
         """
         (gather or self.gather)(request)

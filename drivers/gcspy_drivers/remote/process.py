@@ -270,7 +270,7 @@ class Process:
 
         Args:
             error: The system's error.
-            what: What was read, for the message.
+            what: Name of the file that was read, for the message.
 
         Raises:
             TargetGone: ESRCH, ENOENT or EIO of a process that no longer exists.

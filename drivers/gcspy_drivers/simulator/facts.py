@@ -82,12 +82,12 @@ class Regions:
     """Parts of equal or unequal size that spaces are made of: blocks, regions, cars.
 
     Attributes:
-        what: What one is called: ``block``, ``region``, ``car``.
+        what: Name of one part: ``block``, ``region``, ``car``.
         starts: First word each; `ends`: behind the last; `tops`: up to where it is in use.
         used: Words of each that are in use, or -1 where that is not known; None where all are up to its top.
-        kinds: What each is now: index of `kind_names`.
+        kinds: Present kind of each: index of `kind_names`.
         kind_names: Such as ``free``, ``eden``, ``survivor``, ``old``, ``large``.
-        groups: Which larger thing each belongs to (the number of its train), or -1.
+        groups: Number of the group that each belongs to (its train), or -1.
         numbers: Its number in that, or -1.
         live: Words of each that the last marking found alive, or -1 where that is not known; None where the plan never knows.
         chosen: Whether each is, or last was, in the collection set: 0 or 1; None where there is

@@ -60,7 +60,7 @@ class Phase(NamedTuple):
         name: Such as ``mark``; the names of a kind of collection are in `Plan.kinds`.
         work: Does at most the given number of units and returns how many it did; fewer when the
             phase is over.
-        unit: What it counts.
+        unit: Unit of the count.
         prepare: Called once before the first step of the phase, if there is something to prepare then and not earlier.
     """
 
@@ -81,7 +81,7 @@ class Collection:
         phase: Name of the phase under way, or of the last one.
         work: Units done, by phase.
         used_before: Words of objects when it began; `used_after` when it ended.
-        counts: What else the plan counts: ``copied words``, ``promoted words``, ``freed objects``.
+        counts: Further counters of the plan: ``copied words``, ``promoted words``, ``freed objects``.
     """
 
     number: int
@@ -118,7 +118,7 @@ class PlanSpace(NamedTuple):
 
     Attributes:
         name: Such as ``From-space``; unique in a plan, and the same as long as the plan lives.
-        role: What objects are to it: ``bump``, ``cells``, ``from``, ``to``, ``nursery``, ``old``, ``idle``.
+        role: Its use by the plan: ``bump``, ``cells``, ``from``, ``to``, ``nursery``, ``old``, ``idle``.
         start: Its first word; `end`: behind its last.
         top: Up to here it is covered by objects and free cells, and can be walked; what lies behind is free.
     """

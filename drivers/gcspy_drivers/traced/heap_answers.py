@@ -125,7 +125,7 @@ def answer_of_graph(
     Args:
         graph: Objects and references.
         trace: Names.
-        question: What is asked.
+        question: The question.
         number: From an event of the trace to that of the session that shows its effect; None: there is no session.
 
     Raises:

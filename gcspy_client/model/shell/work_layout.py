@@ -33,7 +33,7 @@ class WorkLayout:
 
     Attributes:
         name: For menus.
-        about: What it is for.
+        about: Its purpose.
         panels: Names of the open panels; all others are closed.
         opened: Spaces that are open (True) or folded to a line, by their names; others as there is room.
     """

@@ -39,7 +39,7 @@ class PanelNeeds:
         wanted: Height that its labelled tiles need; None: it takes what it gets.
         line: Height as one line.
         count: Tiles.
-        kind: What it shows; panels of equal kinds are opened beside each other.
+        kind: Kind of its content; panels of equal kinds are opened beside each other.
         opened: Whether the user opened (True) or folded (False) it; None: neither.
     """
 
@@ -88,10 +88,10 @@ def arrange_panels(
     """Share a height among panels.
 
     Args:
-        total: Height there is.
+        total: Available height.
         gap: Height between two panels.
         active: Index of the active space's panel.
-        needs: What each panel needs.
+        needs: Heights that suit each panel.
         least: Least height of the large panel, as far as a line of the others remains.
     """
     others = [i for i in range(len(needs)) if i != active]

@@ -39,16 +39,16 @@ class SideBySide(QObject):
     """Another session beside the window's.
 
     Attributes:
-        other: It.
+        other: The other session.
         pane: Its side.
         differencing: Paints the differences, at its side.
         pairs: Which space belongs to which, by their ids; left is the window's.
         requested: Number of the event that matches the displayed one; None: there is none.
 
     Signals:
-        changed: What is compared, or what could not be, is another.
-        compared: There is another comparison.
-        failed: The other session cannot be had; why, in words.
+        changed: Other spaces and streams are compared, or cannot be compared.
+        compared: A new comparison was computed.
+        failed: The other session is not available; the reason as text.
 
     Args:
         desk: Of the window, whose session is A.

@@ -86,7 +86,7 @@ class HistoryCanvas(QWidget):
 
     Signals:
         requested: A picture is requested, a `GraphOptions`.
-        pointed: What is under the mouse, an `HitResult`; None: nothing.
+        pointed: The `HitResult` under the mouse; None: nothing is there.
         picked: An event was clicked, by its place, and a tile, by its key.
         brushed: First and last key of the tiles that the user dragged over.
         drawn_anew: There is another picture, or another interval of it is visible.

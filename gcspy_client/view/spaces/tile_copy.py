@@ -23,7 +23,7 @@ class TileCopy(QObject):
     """Copies tiles as text.
 
     Args:
-        desk: What it works with.
+        desk: The services of the window.
         widgets: Open the menu at a click of the right mouse button.
     """
 

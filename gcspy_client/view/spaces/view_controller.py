@@ -109,8 +109,8 @@ class ViewController(Part):
 
         Args:
             space: Its id.
-            look: The way.
-            text: What the user did, in words.
+            look: The new state of the view.
+            text: Description of the user's action.
         """
         before = self._desk.session.looks.of(space)
         if look != before:

@@ -23,7 +23,7 @@ class ConnectDialog(QDialog):
     """Asks for an address, a token and whether to control.
 
     Args:
-        address: What to begin with.
+        address: Initial address.
     """
 
     def __init__(self, address: str = "", parent: QWidget | None = None) -> None:

@@ -25,7 +25,7 @@ class OptionsDialog(QDialog):
 
     Args:
         pid: The process.
-        options: What can be chosen.
+        options: The options of the drivers.
     """
 
     def __init__(

@@ -46,11 +46,11 @@ class SessionOpener(Part):
     """Opens sessions in a window.
 
     Signals:
-        changed: Whether the start page is needed may have changed.
+        changed: The start page may have become necessary or unnecessary.
 
     Args:
-        desk: What it works with.
-        front: What can be started; None: only servers can be joined.
+        desk: The services of the window.
+        front: Starts programs and sessions; None: only servers can be joined.
     """
 
     changed = Signal()

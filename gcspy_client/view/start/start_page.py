@@ -238,7 +238,7 @@ class _List(QListWidget):
     """Two lines an entry.
 
     Signals:
-        chosen: What stands behind an entry that was clicked, or on which Enter was pressed.
+        chosen: The object behind an entry that was clicked, or on which Enter was pressed.
     """
 
     chosen = Signal(object)

@@ -48,8 +48,8 @@ class ThumbnailStore:
         """Keep the upper left part of a picture, scaled, instead of the one before.
 
         Args:
-            what: What was opened; only its hash is kept.
-            picture: Of the session.
+            what: Identification of the opened source; only its hash is stored.
+            picture: Picture of the session.
         """
         if self._folder is None or picture.isNull():
             return

@@ -165,7 +165,7 @@ class BookmarkPanel(QFrame):
         filled: There is a bookmark now, and there was none before.
 
     Args:
-        bookmarking: What it shows and changes.
+        bookmarking: The bookmarks that it shows and changes.
         session: For when the events happened.
         theme: For which ground.
     """

@@ -57,7 +57,7 @@ class TimeNavigator(QObject):
     Args:
         session: The displayed and the live state.
         link: To the server.
-        shift: What was kept of a live session.
+        shift: The stored events of a live session.
         following: Paints the displayed state.
         panel: Buttons and timeline.
         bookmarking: The bookmarks.

@@ -31,7 +31,7 @@ class TimePart(Part):
     """Time in a window.
 
     Args:
-        desk: What it works with.
+        desk: The services of the window.
         panel: Transport and timeline.
         session: Pauses and steps a live session.
         bookmarks: The list of bookmarks.

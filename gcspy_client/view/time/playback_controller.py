@@ -100,11 +100,11 @@ class PlaybackController(QObject):
 
 
 class WirePlayback(PlaybackController):
-    """A playback of a player's.
+    """Controls the playback of a player.
 
     Args:
-        session: What came from it.
-        link: To it.
+        session: The state received from the player.
+        link: Connection to the player.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ class RangeBar(QFrame):
         Args:
             left: Left edge of the range, in the timeline.
             right: Right edge of the range.
-            ground: What may be covered.
+            ground: Area that may be covered.
         """
         if not self._whole_width:
             self._set_compact(False)

@@ -77,7 +77,7 @@ class RangePart(Part):
     """The chosen range of a window.
 
     Args:
-        desk: What it works with.
+        desk: The services of the window.
         panel: Transport and timeline.
         compare: Shows the difference of two events.
 

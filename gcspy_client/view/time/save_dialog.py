@@ -139,7 +139,7 @@ class SaveDialog(QDialog):
     """Asks what to save and where to, then shows how far it is.
 
     Args:
-        offer: What can be saved.
+        offer: Events that can be saved.
         folder: Where to, at first.
     """
 

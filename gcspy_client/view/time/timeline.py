@@ -134,13 +134,13 @@ _FIRED = QPolygonF(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimelineFlag:
-    """A mark on an event, as the strip shows it: a bookmark, where a trigger fired, or a letter.
+    """A mark on an event, as the strip shows it: a bookmark, a fired trigger, or a letter.
 
     Attributes:
-        number: Of the event.
-        title: What the tooltip says.
-        fired: A trigger fired there.
-        letter: What the event is called: that with which others are compared.
+        number: Number of the event.
+        title: Text of the tooltip.
+        fired: Whether a trigger fired there.
+        letter: Letter of the event that others are compared with; otherwise empty.
     """
 
     number: int

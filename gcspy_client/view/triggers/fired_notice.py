@@ -30,7 +30,7 @@ class FiredNotice(QFrame):
         resume_asked: Release the target that a trigger holds.
 
     Attributes:
-        firing: What it shows; None: nothing.
+        firing: The displayed firing; None: none is displayed.
     """
 
     event_asked = Signal(int)
@@ -69,13 +69,13 @@ class FiredNotice(QFrame):
         self.hide()
 
     def tell(self, firings: Sequence[TriggerFiring], *, event: str, paused: str) -> None:
-        """Show what fired.
+        """Show a notice of the triggers that fired.
 
         Args:
             firings: The earliest first. One that holds the target is shown before those that do
                 not.
             event: Kind and occurrence of the event, as text; of the displayed one.
-            paused: What stands still for it, in words; empty: nothing does.
+            paused: Name of the paused activity; empty: nothing is paused.
         """
         told = chief(firings)
         trigger, fired = told.fired.trigger, told.fired

@@ -86,7 +86,7 @@ class TriggerPanel(QWidget):
         event_asked: The number of an event that the user wants to see.
 
     Args:
-        triggering: What it shows and changes.
+        triggering: The triggers that it shows and changes.
         session: For what can be named.
         theme: For which ground.
     """

@@ -28,7 +28,7 @@ class TriggerPart(Part):
     """Triggers in a window.
 
     Attributes:
-        triggering: What is set, and what fired.
+        triggering: The triggers and the firings.
         panel: The list.
         notice: The line above the tiles.
         quiet: Numbers of triggers of other parts, such as a lesson's: they cause no notice when

@@ -37,20 +37,20 @@ _BOOKMARK_MILLIS = 200
 
 
 class TriggerManager(QObject):
-    """The triggers of whatever is watched.
+    """The triggers of the session or the playback.
 
     Attributes:
-        log: What fired.
+        log: The firings.
 
     Signals:
-        changed: The triggers, how they stand, or what fired is another.
+        changed: The triggers, their states or the firings have changed.
         fired: Triggers fired; a list of `TriggerFiring`, the earliest first.
         stalled: A trigger waits for a name or has failed; a sentence with the reason.
 
     Args:
-        session: What is watched.
-        link: To the server or player.
-        bookmarking: Where bookmarks are kept.
+        session: The displayed and the live state.
+        link: Connection to the server or player.
+        bookmarking: The bookmarks.
     """
 
     changed = Signal()

@@ -67,8 +67,8 @@ class BarCell:
     """One cell.
 
     Attributes:
-        text: What it says, and what is copied.
-        key: What it is sorted by; None: unknown, which is always last.
+        text: Displayed text, which is also copied.
+        key: Sort key; None: unknown, which is always last.
         share: How much of the cell its bar fills, from 0 to 1; None: it has none.
         tone: Of its text: ``text``, ``dim``, ``accent``, ``warning``.
         line: Points of a small line, from 0 to 1; None is a gap.
@@ -215,9 +215,9 @@ class BarTable(QTableView):
     """The table.
 
     Args:
-        columns: What it has.
-        colours: Of the theme.
-        column: What it is sorted by at first, the greatest first.
+        columns: Its columns.
+        colours: Colours of the theme.
+        column: Initial sort column; the greatest value comes first.
     """
 
     def __init__(

@@ -100,9 +100,9 @@ class ItemTable(QTableWidget):
         Args:
             row: Number of the row as they come.
             column: Its column.
-            text: What it says.
-            ident: What the row stands for.
-            key: What it is sorted by; None: its text.
+            text: Displayed text.
+            ident: Id of the row's item.
+            key: Sort key; None: its text.
 
         Returns:
             The cell; omitted properties stay unchanged.

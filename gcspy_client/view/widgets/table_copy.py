@@ -21,7 +21,7 @@ class TableCopy(RowCopy):
     Args:
         table: The table; see `RowCopy`.
         columns: Numbers of the columns that are copied; None: those that are shown.
-        cell_text: What a cell says in full, by row and column; None: what the model shows.
+        cell_text: Returns the full text of a cell, by row and column; None: copy the text that the model displays.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class Cell:
     """One cell.
 
     Attributes:
-        text: What it says.
+        text: Displayed text.
         tip: The same in full.
         tone: ``text``, ``dim``, ``accent``, ``warning`` or ``error``.
         bold: Whether it stands out.

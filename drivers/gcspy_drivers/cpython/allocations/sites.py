@@ -26,7 +26,7 @@ def sites_of_objects(graph: HeapGraph, traces: Traces | str) -> AllocationSites:
 
     Args:
         graph: The objects.
-        traces: What ``tracemalloc`` has in the same copy, or why it has nothing.
+        traces: The traces of ``tracemalloc`` in the same copy, or the reason why there are none.
     """
     if isinstance(traces, str):
         return no_sites(traces)

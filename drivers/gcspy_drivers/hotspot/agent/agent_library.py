@@ -38,7 +38,7 @@ class AgentLibrary:
 
     Args:
         process: The process; borrowed.
-        answers: What its codes mean; ``{pid}`` stands for the process.
+        answers: Meaning of each answer code; ``{pid}`` is replaced by the process id.
     """
 
     def __init__(self, process: Process, answers: Mapping[str, str]) -> None:
@@ -48,16 +48,16 @@ class AgentLibrary:
         self._path = ""
 
     def load(self, image: Path, folder: Handover, option: str, deadline: float) -> None:
-        """Load it, and have it do something.
+        """Load the library, and make it carry out an option.
 
         Args:
             image: The installed file.
-            folder: Where the JVM gets a copy.
-            option: What it is to do.
+            folder: Folder in which the JVM finds a copy.
+            option: The option to carry out.
             deadline: On the monotonic clock, when to give up.
 
         Raises:
-            TargetError: The JVM did not load it, or it did not do it.
+            TargetError: The JVM did not load it, or the library did not carry out the option.
         """
         before = self._had(image.name)
         # The copy is made in any case: it is needed if the evidence in the maps turns out to be

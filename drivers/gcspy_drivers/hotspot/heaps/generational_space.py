@@ -120,7 +120,7 @@ class GenerationalSpace:
         """Give the space the cards of the old generation.
 
         Args:
-            cards: What is to be said about the cards from ``low`` up to ``high``; None: they could not be read.
+            cards: The unusual cards from ``low`` up to ``high``; None: the cards could not be read.
             low: First address.
             high: Address behind the last byte.
             card_bytes: Bytes of a card.

@@ -100,7 +100,7 @@ def fill_cards(
     """Give the streams the cards of a range; None: they are unknown there.
 
     Args:
-        streams: What `add_cards` made.
+        streams: The streams that `add_cards` made.
         tiling: The tiles.
         cards: Those that are dirty, or of another unusual kind.
         low: Its first address.

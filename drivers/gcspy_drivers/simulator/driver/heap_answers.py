@@ -99,7 +99,7 @@ def answer(graph: SimulatedGraph, namer: FieldPathNamer, question: HeapQuestion)
     Args:
         graph: Objects and references.
         namer: Their names.
-        question: What is asked.
+        question: The question.
 
     Raises:
         TargetError: There are no such objects.

@@ -58,15 +58,15 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
     """One simulation and its server.
 
     Args:
-        options: What to simulate.
+        options: Options of the simulation.
         longest_hold_secs: Longest single stop of the program; None: unlimited.
-        clock: Of the times of events, and of the wait between them.
-        lockstep: What binds it to another simulation of the same program; None: it is alone.
-        leads: Whether it is the other that follows.
+        clock: Clock of the times of events, and of the wait between them.
+        lockstep: Couples it with another simulation of the same program; None: it is alone.
+        leads: Whether this simulation leads and the other follows.
 
     Attributes:
         plan: The collector.
-        program: What runs.
+        program: The program.
         over: Why the program ended; empty: it has not.
 
     Raises:

@@ -45,7 +45,7 @@ class LiveSettings:
 
     Args:
         server: Whose settings they become.
-        options: What it begins with.
+        options: Initial values.
 
     Attributes:
         pace_millis: Between two events.

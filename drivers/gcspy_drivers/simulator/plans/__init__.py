@@ -41,7 +41,7 @@ def make_plan(name: str, heap: Heap, *, threads: int = 1, **options: Any) -> Pla
     """Make the plan of this name for a new heap.
 
     Args:
-        options: What that plan takes: see its class.
+        options: Options of that plan: see its class.
     """
     if name not in PLANS:
         raise LocalProtocolError(f"there is no collector {name!r}: use one of {', '.join(PLANS)}")

@@ -317,7 +317,7 @@ class BlockSpace:
     Attributes:
         start, end: The blocks' first word, and behind their last.
         lines: 1 for each line that is in use, uint8.
-        kinds: What each block is, index of `KIND_NAMES`, uint8.
+        kinds: Kind of each block, index of `KIND_NAMES`, uint8.
         leaving: 1 for each block that is being evacuated, uint8.
         block_words, line_words: Sizes.
     """

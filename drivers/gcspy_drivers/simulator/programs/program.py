@@ -36,9 +36,9 @@ class Program(ABC):
         settings: Its knobs with their initial values.
 
     Attributes:
-        mutator: Whose heap it uses.
-        dice: Random numbers; no other chance is allowed.
-        live_bytes: What it aims to keep alive in all, for programs that have a size: the knob ``live``, in percent of the heap.
+        mutator: The mutator whose heap it uses.
+        dice: The only permitted source of random numbers.
+        live_bytes: Bytes that it aims to keep alive in all, for programs that have a size: the knob ``live``, in percent of the heap.
     """
 
     name: ClassVar[str]
@@ -107,7 +107,7 @@ class ProgramRun:
     """A program under way, with one worker a thread of the plan.
 
     Attributes:
-        program: What is run.
+        program: The program to run.
         turns: How many turns were done.
         over: Whether all workers have ended by themselves.
     """
