@@ -101,8 +101,8 @@ def run(command: list[str], name: str, *, most_secs: float, to_stderr: bool) -> 
     """Run one benchmark to its end.
 
     Args:
-        command: What to run.
-        name: What it is called.
+        command: Command to run.
+        name: Its name.
         most_secs: Time limit; the program is ended after it.
         to_stderr: Where what it prints goes.
     """

@@ -61,8 +61,8 @@ class Tool:
 
     Attributes:
         name: As it stands in the table.
-        before: What stands before the program's own arguments; "{python}" and "{out}" are filled in.
-        attached: What is attached to the process once it runs; "{pid}" is filled in, too.
+        before: Arguments in front of the program's own; "{python}" and "{out}" are filled in.
+        attached: Command that attaches to the process once it runs; "{pid}" is filled in, too.
     """
 
     name: str

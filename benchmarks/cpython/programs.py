@@ -94,7 +94,7 @@ class Row:
         program: Its name.
         clock_hz: Requested events of the clock per second.
         seconds: Of the recorded run.
-        contents: What was recorded in it.
+        contents: Events recorded in it.
         slowdowns: Wall time with the recorder : without, pair by pair.
         cpu_slowdowns: The same of the program's own processor time.
         recorder_share: Of a core, that recorder and sidecar used, without their start.

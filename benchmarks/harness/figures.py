@@ -27,7 +27,7 @@ class Figure:
         what: Of what.
         value: The number.
         unit: Its unit; "" for a ratio.
-        budget: What it should be, as the design says it; "" where it says nothing.
+        budget: Limit of the design; "" if there is none.
     """
 
     what: str

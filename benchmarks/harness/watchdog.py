@@ -57,7 +57,7 @@ class Watchdog(QObject):
     """Watches the loop of the thread that makes it, from `start` to `stop`.
 
     Args:
-        held_secs: What takes longer is a block.
+        held_secs: A longer wait is a block.
     """
 
     _sent = Signal()

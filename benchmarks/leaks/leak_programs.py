@@ -39,10 +39,10 @@ class LeakingProgram:
 
     Attributes:
         name: Of its file.
-        group: What it needs.
+        group: Its group, by its requirements.
         path: Its file.
         cause: Why its memory grows.
-        holder: What the whole name of the holder must match.
+        holder: Pattern that the whole name of the holder must match.
     """
 
     name: str

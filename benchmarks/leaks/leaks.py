@@ -37,7 +37,7 @@ class Row:
 
     Attributes:
         program: Its name.
-        group: What it needs.
+        group: Its group, by its requirements.
         cause: Why it leaks.
         first_secs: Until the first answer.
         whole_secs: Until the end of the command.

@@ -64,7 +64,7 @@ class _Viewer:
     """A client that follows everything.
 
     Attributes:
-        session: What it knows.
+        session: Its state.
         events: Events that came.
     """
 

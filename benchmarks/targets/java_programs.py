@@ -33,11 +33,11 @@ class JavaProgram:
     """One program.
 
     Attributes:
-        name: What it is called in tables.
+        name: Its name in tables.
         main: Its class.
         megabytes: Of heap; some ten to a hundred collections with each collector.
         rounds: How often it does its work, for about five seconds.
-        jars: What it needs beside the JDK.
+        jars: Required jars beside the JDK.
         arguments: Of its class, from the folder of sources, one for what it writes, and the rounds.
     """
 
@@ -67,7 +67,7 @@ class JavaRun:
         wall_secs: By the clock.
         own_secs: Of the process's processor time, all of its threads.
         collections: Of all collectors.
-        pause_millis: What they took, as the JVM counts it.
+        pause_millis: Their duration, as the JVM counts it.
         finished: Whether it came to its end; else it was ended after `wall_secs`, which is then a lower bound.
     """
 

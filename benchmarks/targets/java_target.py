@@ -85,7 +85,7 @@ def java_target(
 
     Args:
         java: Its launcher.
-        flags: What it is started with.
+        flags: Flags of its start.
         megabytes: This much is kept.
         each: Bytes that each object keeps, without its header.
 

@@ -81,7 +81,7 @@ class MainWindow(QMainWindow):
     Args:
         theme: Dark or light; None follows the system.
         settings: Stored settings; None: nothing is stored.
-        front: Starts programs and sessions for the window; None: it can only join servers.
+        front: The commands that the window can start; None: it can only join servers.
         scaled: Percent by which the application was scaled when it started.
 
     Attributes:
@@ -176,7 +176,7 @@ class MainWindow(QMainWindow):
         """Make the parts; those with panels in the order of the panels.
 
         Args:
-            front: Starts programs and sessions for the window.
+            front: The commands that the window can start.
             scaled: Percent by which the application was scaled when it started.
         """
         desk = self.desk

@@ -33,7 +33,7 @@ class Player:
 
     Attributes:
         process: It.
-        lines: What it printed until it could be joined.
+        lines: Its output up to the moment at which it could be joined.
         address: Where it can be joined.
     """
 

@@ -35,7 +35,7 @@ class Counting:
 
     Attributes:
         pid: The program itself.
-        process: What was started: the program, or the gcspy that runs it.
+        process: The started process: the program, or the gcspy that runs it.
         address: Where its session is joined.
     """
 

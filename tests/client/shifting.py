@@ -40,8 +40,8 @@ class Wire:
         session: Where it comes from.
 
     Attributes:
-        truths: What is true after each event that came.
-        live: What a window would know.
+        truths: Expected state after each received event.
+        live: The live state of a window.
     """
 
     def __init__(self, shift: TimeShift, session: Session) -> None:

@@ -61,7 +61,7 @@ class Vector(NamedTuple):
         data: The bytes.
         exact: Whether encoding the messages gives these bytes; not so for what only a
             later version would send, nor for compressed ones, where zstd's versions differ.
-        messages: What the frames mean, as JSON.
+        messages: The messages of the frames, as JSON.
     """
 
     name: str

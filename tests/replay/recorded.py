@@ -227,7 +227,7 @@ class Small:
         rule: When chunks end.
         tiles: Tiles of its space.
         nanos: Between events.
-        details: What its space can be asked.
+        details: Kinds of questions that its space answers.
     """
 
     def __init__(

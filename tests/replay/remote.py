@@ -24,7 +24,7 @@ class Remote:
     """The client's end of a connection.
 
     Attributes:
-        state: What it knows.
+        state: Its state of the session.
         heard: Every message that came.
         positions: Numbers of the events that came.
     """

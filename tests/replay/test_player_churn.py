@@ -42,7 +42,7 @@ class Churn:
     """Clients of one player, and what they may do.
 
     Args:
-        recording: What is played, read beside it.
+        recording: The played recording, read separately.
         choose: Chooses one of several.
     """
 

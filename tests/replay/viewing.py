@@ -69,7 +69,7 @@ class Screen:
     """A viewer at the end of a connection that is fed passages.
 
     Args:
-        recording: What is played.
+        recording: The played recording.
     """
 
     def __init__(self, recording: Recording) -> None:

@@ -19,7 +19,7 @@ class Watcher(Viewer):
 
     Args:
         address: Of the player.
-        recording: What it plays, read beside it.
+        recording: The played recording, read separately.
         name: As the others see it.
         control: Whether it would lead a class.
         person: Who sits there.

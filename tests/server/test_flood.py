@@ -215,7 +215,7 @@ def told_while_flooding(
         sock: On which the greeting is over.
         connection: Its frames.
         kind: The flood.
-        meanwhile: What others do.
+        meanwhile: Actions of other clients during the flood.
     """
     flood = b"".join(connection.send(one) for one in FLOODS[kind]) * 200
     sock.settimeout(60)

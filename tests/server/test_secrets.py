@@ -261,8 +261,8 @@ class Between:
 
     Args:
         server: The real server's address.
-        of_client: What becomes of the client's greeting.
-        of_server: What becomes of the server's preamble, 12 bytes.
+        of_client: Converts the client's greeting.
+        of_server: Converts the server's preamble, 12 bytes.
     """
 
     def __init__(

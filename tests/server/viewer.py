@@ -25,7 +25,7 @@ class Viewer:
 
     Attributes:
         link: Its connection.
-        state: What it knows.
+        state: Its state of the session.
         diary: Every message that came, events only once they are complete.
         changes: Every event that came.
     """

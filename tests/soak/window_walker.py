@@ -85,7 +85,7 @@ class Walker:
         pids: Processes to attach to.
 
     Attributes:
-        faults: What went wrong, a text each.
+        faults: Descriptions of the faults.
     """
 
     def __init__(self, seed: int, addresses: list[str], files: list[Path], pids: list[int]) -> None:

@@ -50,7 +50,7 @@ class SessionOpener(Part):
 
     Args:
         desk: The services of the window.
-        front: Starts programs and sessions; None: only servers can be joined.
+        front: The commands that the window can start; None: only servers can be joined.
     """
 
     changed = Signal()

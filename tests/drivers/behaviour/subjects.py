@@ -103,7 +103,7 @@ class Attached(Case):
     Args:
         kind: Its class.
         target: The process.
-        options: What the user chose.
+        options: The user's options.
         budget: In thousandths; None: there is none. All our processor time counts, as if the target
             waited for it.
     """
@@ -229,7 +229,7 @@ class Subject:
     """A driver, and what it cannot have.
 
     Attributes:
-        name: What tests call it; of a driver that attaches, the name it is installed by.
+        name: Its name in tests; of a driver that attaches, the name under which it is installed.
         lacks: Behaviours that it cannot have, with the reason.
     """
 

@@ -46,7 +46,7 @@ class FakeHeap:
 
     Attributes:
         table: Records of ``ARENA_OBJECT``.
-        variables: What the static variables are: ``variables[arenas_at]`` points to the table; the length is a u32.
+        variables: Values of the static variables: ``variables[arenas_at]`` points to the table; the length is a u32.
     """
 
     length: int = 16

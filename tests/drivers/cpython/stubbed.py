@@ -36,7 +36,7 @@ class StubbedTarget:
     Args:
         python: The interpreter.
         source: The program, after `BEGIN`; it calls ``begin()``.
-        arguments: What it finds from ``sys.argv[3]`` on.
+        arguments: Its arguments from ``sys.argv[3]`` on.
     """
 
     def __init__(self, python: str, source: str, *arguments: str) -> None:

@@ -62,7 +62,7 @@ class Fault:
     """One faulty driver.
 
     Attributes:
-        about: What is wrong with it.
+        about: Its fault.
         source: Its module, after ``from gcspy_faulty_base import *``; the class is ``Bad``.
         told: The message of every command that meets the mistake.
         hangs: Whether what it does never ends.

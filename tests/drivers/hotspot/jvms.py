@@ -92,7 +92,7 @@ class Jvm:
     Args:
         java: The launcher.
         classes: Folder with the compiled program.
-        flags: What the JVM is started with.
+        flags: Flags of the JVM's start.
         before: A command that runs the launcher in its place, or as its only child: to become another user, or to be in a container.
     """
 

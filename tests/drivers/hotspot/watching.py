@@ -20,7 +20,7 @@ class Watched:
         pid: The process.
         options: As the user would choose them.
         observed: Whether all events are collected here, as by a client that must not miss one.
-        budget: What watching may take of the JVM's time, in thousandths; None: there is no budget.
+        budget: Maximum share of the JVM's time spent on monitoring, in thousandths; None: there is no budget.
     """
 
     def __init__(

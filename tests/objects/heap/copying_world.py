@@ -54,7 +54,7 @@ class World:
     """A program on a heap.
 
     Attributes:
-        seed: What it does follows from it.
+        seed: Seed of its random actions.
         collections: How often it collects.
         failing: Numbers of collections whose evacuation fails; a full one follows.
         full: Numbers of full collections.

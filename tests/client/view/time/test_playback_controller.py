@@ -33,7 +33,7 @@ class Played:
     """A window on a player that stands still at the first event.
 
     Attributes:
-        recording: What is played, read beside it.
+        recording: The played recording, read separately.
     """
 
     def __init__(self, window: MainWindow, recording: Recording, path: Path) -> None:
