@@ -33,7 +33,7 @@ FORMER_PROJECT = "gcspy"
 NOT_PINNED = ("pip", "setuptools", "wheel", PROJECT)
 
 HEADER = """\
-# What the developers' environment is made of: every package, exactly, as resolved by Python {version} on Linux.
+# The developers' environment: the exact version of every package, as resolved by Python {version} on Linux.
 # Written by `make constraints`; don't edit. `make` installs with it, so that a clone gives the same environment.
 """
 

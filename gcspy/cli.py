@@ -79,8 +79,8 @@ def gcspy(context: click.Context) -> int | None:
       gcspy ps                      list the processes that can be monitored
       gcspy attach PID              show the heap of a process in a window
       gcspy run SCRIPT              start a program, with exact events
-      gcspy record PID -o FILE      record what there is to see
-      gcspy replay FILE             play it in the same window
+      gcspy record PID -o FILE      record the session to a file
+      gcspy replay FILE             play the recording in the same window
     """
     if context.invoked_subcommand is not None:
         return None

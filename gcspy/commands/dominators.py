@@ -35,14 +35,15 @@ def command(
 ) -> None:
     """Show the objects that keep most memory alive.
 
-    "Retained" is what would be freed with an object: its own bytes and those of all objects that
-    only it leads to. Modules and their tables of names are not listed.
+    "Retained" is the memory that would be freed with an object: its own bytes and those of all
+    objects that can be reached only through it. Modules and their tables of names are not listed.
 
     The process keeps running while its memory is copied, and nothing is left in it. With --hold
     all threads are stopped during the copy, so that the answer is exact.
 
-    A JVM is asked for a heap dump, which stops it; that needs --hold. FILE is a heap dump (HPROF),
-    or an object trace with pointers: then the answer is of its latest collection before --at.
+    A JVM needs --hold, since it stops while it writes the heap dump that is examined. FILE is a
+    heap dump (HPROF) or an object trace with pointers. Of a trace, the answer describes the latest
+    collection before --at.
     """
     from gcspy.connection.heap_answer import answer_for, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind

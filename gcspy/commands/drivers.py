@@ -14,7 +14,7 @@ __all__ = ["command"]
 def command(name: str) -> None:
     """List the installed drivers, or the options of the driver NAME.
 
-    Options are set with --option NAME=VALUE when a process is attached to or started.
+    Set an option with --option NAME=VALUE when you attach to a process or start a program.
     """
     from gcspy.connection.target import installed_drivers
 

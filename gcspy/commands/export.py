@@ -89,9 +89,9 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
 def command(files: tuple[Path, ...], output: str, force: bool, **options: Any) -> None:
     """Export to CSV, Parquet, MCAP, PNG files or GIF.
 
-    Summaries are those of the driver, one number a row. Pictures show the whole window, or one
-    space with its title and legend. Parquet, MCAP and GIF need the extra "export", pictures "gui":
-    in a clone of gcspy, pip install '.[export,gui]'.
+    A row has one number: the driver's summary of a stream at an event. Pictures show the whole
+    window, or one space with its title and legend. Parquet, MCAP and GIF need the extra "export",
+    pictures "gui": in a clone of gcspy, pip install '.[export,gui]'.
     """
     path = Path(output)
     is_folder = output.endswith(("/", os.sep)) or path.is_dir()

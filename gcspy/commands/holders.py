@@ -67,8 +67,9 @@ def command(
     The process keeps running while its memory is copied, and nothing is left in it. With --hold
     all threads are stopped during the copy, so that the answer is exact.
 
-    A JVM is asked for a heap dump, which stops it; that needs --hold. FILE is a heap dump (HPROF),
-    or an object trace with pointers: then the answer is of its latest collection before --at.
+    A JVM needs --hold, since it stops while it writes the heap dump that is examined. FILE is a
+    heap dump (HPROF) or an object trace with pointers. Of a trace, the answer describes the latest
+    collection before --at.
     """
     from gcspy.connection.heap_answer import answer_for, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind

@@ -46,7 +46,7 @@ _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 @click.option(
     "--watch",
     is_flag=True,
-    help="Print JSON lines until standard input ends: a process when it comes or changes, and when it is gone.",
+    help="Print JSON lines until standard input ends: one for each process that appears, changes or ends.",
 )
 @click.option(
     "--start-option",

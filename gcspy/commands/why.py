@@ -21,7 +21,7 @@ __all__ = ["command"]
     default=15.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between the two samples that are compared. 0: one sample, without growth.",
+    help="Time between the two samples. 0: one sample, without growth.",
 )
 @top_option(1000)
 @hold_option
@@ -33,7 +33,7 @@ __all__ = ["command"]
     flag_value=1 << 19,
     default=None,
     metavar="[BYTES]",
-    help="Of a JVM (JDK 11 or later): name the lines that allocated what grew: between the two samples, one allocation in BYTES (524288) of a thread is sampled.",
+    help="JVMs, JDK 11 or later: name the source lines that allocated the growth. Between the two samples, each thread's allocations are sampled, one per BYTES. Without a value: 524288.",
 )
 @driver_option
 @json_option
@@ -48,15 +48,17 @@ def command(
 ) -> None:
     """Show what memory is for, who holds it, and why it grows.
 
-    For a process, two samples of all memory are compared. After the first one, the types of objects
-    and all other memory are listed, which add up to the resident set, and what holds most of it.
-    After the second one, a sentence says by how much memory grew, with what, and who holds that.
+    For a process, compares two samples of all memory. The first sample gives the uses of the
+    resident set, by type of object and for all other memory, and the largest holders. The second
+    gives a sentence: how much memory grew, of which types, and who holds the new objects.
 
     The process keeps running, and nothing is left in it. With --hold all threads are stopped while
-    its memory is copied, so that a sample is of one moment. A JVM always needs --hold: a sample of
-    it is a heap dump. Of a recording, the growth of the
-    resident set and of types is shown; a recording does not know who holds what. Of an object
-    trace, the growth by type and allocation site in the second half of its collections is shown.
+    memory is copied, so that each sample shows one moment. A JVM always needs --hold: its sample
+    is a heap dump.
+
+    For a recording, shows the growth of the resident set and of the types. Recordings have no
+    references, so there are no holders. For an object trace, shows the growth by type and by
+    allocation site in the second half of its collections.
     """
     if len(sources) == 1 and not sources[0].isdigit() and Path(sources[0]).exists():
         from gcspy.objects.trace_conversion import names_trace

@@ -31,7 +31,7 @@ _HEAD = """\
 
 # GCspy: a guide
 
-What the window does, and how. The same pages are in it: **F1**.
+The functions of the window, and how to use them. F1 opens the same pages in the window.
 """
 
 

@@ -32,10 +32,11 @@ __all__ = ["command"]
 @top_option(20)
 @output_options
 def command(trace: Path, **options: Any) -> None:
-    """Show at which age objects died.
+    """Show the age at which objects died.
 
-    Also shows how old the remaining objects are. The age of a dead object is its age at the collection that found it dead. It may have died
-    earlier, at any time since the collection before.
+    Also shows the ages of the remaining objects. The age of a dead object is its age at the
+    collection that found it dead. It may have died earlier, at any time since the collection
+    before.
     """
     from gcspy.objects.questions import ask_lifetimes
 

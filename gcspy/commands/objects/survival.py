@@ -35,8 +35,8 @@ __all__ = ["command"]
 def command(trace: Path, **options: Any) -> None:
     """Show the share of objects that survives to each age.
 
-    The age of old objects counts from their promotion. "Held" is what occupies memory. "Seen alive"
-    assumes that each object died right after the last collection that kept it. The
+    The age of old objects counts from their promotion. "Held" is the share that occupies memory.
+    "Seen alive" assumes that each object died right after the last collection that kept it. The
     share that the program could still reach lies between the two. Objects that remain at the end
     of the trace count for as long as they were observed.
     """

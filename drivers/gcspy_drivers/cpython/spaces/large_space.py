@@ -77,7 +77,7 @@ class LargeSpace:
             tile_title="Block ",
             description="Blocks of more than 512 bytes, outside of pymalloc's pools, that objects lead to: objects that the collector tracks, and "
             "the items, tables and buffers of containers; at level 4 also texts, bytes, numbers and tuples that references lead to. Bytes are as "
-            "sys.getsizeof counts. What extension modules keep is not found",
+            "sys.getsizeof counts. Memory of extension modules is not found",
             details=(BLOCKS,),
         )
         self.size = add_amount(
