@@ -44,7 +44,7 @@ __all__ = ["LARGE_HEIGHT", "application", "run_window", "take_screenshot"]
 _SCALE_FACTOR = "QT_SCALE_FACTOR"
 
 _LOOK_MILLIS = 200
-"""How often is looked whether Ctrl-C or SIGTERM came."""
+"""Period of the check for Ctrl-C and SIGTERM."""
 
 LARGE_HEIGHT = 1800
 """From here on a screenshot is taken at twice the scale, as such a screen would be used."""

@@ -66,7 +66,7 @@ def run_driver(
 
     Raises:
         CommandError: The clock is not above zero.
-        DriverError: The last driver of a group was dropped; clients are told why first.
+        DriverError: The last driver of a group was dropped; the reason was sent to clients first.
     """
     if not 0 < clock_hz <= 1000:
         raise CommandError(

@@ -39,7 +39,7 @@ _UNSUPPORTED: Final = (
         "it has the name of a runtime, but no driver recognises its program: a static or stripped build?",
     ),
 )
-"""By the name of the program: the runtime, and why no driver reads it."""
+"""Runtime of a program, by its name, and the reason why no driver reads it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class GrownMemory:
         """Why memory grew; empty: nothing did."""
         secs, grew = max(self.nanos / 1e9, 1e-9), self.now - self.before
         types = self.types
-        # Of types that were gathered once only, nobody knows by how much they grew.
+        # The growth of types that were gathered only once is not known.
         compared = types is not None and types.first != types.last
         at = bytes_measure(types.measures) if types is not None and compared else None
         if types is None or at is None:

@@ -35,7 +35,7 @@ from gcspy_client.lessons.lesson import Filter, Lesson, LessonQuestion, LessonSt
 __all__ = ["MOST_BYTES", "parse_lesson", "read_lesson"]
 
 MOST_BYTES: Final = 1 << 20
-"""Of a file: a lesson is a few pages."""
+"""Largest file of a lesson, which is a few pages long."""
 
 _HEAD_KEYS: Final = {"title": str, "goal": str, "simulation": dict}
 _SIMULATION_KEYS: Final = {

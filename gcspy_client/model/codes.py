@@ -229,7 +229,7 @@ class TileCodes:
         self.maximum = self.stream.minimum if top is None else max(top, self.stream.minimum)
 
     def _make_table(self, dtype: np.dtype[Any]) -> None:
-        """For one- and two-byte values the codes of all possible values: one look-up per tile."""
+        """Make the table of the codes of all one- or two-byte values: one look-up per tile."""
         if dtype.itemsize > 2 or self.stream.presentation is Presentation.PERCENT_VAR:
             self._table = None
             return

@@ -15,7 +15,7 @@ __all__ = ["Growth", "GrownPart", "growth_of_types", "growth_sentence", "least_g
 
 _LEAST_BYTES: Final = 256 << 10
 _LEAST_SHARE: Final = 0.002
-"""Of the resident set: less growth is noise."""
+"""Least share of the resident set: smaller growth is noise."""
 
 _MEMORY_HAD_BEFORE: Final = 0.5
 """If the resident set grew by less than this share of what objects grew by, most of these are in memory that it had before."""

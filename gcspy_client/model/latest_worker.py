@@ -173,7 +173,7 @@ class LatestWorker(Generic[T]):
         outcome: Outcome[T]
         try:
             outcome = Outcome(job())
-        except Exception as error:  # noqa: BLE001  # whoever takes the outcome handles it
+        except Exception as error:  # noqa: BLE001  # the receiver of the outcome handles it
             outcome = Outcome(None, error)
         with self._gate:
             self._busy = False

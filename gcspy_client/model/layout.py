@@ -240,7 +240,7 @@ def zoomed(
         count: Tiles.
         width: Pixels there are, at least 1.
         height: Pixels there are, at least 1.
-        size: Height of a cell, which is as wide as high; below 0: so many tiles share a pixel.
+        size: Height of a cell, which is a square; below 0: minus the number of tiles that share a pixel.
         row_width: Tiles in a row of a 2-D space; kept as long as it fits.
         first_row: First row that is seen, as far as there are rows.
         label: Least width and height of a cell with text; cells of that height have that shape, and

@@ -133,7 +133,7 @@ def _of_process(spaces: list[SpaceState]) -> tuple[MemoryQuantity, ...]:
 
 
 def _of_heaps(spaces: list[SpaceState]) -> tuple[MemoryQuantity, ...]:
-    """Of sessions without "Memory over time": a trace, a simulated heap, an older recording."""
+    """Return the quantities of a session without "Memory over time": a trace, a simulated heap, an older recording."""
     found = []
     if any(
         space.space.name == _PROCESS_MEMORY and _stream_named(space, _RESIDENT) for space in spaces

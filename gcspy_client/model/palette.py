@@ -277,12 +277,12 @@ _ONLY_CHOICES: Floats = np.array(
         *([0.55, 0.14, 330.0], [0.55, 0.12, 160.0], [0.30, 0.10, 330.0], [0.27, 0.09, 150.0]),
     ]
 )
-"""For tiles that only one side has: whichever two are farthest from all else in every kind of vision."""
+"""Colours of tiles that only one side has: the two that are farthest from all others in every kind of vision."""
 
 
 @lru_cache(maxsize=4)
 def diverging(theme: Theme) -> Palette:
-    """For comparisons: less and more go apart from the canvas, in equal steps of lightness; equal tiles are quiet."""
+    """Return the palette of comparisons: less and more diverge from the canvas in equal steps of lightness; equal tiles are inconspicuous."""
     looks = _LOOKS[theme]
     t = np.linspace(0.0, 1.0, SIDES)
     # No lighter, darker or more colourful than this: there the screen's gamut ends, and steps would shrink.
@@ -358,7 +358,7 @@ def _category_colours(theme: Theme) -> Floats:
 
 
 def _worst_distances(candidates: Floats, rivals: Floats) -> Floats:
-    """For each candidate, the distance to its nearest rival in the vision where that is least."""
+    """Return the distance of each candidate to its nearest rival, in the vision in which that is least."""
     per_vision = [
         distance(seen_by(v, candidates)[:, None], seen_by(v, rivals)[None]).min(axis=1)
         for v in VISIONS

@@ -52,7 +52,7 @@ class PaletteChoice:
             self.by_stream[space, stream] = ramp
 
     def to_dict(self) -> dict[str, Any]:
-        """For preferences: texts, lists and dictionaries only."""
+        """Return the choice in the form of preferences: texts, lists and dictionaries only."""
         own = [
             [space, stream, ramp.value] for (space, stream), ramp in sorted(self.by_stream.items())
         ]

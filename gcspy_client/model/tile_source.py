@@ -24,7 +24,7 @@ _NONE: Indices = np.empty(0, dtype=np.int64)
 
 
 def top_of(space: SpaceState, stream: Stream, tile: int) -> int | None:
-    """For PERCENT_VAR the value of 100 % in this tile; None if there is none, or it is unknown."""
+    """Return the value that is 100 % in this tile, for PERCENT_VAR; None if there is none, or it is unknown."""
     if (
         stream.presentation is not Presentation.PERCENT_VAR
         or stream.max_stream not in space.streams

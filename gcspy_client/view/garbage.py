@@ -1,8 +1,8 @@
-"""Python's cyclic garbage is collected in the thread of the windows, and in no other.
+"""Collects Python's cyclic garbage in the thread of the windows, and in no other.
 
-The collector runs in whichever thread allocates when it is due: in one that reads a recording as likely as not. A window that was
-closed and a dialog that is over are often such garbage, since their parts refer to each other; the bindings destroy what belongs to
-them at once, in that thread. Qt forbids it, and the process crashes now and then. So it is switched off, and a timer does its work.
+The collector runs in the thread that allocates when a collection is due, which may be one that reads a recording. Closed windows and
+dialogs are often such garbage, since their parts refer to each other; the bindings then destroy their Qt objects in that thread. Qt
+forbids this, and the process crashes now and then. So the automatic collection is switched off, and a timer collects.
 
 Source: Qt, "Threads and QObjects"; CPython Modules/gcmodule.c, gc_collect_generations.
 """
@@ -20,7 +20,7 @@ __all__ = ["GarbageTimer"]
 _LOOK_MILLIS: Final = 100
 _OLDEST: Final = 2
 _REST: Final = 50
-"""The oldest generation is looked through again after this many times what it took: at most 2 % of the time."""
+"""The oldest generation is collected again after this many times the duration of its last collection: at most 2 % of the time."""
 
 
 _TIMERS: Final[list[None]] = []

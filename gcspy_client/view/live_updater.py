@@ -1,9 +1,9 @@
-"""Following a session: messages into tiles at once, into words a moment later.
+"""Following a session: messages update tiles at once, and texts a moment later.
 
 Tiles are painted as events arrive, once for all that arrive together; texts and tables are updated
-ten times a second, as nobody reads faster.
+ten times a second, since people do not read faster.
 
-Knows which parts of the window show what came; does not know where they stand, nor what users ask for.
+Knows the parts of the window that show received data; knows neither their places nor users' requests.
 """
 
 from __future__ import annotations

@@ -396,7 +396,7 @@ class Session:
 
     @property
     def fallback(self) -> int | None:
-        """Nobody: a target goes on where no successor is named."""
+        """None: a target continues if no successor is named."""
         return None
 
     @property

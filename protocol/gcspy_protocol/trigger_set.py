@@ -56,7 +56,7 @@ class _Entry:
 
     @property
     def done(self) -> bool:
-        """Whether it is not looked at any more."""
+        """Whether it is no longer evaluated."""
         return self.status.state in _DONE
 
     def bind(self, spaces: tuple[Space, ...], *, strict: bool = False) -> bool:
@@ -129,11 +129,11 @@ class _Entry:
         return None
 
     def fail(self, why: str) -> None:
-        """It is not looked at any more."""
+        """Stop evaluating it, and record the reason."""
         self.status = replace(self.status, state=TriggerState.FAILED, why=why[:_WHY_CHARS])
 
     def reset(self) -> None:
-        """As if no event had been looked at since it was set, but for how often it fired."""
+        """Restore the state before its first evaluation, except the number of firings."""
         if self.evaluator is not None:
             self.evaluator.reset()
         if self.status.state is TriggerState.HOLDS:

@@ -1,20 +1,20 @@
 """`StubLine`: the sidecar's end of the connection to a stub in the target.
 
     stub ──hello, timer, shared page──▶ sidecar        once
-         ──event──▶                                    and stands still
-                    sees that it sleeps (`Rest`)
-                    winds up the timer, while it lives
-         ◀──one byte──                                 goes on
+         ──event──▶                                    then stops
+                    sees that the stub sleeps (`Rest`)
+                    re-arms the timer while it runs
+         ◀──one byte──                                 continues
 
 Knows the packets, the page (`gcspy_drivers/cpython/cooperation/stub.py` has their bytes) and the process; knows no runtime and no server.
 
 Why a kernel timer, shared by both ends? A stub that slept for a while and checked again would have
 to run for that, and the rest of the program could run between two checks as well. So it waits for
 one of two descriptors, and the sidecar prolongs the wait without touching the stub. If the sidecar
-is stopped, nobody prolongs it.
+is stopped, the wait ends.
 
-A target that continued without an answer reports that to nobody: the sidecar must check
-(`stands_still`), after everything that it has read. The stub reports nothing more until the answer
+A target that continued without an answer does not report this: the sidecar must check
+(`stands_still`) after everything that it has read. The stub reports nothing more until the answer
 has come, however late, and so never two events at once.
 
 Source: timerfd_create(2), unix(7) SOCK_SEQPACKET and SCM_RIGHTS.

@@ -295,7 +295,7 @@ class _Times:
         )
 
     def told(self) -> ToldTime | None:
-        """For streams; None before the first."""
+        """Return the collector's reported times, for the streams; None before the first report."""
         recent = np.sort(self._last[self._last["number"] > 0], order="start")
         return ToldTime(CollectionTimes(recent, self._total_nanos)) if len(recent) else None
 

@@ -80,7 +80,7 @@ _MOST_OF_FREE_MEMORY: Final = 0.5
 """The part of free memory that copies of a whole heap may take."""
 
 _LONGEST_HOLD_SECS: Final = 2.0
-"""For copying all memory; a gigabyte takes a third of that."""
+"""Longest hold for copying all memory; a gigabyte takes a third of it."""
 
 _ROOM_FOR_NEW: Final = 1 << 25
 """Words for pages that appear while a running process is copied; unused ones take no memory."""

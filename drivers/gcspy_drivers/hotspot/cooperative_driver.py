@@ -35,7 +35,7 @@ GC_START, GC_END = EXACT_KINDS
 _COLLECTIONS: Final = 3
 
 _RESTS_SECS: Final = 1.0
-"""For this long after an event the objects of the running JVM are not walked: those read at a collection are better."""
+"""Time after an event in which the objects of the running JVM are not walked: those read at a collection are more accurate."""
 
 _CONCURRENT: Final = ("Shenandoah", "Generational Shenandoah", "ZGC", "Generational ZGC")
 """Collectors that do most of their work concurrently, which no pause reports."""

@@ -20,7 +20,7 @@ from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
 __all__ = ["CHUNK_BYTES", "Copier", "Piece", "RecordBuffers"]
 
 CHUNK_BYTES: Final = 16 << 20
-"""How much is copied and walked at a time, where nobody is held: it stays in the processor's cache in parts, and is copied in milliseconds."""
+"""Bytes that are copied and walked at a time if the target is not held: parts of them stay in the processor's cache, and copying takes milliseconds."""
 
 U8 = npt.NDArray[np.uint8]
 

@@ -1,6 +1,6 @@
 """`FieldPathNamer`: names objects by a root, and by the fields on the shortest path from it.
 
-Knows graphs; roots and fields are named by whoever has them.
+Knows graphs; does not know the names of roots and fields, which the caller supplies.
 """
 
 from __future__ import annotations

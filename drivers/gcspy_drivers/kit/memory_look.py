@@ -263,7 +263,7 @@ def bytes_by_type(
 
 
 def remember(look: MemoryLook) -> RememberedLook:
-    """Keep of a look what a later one is compared with."""
+    """Return the part of a sample that the comparison with a later one needs."""
     retained = look.retained
     order = np.argsort(look.address[: 0 if look.moves else None], kind="stable")
     return RememberedLook(

@@ -306,8 +306,8 @@ def missing_bytes(
 def _in_memory(flags: U64, rss_bytes: int) -> npt.NDArray[np.bool_]:
     """Return which pages of a mapping are in memory.
 
-    A page that was read and never written is the kernel's page of zeros: present, and not counted as resident. Nobody has it alone, and it is of no
-    file; the same holds of a page that a fork shares, so the resident bytes of the mapping decide.
+    A page that was read and never written is the kernel's page of zeros: present, but not counted as resident. It is neither exclusively mapped
+    nor of a file. The same is true of a page that a fork shares, so the resident bytes of the mapping decide.
     """
     present = (flags & _PRESENT) != 0
     zeros = present & ((flags & (_ALONE | _OF_FILE)) == 0)

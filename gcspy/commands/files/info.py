@@ -91,7 +91,7 @@ def facts_of(recording: Recording) -> dict[str, Any]:
 
 
 def _not_recorded(events: NDArray[Any], names: list[str]) -> dict[str, int]:
-    """For each kind, how many events between the first and the last recorded one are missing: computed from occurrence numbers."""
+    """Return the number of missing events of each kind between the first and the last recorded one, computed from occurrence numbers."""
     import numpy as np
 
     found = {}

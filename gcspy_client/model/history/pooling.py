@@ -52,11 +52,11 @@ _UPSIDE_DOWN = _upside_down()
 _UPRIGHT: Codes = np.argsort(_UPSIDE_DOWN).astype(np.uint8)
 
 COUNTED: Codes = np.zeros(256, dtype=np.uint8)
-"""By code: 1 for a value, 0 for others."""
+"""Weight of each code in a mean: 1 for a value, 0 for others."""
 COUNTED[LOW:] = COUNTED[ZERO] = 1
 
 LEVEL: Codes = np.zeros(256, dtype=np.uint8)
-"""By code: contribution of a value to a mean; zero is at the low end of the scale."""
+"""Contribution of each code to a mean; the value zero is at the low end of the scale."""
 LEVEL[LOW:] = np.arange(LOW, 256)
 LEVEL[ZERO] = LOW
 

@@ -63,7 +63,7 @@ class Bins:
         )
 
     def overlapping(self, lows: Keys, highs: Keys) -> tuple[Indices, Indices]:
-        """For intervals of keys the first bin that touches each, and one beyond the last."""
+        """Return the first bin that overlaps each interval of keys, and the one beyond the last."""
         return np.searchsorted(self.highs, lows), np.searchsorted(self.lows, highs, side="right")
 
 

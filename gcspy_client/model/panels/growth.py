@@ -258,7 +258,7 @@ def growth(
 def total_growth(
     before: TypeSample, now: TypeSample, samples: Sequence[TypeSample] = ()
 ) -> tuple[int, ...]:
-    """By how much all tiles together grew, for each measure; one that was not known then, or is not now, counts as nothing."""
+    """Return the growth of all tiles together, for each measure; a tile that was or is unknown counts as zero."""
     was, was_known, has, has_known = _compared(before, now, samples)
     grew = np.where(was_known & has_known, has - was, 0)
     return tuple(int(one) for one in grew.sum(axis=1))

@@ -1,8 +1,8 @@
 """Reads the memory over time of a recording, in a thread: summaries only, no tiles.
 
-Chunks are read in an order in which those already read are about equally far apart: so the whole
-of a long recording is seen roughly at once, and then ever more finely. A recording that is still
-being written is looked at again once a second.
+Chunks are read in an order in which those already read are about equally far apart. So a coarse
+picture of a whole long recording appears at once and is refined. A recording that is still being
+written is read again once a second.
 
 Knows recordings; does not know timelines or windows.
 """
@@ -40,7 +40,7 @@ Piece = tuple[int, NDArray[np.int64]]
 
 
 class MemoryReader:
-    """The thread; it begins when it is made.
+    """The reading thread; it starts when the reader is made.
 
     Args:
         open_recording: Opens the recording, in the thread.
@@ -48,7 +48,7 @@ class MemoryReader:
         notify: Called in the thread when there is something to `take`, and at the end.
 
     Attributes:
-        error: Why it ended early, or None.
+        error: The reason why it ended early, or None.
     """
 
     def __init__(

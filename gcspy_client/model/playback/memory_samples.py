@@ -38,7 +38,7 @@ UNKNOWN: Final = -2
 NOT_HERE: Final = -3
 
 _LOOK_BACK = 4096
-"""Events before the visible ones among which the value is looked for that they continue."""
+"""Number of events before the visible ones that are searched for the value at the left edge."""
 
 _FIRST_CAPACITY = 1024
 
@@ -252,7 +252,7 @@ class MemorySamples:
     def _of_columns(
         self, quantity: int, begins: Values, ends: Values
     ) -> tuple[Values, Values, Values]:
-        """For columns with events the least and the greatest value, and the value behind the last event; -1: unknown.
+        """Return the least and the greatest value of columns with events, and the value behind the last event; -1: unknown.
 
         Args:
             quantity: Which.

@@ -160,7 +160,7 @@ class UnrecordedEvents:
             self._gaps.setdefault(kind, []).append(gaps.astype(np.float64))
 
     def in_view(self, stretch: TimelineInterval) -> dict[int, NDArray[np.bool_]]:
-        """For each kind of which any in view were not recorded, shape (pixels,): whether the pixel is in such a gap."""
+        """Return, for each kind of which visible events were not recorded, shape (pixels,): whether the pixel is in such a gap."""
         found = {}
         for kind, pieces in self._gaps.items():
             if len(pieces) > 1:

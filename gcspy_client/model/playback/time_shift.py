@@ -61,7 +61,7 @@ _GATHER_SECS = 0.04
 """The worker handles all data of this span together."""
 
 _PATIENCE_SECS = 0.25
-"""For an event that was received a moment ago and waits in the queue."""
+"""Longest wait for an event that was received a moment ago and is still in the queue."""
 
 _END_SECS = 5.0
 _TRIES = 5

@@ -140,7 +140,7 @@ class TwoCodes:
         return both
 
     def pooled(self, codes: Codes, per_pixel: int) -> Codes:
-        """For each group of tiles the greatest step of either stream, separately: neither hides the other."""
+        """Return the greatest step of each stream in each group of tiles, separately: neither hides the other."""
         starts = np.arange(0, len(codes), per_pixel)
         valued = (codes >= LOW) & (codes < OVERFLOW)
         first, second = np.divmod(np.where(valued, codes, LOW).astype(np.int64) - LOW, STEPS)

@@ -174,7 +174,7 @@ class MultiplesRenderer(Renderer):
 
     @property
     def maximum(self) -> int:
-        """Of the first stream."""
+        """Maximum of the first stream."""
         panels = self._several.panels
         return panels[0].renderer.maximum if panels else super().maximum
 

@@ -119,7 +119,7 @@ class LinkMeter:
             self._samples.popleft()
         then, events, wire_bytes = self._samples[0]
         span = now_secs - then
-        if not 0 < span <= 3 * _WINDOW_SECS:  # nobody looked for a while: those are no rates of now
+        if not 0 < span <= 3 * _WINDOW_SECS:  # the last samples are too old for a present rate
             self._samples = deque([self._samples[-1]])
             return Rates(None, None)
         return Rates((self.events - events) / span, (self.wire_bytes - wire_bytes) / span)

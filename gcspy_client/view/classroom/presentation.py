@@ -27,7 +27,7 @@ _KEPT = "view"
 """The panel with the legend."""
 
 _LEGEND_SHARE = 0.26
-"""Of the window's width."""
+"""Share of the window's width."""
 
 
 class PresentationMode(Part):

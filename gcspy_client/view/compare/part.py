@@ -297,7 +297,7 @@ class ComparePart(Part):
     # ------------------------------------------------------------------- how it stands
 
     def flags(self) -> tuple[TimelineFlag, ...]:
-        """For the timeline: where A is."""
+        """Return the timeline's mark of event A."""
         if self.moment is None or not self.moment.number:
             return ()
         return (TimelineFlag(number=self.moment.number, title="reference event A", letter="A"),)

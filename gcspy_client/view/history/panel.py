@@ -54,7 +54,7 @@ _BUDGET_BYTES = 192 << 20
 """Memory for the rows of all graphs together; a magnified part may take as much again."""
 
 _MOST_BUDGET = 128 << 20
-"""For one."""
+"""Most memory of one graph, in bytes."""
 
 MOST_TRACKS = 8
 

@@ -94,7 +94,7 @@ class GrowthLine(Part):
         self.label.setVisible(bool(sentence))
 
     def _types(self, live: ClientInterpreter, begin: int) -> tuple[list[GrownPart], int] | None:
-        """By how many bytes those types grew that did most, and all, since a time; None: that is not known."""
+        """Return the growth, in bytes, of the types that grew most and of all types, since a time; None: it is not known."""
         space = growing_space(live)
         samples = [one for one in self._log.samples if one.time_nanos >= begin]
         if space is None or len(samples) < 2 or samples[-1].space != space.space.id:

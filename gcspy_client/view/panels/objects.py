@@ -158,7 +158,7 @@ class ObjectsPanel(TablePanel):
 
 
 def _orders(table: DetailTable) -> Sequence[tuple[int, Qt.SortOrder]]:
-    """By what each of the three tables is sorted at first."""
+    """Return the initial sort columns of one of the three tables, and their directions."""
     names = [column.name for column in table.columns]
     largest = names.index("Size") if "Size" in names else 0
     when = names.index("Event") if "Event" in names else 0

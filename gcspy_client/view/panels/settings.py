@@ -26,7 +26,7 @@ __all__ = ["SettingPart", "SettingsPanel"]
 
 _MOST = (1 << 31) - 1
 _STEPS = 200
-"""Of a slider; between two of its places one chooses in the field beside it."""
+"""Steps of a slider; values between two steps are entered in the field beside it."""
 
 
 class _Row(QObject):

@@ -51,7 +51,7 @@ _MOST_ON_A_BUTTON = 100
 """Characters on a button or beside a box: it is as wide as they are."""
 
 _WIDEST = 400
-"""Pixels that a label of one line insists on; what does not fit is cut off. None of ours is longer."""
+"""Greatest minimum width of a label of one line, in pixels; longer texts are cut off. None of our own texts is longer."""
 
 _MOST_EDITED = 1 << 16
 """Characters of a line that can be edited: as long as a text on the wire may be."""

@@ -37,7 +37,7 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 __all__ = ["Dock", "Docks"]
 
 _VERSION = 1
-"""Of the layout; one of another version is not restored."""
+"""Version of the stored layout; one of another version is not restored."""
 
 SIDE_WIDTH = 384
 """Width of the panels beside the tiles, unless the user drags their border."""

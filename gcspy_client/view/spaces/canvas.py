@@ -42,7 +42,7 @@ _ZOOM_STEPS = (
     *(-(1 << power) for power in range(20, 0, -1)),
     *(1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80),
 )
-"""Heights of cells; below 0: so many tiles share a pixel."""
+"""Heights of cells; below 0: minus the number of tiles that share a pixel."""
 
 _PANS = {
     Qt.Key.Key_Up: -1,

@@ -43,7 +43,7 @@ _LONGEST_NAME = 40
 
 
 Ends = tuple[float | None, float | None]
-"""Of a scale; None: determined by the current values."""
+"""Ends of a scale; None: determined by the current values."""
 
 
 def checked(name: str, formula: str, space: SpaceState) -> DerivedSource:

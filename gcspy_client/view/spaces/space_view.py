@@ -64,13 +64,13 @@ class SpaceView(QWidget):
         """Show other numbers."""
 
     def set_theme(self, theme: Theme) -> None:
-        """Show for another ground."""
+        """Use the colours of another theme."""
 
     def use_palettes(self, palettes: PaletteChoice) -> None:
-        """Show in the colours that the user chose, and will choose."""
+        """Use the user's palettes, now and after changes."""
 
     def set_look(self, look: SpaceViewState) -> None:
-        """Show as a look of the same view says."""
+        """Apply another state of the same view."""
 
     def select(self, tile: int | None) -> None:
         """Mark a tile as the selected one."""

@@ -355,7 +355,7 @@ class TableView(SpaceView):
         self.table.viewport().update()
 
     def say(self) -> str:
-        """By what it is sorted."""
+        """Return the description of the sort order."""
         order = self.model.table.sorted_by
         if order is None:
             return ""

@@ -1,6 +1,6 @@
-"""Makes the view of a space that a look names: tiles stay where they are, all else is made here.
+"""Makes the view that a space's view state names: tiles exist already, all other views are made here.
 
-Knows the views; does not know where they stand or when they are changed.
+Knows the views; does not know their places, or when they are changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TITLES = {
     "multiples": "Side by side",
     TABLE: "Table",
 }
-"""Of the views that come with GCspy, in the order of their keys."""
+"""Titles of the views that come with GCspy, in the order of their keys."""
 
 _LEGENDS = {
     "hilbert": "Tiles with neighbouring addresses are neighbours here: a contiguous range of memory is a patch.",
@@ -130,7 +130,7 @@ class RendererView(RendererCanvas):
         return words.strip()
 
     def set_look(self, look: SpaceViewState) -> None:
-        """Draw as a look of the same renderer says."""
+        """Apply another state of a view with the same renderer."""
         before, self.look = self.look, look
         dress(self.drawing, self._space, self._looks, before, look)
 
@@ -143,7 +143,7 @@ def make_view(
     look: SpaceViewState,
     looks: SpaceViewStates,
 ) -> SpaceView | None:
-    """The view that a look names; None: the tiles themselves.
+    """Make the view that a view state names; None: the tiles themselves.
 
     Args:
         space: The space.

@@ -20,7 +20,7 @@ __all__ = ["TRACE_SUFFIXES", "FileDrop", "dropped_files", "words_of"]
 _SUFFIX = ".gcspy"
 
 TRACE_SUFFIXES = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz")
-"""Of archives with an object trace; its own files are called ``trace``, or ``trace_0`` and so on."""
+"""Suffixes of archives with an object trace; its own files are called ``trace``, or ``trace_0`` and so on."""
 
 
 def dropped_files(data: QMimeData) -> list[Path]:

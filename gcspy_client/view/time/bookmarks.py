@@ -99,7 +99,7 @@ class BookmarkStore(QObject):
             self.changed.emit()
 
     def flags(self) -> tuple[TimelineFlag, ...]:
-        """For the timeline."""
+        """Return the bookmarks' marks in the timeline."""
         return tuple(
             TimelineFlag(number=mark.number, title=mark.title or "bookmark")
             for mark in self.marks.all

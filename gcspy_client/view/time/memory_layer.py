@@ -27,7 +27,7 @@ _SWATCH, _BESIDE = 8.0, 14.0
 _LONGEST_VALUE = "1023 MiB"
 _UNKNOWN = "–"
 _PLATE_ALPHA = 205
-"""Of the ground behind a label: areas do not change its contrast."""
+"""Opacity of the ground behind a label, so that areas do not change the label's contrast."""
 
 
 class MemoryLayer:

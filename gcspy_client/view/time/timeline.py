@@ -68,7 +68,7 @@ _FLAGS_HEIGHT = 13
 _AXIS_HEIGHT = 17
 _LANE_HEIGHT = 13
 _LANES_HEIGHT = 52
-"""Of all lanes together at most; more kinds get thinner lanes."""
+"""Greatest height of all lanes together; with more kinds the lanes are thinner."""
 
 _PLOT_SHARE = 0.085
 _LEAST_PLOT, _MOST_PLOT = 40, 120

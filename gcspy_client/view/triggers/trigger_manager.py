@@ -110,7 +110,7 @@ class TriggerManager(QObject):
         return event_number(self._session.timeline, status.event, status.occurrence) or 0
 
     def flags(self) -> tuple[TimelineFlag, ...]:
-        """For the timeline."""
+        """Return the firings' marks in the timeline."""
         return tuple(
             TimelineFlag(
                 number=one.number,

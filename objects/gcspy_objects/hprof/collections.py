@@ -99,7 +99,7 @@ TABLES: Final = {
     "java.util.WeakHashMap$Entry[]",
     "java.util.concurrent.ConcurrentHashMap$Node[]",
 }
-"""Arrays whose indices are nobody's choice."""
+"""Arrays whose indices the program does not choose."""
 
 _WRAPPERS: Final = "java.util.Collections$"
 _WRAPPED: Final = {"c", "m", "list", "map", "q", "s", "sm", "ss"}

@@ -286,7 +286,7 @@ class Player:
 
     def tell_timeline(self, client: ClientConnection) -> None:
         """Send a client more of the timeline, unless its queue is long."""
-        # A page that goes into the socket at once leaves the queue empty, and nobody asks again.
+        # A page that goes into the socket at once leaves the queue empty, and this is not called again.
         while not client.crowded:
             told = self._told_rows.get(client.number)
             page = self.timetable.page(told or 0, _PAGE_ROWS, fresh=told is None)

@@ -89,7 +89,7 @@ class Place(IntEnum):
     TEXT_AT = 14
     DIGITS_SHIFT = 15
     BASIC_TYPE_BYTES = 16
-    """Of a static type."""
+    """Size of a static type, in bytes."""
     COMPACT_KEYS = 17
     STACK_AT = 18
     """3.9 and 3.10: pointer to a frame's stack."""

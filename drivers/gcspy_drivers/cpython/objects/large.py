@@ -295,7 +295,7 @@ class LargeReader:
         kind = types.find(kinds)
         # Tracked objects are known from their list, or the list was changing.
         good = (kind >= 0) & ~(types.collected[kind] & (words[likely, 0] & ~3 != 0))
-        # A class that nobody tracks is none that was allocated: it is in the interpreter, or in a module.
+        # A class that the collector does not track was not allocated: it is in the interpreter, or in a module.
         good &= types.container[kind] != ContainerKind.TYPE
         likely, kind = likely[good], kind[good]
         more = _Holders(

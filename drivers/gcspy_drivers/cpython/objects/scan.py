@@ -48,7 +48,7 @@ I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 NO_ENTRIES: Final[I8] = np.zeros((0, 0), dtype=np.int8)
-"""For callers that do not need the state of each block."""
+"""Empty argument of callers that do not need the state of each block."""
 
 NO_HOLDERS: Final[I64] = np.zeros((0, HOLDER_WORDS + 2), dtype=np.int64)
 

@@ -89,7 +89,7 @@ class ObjectView:
                 pools.
             interpreters: Those that have a collector.
             tiles: The tilings of each pymalloc that has spaces, by the id of its interpreter.
-            references: Whether there is to be a space of references.
+            references: Whether to add a space of references.
         """
         if not owners:
             return

@@ -235,7 +235,7 @@ class AttachListener:
             try:
                 as_user(status.user, partial(_make, name, folder))
             except FileExistsError:
-                pass  # somebody else attaches at this moment, or was killed at it: it serves as well
+                pass  # another process is attaching, or was killed while attaching: its file serves as well
             except OSError as error:
                 why = error.strerror or str(error)
                 os.close(folder)

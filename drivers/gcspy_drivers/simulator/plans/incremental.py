@@ -16,7 +16,7 @@ when one step has processed the roots and all grey objects. With the snapshot, c
 barrier, since they are not read in one step, as Yuasa's are. Objects made during marking are black.
 All three may keep garbage until the next collection (*floating garbage*).
 
-The sweep, too, goes on while the program runs; swept cells can be allocated at once.
+The sweep also proceeds while the program runs; swept cells can be allocated at once.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ _PICTURES = 24
 class Reptile(Program):
     """After the paper's ``reptile``, the kernel of an Escher drawing package that was written in a lazy language.
 
-    A picture is a list of lines, 24 bytes each. The program makes pictures of pictures: most of what it makes is looked at once. A
-    picture that is kept lives for some time, and then goes as a whole, so that its lines, which lie side by side, are merged into cells of multiples of 24 bytes.
+    A picture is a list of lines, 24 bytes each. The program makes pictures of pictures and reads most of them only once. A
+    picture that is kept lives for some time and then dies as a whole, so that its lines, which lie side by side, are merged into cells of multiples of 24 bytes.
     """
 
     name = "reptile"
@@ -58,7 +58,7 @@ class Reptile(Program):
                     picture.be(line)
                     lengths[at] += 1
                 else:
-                    # A list of what is looked at once, so that garbage refers to garbage.
+                    # A list of lines that are read only once, so that garbage refers to garbage.
                     line[0] = passing
                     passing.be(line)
             if self.chance(20):
@@ -123,7 +123,7 @@ class BinaryTrees(Program):
 class Queue(Program):
     """A queue as a list: each cell dies in the order in which it was made, as no generation expects it.
 
-    A cell that has left refers to the next one still: when it is old, and so not looked at, it keeps its young successors alive (*nepotism*).
+    A removed cell still refers to the next one. If it is in the old generation, which minor collections do not examine, it keeps its young successors alive (*nepotism*).
     """
 
     name = "queue"

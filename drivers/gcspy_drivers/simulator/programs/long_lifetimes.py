@@ -64,7 +64,7 @@ class GCold(Program):
             yield
 
     def _descend(self, into: Ref, root: Ref, depth: int) -> None:
-        """Go down at random, so many levels, or to where there are no more."""
+        """Descend at random by `depth` levels, or to a leaf."""
         into.be(root)
         for _ in range(depth):
             side = self.up_to(2)

@@ -139,7 +139,7 @@ class Stack:
         return self._slots[self.depth - 1]
 
     def pop(self, depth: int) -> None:
-        """Give back all but the first so many."""
+        """Clear and release all slots above the given depth."""
         for slot in self._slots[depth : self.depth]:
             self.mutator.clear(slot)
         self.depth = depth

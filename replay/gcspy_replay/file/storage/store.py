@@ -252,7 +252,7 @@ class RingStore:
             try:
                 os.unlink(path)
             except OSError:
-                return  # somebody reads it on a system that keeps it then: tried again with the next write
+                return  # the system does not delete a file that is being read: tried again with the next write
             self._kept.popleft()
             held -= size
 
