@@ -158,7 +158,7 @@ class ObjectsPanel(TablePanel):
 
 
 def _orders(table: DetailTable) -> Sequence[tuple[int, Qt.SortOrder]]:
-    """Return the initial sort columns of one of the three tables, and their directions."""
+    """Return the initial sort column and direction of each of the three tables."""
     names = [column.name for column in table.columns]
     largest = names.index("Size") if "Size" in names else 0
     when = names.index("Event") if "Event" in names else 0
