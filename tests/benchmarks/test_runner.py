@@ -14,6 +14,7 @@ import pytest
 import benchmarks.__main__ as runner
 from benchmarks.cpython.programs import contents_of
 from benchmarks.harness.figures import VARIABLE, Figure, tell, told_in
+from tests.waiting import PATIENCE_SECS
 
 SAMPLES = Path(__file__).parents[2] / "replay" / "samples"
 
@@ -52,7 +53,7 @@ def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
         while (
             left.status() != psutil.STATUS_ZOMBIE
         ):  # it was killed: it ends when the system gets to it
-            left.wait(timeout=10)
+            left.wait(timeout=PATIENCE_SECS)
     except psutil.NoSuchProcess:
         pass
 

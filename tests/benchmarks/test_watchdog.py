@@ -8,6 +8,7 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from benchmarks.harness.watchdog import Watchdog
+from tests.waiting import PATIENCE_MILLIS
 
 
 def spin(secs: float) -> None:
@@ -18,11 +19,11 @@ def spin(secs: float) -> None:
 
 def test_a_block_is_seen_with_its_length_its_work_and_its_stack(qtbot: QtBot) -> None:
     with Watchdog(held_secs=0.2) as watchdog:
-        qtbot.waitUntil(lambda: len(watchdog.waits) > 3, timeout=10_000)
+        qtbot.waitUntil(lambda: len(watchdog.waits) > 3, timeout=PATIENCE_MILLIS)
         QTimer.singleShot(0, lambda: spin(0.5))
         qtbot.waitUntil(
             lambda: any("spin" in line for block in watchdog.blocks for line in block.stack),
-            timeout=10_000,
+            timeout=PATIENCE_MILLIS,
         )
         block = next(one for one in watchdog.blocks if any("spin" in line for line in one.stack))
     assert block.used_secs > 0.2
@@ -32,15 +33,17 @@ def test_a_block_is_seen_with_its_length_its_work_and_its_stack(qtbot: QtBot) ->
 
 def test_sleeping_is_a_block_without_work(qtbot: QtBot) -> None:
     with Watchdog(held_secs=0.2) as watchdog:
-        qtbot.waitUntil(lambda: len(watchdog.waits) > 3, timeout=10_000)
+        qtbot.waitUntil(lambda: len(watchdog.waits) > 3, timeout=PATIENCE_MILLIS)
         QTimer.singleShot(0, lambda: time.sleep(0.6))
-        qtbot.waitUntil(lambda: any(one.secs > 0.5 for one in watchdog.blocks), timeout=10_000)
+        qtbot.waitUntil(
+            lambda: any(one.secs > 0.5 for one in watchdog.blocks), timeout=PATIENCE_MILLIS
+        )
         block = next(one for one in watchdog.blocks if one.secs > 0.5)
     assert block.used_secs < 0.2
 
 
 def test_a_loop_that_serves_has_no_block(qtbot: QtBot) -> None:
     with Watchdog(held_secs=30.0) as watchdog:
-        qtbot.waitUntil(lambda: len(watchdog.waits) > 20, timeout=10_000)
+        qtbot.waitUntil(lambda: len(watchdog.waits) > 20, timeout=PATIENCE_MILLIS)
     assert not watchdog.blocks
     assert (watchdog.waits < 30).all()

@@ -39,13 +39,16 @@ def sleeper() -> Iterator[int]:
         process.kill()
 
 
-def _unused_pid() -> int:
-    return int(Path("/proc/sys/kernel/pid_max").read_text()) - 1
+def _impossible_pid() -> int:
+    """No process has it, now or later: the kernel's numbers are smaller."""
+    return int(Path("/proc/sys/kernel/pid_max").read_text())
 
 
 @pytest.mark.parametrize("command", [["tail"], ["attach", "--no-window"]])
 def test_no_such_process(gcspy: Run, command: list[str]) -> None:
-    _one_line(gcspy(*command, str(_unused_pid())), ExitCode.TARGET_GONE, "no process", "gcspy ps")
+    _one_line(
+        gcspy(*command, str(_impossible_pid())), ExitCode.TARGET_GONE, "no process", "gcspy ps"
+    )
 
 
 def test_a_process_that_is_no_python(here: Run, sleeper: int) -> None:

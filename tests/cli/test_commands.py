@@ -20,6 +20,7 @@ from benchmarks.targets.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
 from gcspy.output import share_lines as sharing
 from tests.cli.conftest import Run
+from tests.waiting import PATIENCE_SECS
 
 
 def test_ps_lists_a_python_process_with_its_driver(busy_target: BusyTarget, gcspy: Run) -> None:
@@ -223,7 +224,7 @@ def test_ctrl_c_ends_tail_and_leaves_the_target_running(
         assert tail.stdout is not None
         assert tail.stdout.readline().startswith("{")
         tail.send_signal(signal.SIGINT)
-        assert tail.wait(20) == ExitCode.INTERRUPTED
+        assert tail.wait(PATIENCE_SECS) == ExitCode.INTERRUPTED
     assert busy_target.advances()
     assert not list(tmp_path.rglob("*.sock")), "the sidecar took its socket away"
 
@@ -253,7 +254,7 @@ def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
         assert taken.returncode == ExitCode.NO_CONNECTION
         assert len(taken.stderr.splitlines()) == 1
         server.send_signal(signal.SIGTERM)
-        assert server.wait(20) == ExitCode.OK
+        assert server.wait(PATIENCE_SECS) == ExitCode.OK
         assert "the target keeps running" in server.stdout.read()
     assert busy_target.advances()
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.is_socket()]
@@ -278,9 +279,9 @@ def test_the_server_says_when_the_target_ended(busy_target: BusyTarget, gcspy: R
             assert tail.stderr is not None
             assert tail.stdout.readline()
             busy_target.process.kill()
-            assert tail.wait(20) == ExitCode.OK
+            assert tail.wait(PATIENCE_SECS) == ExitCode.OK
             assert "ended" in tail.stderr.read()
-        assert server.wait(20) == ExitCode.OK
+        assert server.wait(PATIENCE_SECS) == ExitCode.OK
         assert "has ended" in server.stdout.read()
 
 
@@ -375,7 +376,7 @@ def test_a_target_that_ends_before_so_many_events_is_an_error(
         assert tail.stdout.readline()
         busy_target.process.kill()
         assert len(tail.stdout.readlines()) < 1000
-        assert tail.wait(20) == ExitCode.TARGET_GONE
+        assert tail.wait(PATIENCE_SECS) == ExitCode.TARGET_GONE
         (line,) = tail.stderr.read().splitlines()
         assert "of 1000000 events" in line
 

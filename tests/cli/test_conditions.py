@@ -28,6 +28,7 @@ from tests.delaying import delayed
 from tests.drivers.targets import StillTarget
 from tests.replay.recorded import small
 from tests.server.viewer import Viewer
+from tests.waiting import PATIENCE_SECS
 
 USED = 'sum("pymalloc arenas".Used)'
 GROWS = f"{USED} > 1.2 * was({USED})"
@@ -62,7 +63,7 @@ def served(pid: int, socket: Path, *options: str) -> Iterator[None]:
             yield
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(20)
+            server.wait(PATIENCE_SECS)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
 from gcspy_server.api import Server, StringNames, UniformNames
 from tests.cli.conftest import Run
+from tests.waiting import PATIENCE_SECS
 
 NAMES = ["(none)", "steady", "grows", "shrinks", "unknown at first", "new"]
 
@@ -51,7 +52,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
             server.finish(0)
             changes = 0
             while not changes:
-                message = link.receive(30)
+                message = link.receive(PATIENCE_SECS)
                 assert message is not None
                 changes += session.apply(message) is not None
                 writer.add(message)

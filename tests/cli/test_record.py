@@ -31,6 +31,7 @@ from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import Run
 from tests.cli.every_command import assert_every_command_reads
 from tests.replay.test_real_session import known
+from tests.waiting import PATIENCE_SECS
 
 OFTEN = ("--clock", "50", "--budget", "off")
 """Events as often as the machine can, whatever else it does."""
@@ -177,12 +178,12 @@ def test_a_pause_is_in_the_file_while_it_lasts(busy_target: BusyTarget, tmp_path
             session = ClientInterpreter()
             controller.send(Pause())
             while session.state is not ControlState.PAUSED:
-                message = controller.receive(30)
+                message = controller.receive(PATIENCE_SECS)
                 assert message is not None, "the server did not pause"
                 session.apply(message)
             assert session.last_event is not None
             paused_at = session.last_event.sequence
-            give_up = time.monotonic() + 30
+            give_up = time.monotonic() + PATIENCE_SECS
             while last_sequence(path) < paused_at or state_in(path) is not ControlState.PAUSED:
                 assert time.monotonic() < give_up, "the pause is not in the file"
                 assert recorder.poll() is None, recorder.communicate()

@@ -22,6 +22,7 @@ from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import Run
 from tests.replay.recorded import small
 from tests.replay.watching import Watcher
+from tests.waiting import PATIENCE_SECS
 
 RULE = ChunkRule(events=6, weight=0)
 
@@ -50,7 +51,7 @@ class Player:
     def stop(self, number: int = signal.SIGINT) -> int:
         """Stop it as a user does; its exit code."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE_SECS)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from gcspy.connection.link import connect
 from gcspy.exit_codes import ExitCode
 from gcspy.objects.trace_conversion import named_trace, names_trace
 from tests.server.viewer import Viewer
+from tests.waiting import PATIENCE_SECS
 
 SAMPLES = Path(__file__).parents[2] / "objects" / "samples" / "anttracks"
 LIST = SAMPLES / "list.tar.xz"
@@ -134,7 +135,7 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
             made.link.close()
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
+            assert process.wait(PATIENCE_SECS) == 0
     assert not list(place.glob("gcspy-trace-*"))
 
 

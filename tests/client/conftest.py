@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from gcspy_protocol.address import parse_address
@@ -18,6 +19,8 @@ from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
+from tests.client.watching import Wait
+from tests.waiting import PATIENCE_MILLIS, PATIENCE_SECS
 
 MakeWindow = Callable[..., MainWindow]
 
@@ -73,7 +76,7 @@ def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
         window = MainWindow(theme, front=front)
         windows.append(window)
         window.resize(1280, 720)
-        with qtbot.waitExposed(window):
+        with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
             window.show()
         if address is not None:
             window.link.open(parse_address(address), token=token, wants_control=control)
@@ -87,3 +90,16 @@ def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
         assert window.link.status.phase is LinkPhase.IDLE or not window.link.status.address
         window.deleteLater()
     qtbot.wait(1)  # lets Qt delete them now, and not in another test
+
+
+@pytest.fixture
+def wait(qtbot: QtBot) -> Wait:
+    """Wait until something is so, and look each millisecond: a test waits dozens of times, and `qtbot.waitUntil` looks each ten."""
+
+    def until(condition: Callable[[], bool]) -> None:
+        give_up = monotonic() + PATIENCE_SECS
+        while not condition():
+            assert monotonic() < give_up, f"not so after {PATIENCE_SECS:g} s: {condition}"
+            qtbot.wait(1)
+
+    return until

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 from gcspy_server.api import PauseActsOn, Presentation, Server, StringNames, UniformNames
+from tests.waiting import PATIENCE_SECS
 
 CLOCK = 0
 TILES = 400
@@ -64,7 +65,7 @@ class Program:
             if self._stopping:
                 return
             if self._first_a_client:
-                self.server.wait_for_client(20)
+                self.server.wait_for_client(PATIENCE_SECS)
             if self.server.should_transmit(CLOCK):
                 self.heap.reset()
                 self.generations.reset()

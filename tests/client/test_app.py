@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from gcspy_client.app import run_window, take_screenshot
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
+from tests.waiting import PATIENCE_SECS
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,9 +91,9 @@ def test_ctrl_c_ends_the_window_and_leaves_the_program_running(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:
         assert process.stdout is not None
-        assert program.server.wait_for_client(20)
+        assert program.server.wait_for_client(PATIENCE_SECS)
         program.let_happen()
         assert process.stdout.readline() == "shown\n"
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_SECS) == 0
     program.let_happen(2)

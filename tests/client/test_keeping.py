@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,10 +27,8 @@ from gcspy_client.model.playback.time_shift import StorageState, TimeShift
 from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase
 from tests.client.program import Program
-
-Wait = Callable[[Callable[[], bool]], None]
-
-_SOON = 30.0
+from tests.client.watching import Wait
+from tests.waiting import PATIENCE_SECS
 
 
 class Watcher:
@@ -62,7 +60,7 @@ class Watcher:
 
     def assert_kept(self) -> None:
         """Whatever was seen live is kept, event for event."""
-        assert self.shift.settle(_SOON)
+        assert self.shift.settle(PATIENCE_SECS)
         assert (self.shift.first, self.shift.last) == (1, self.seen)
         for number in range(1, self.seen + 1):
             values = self.shift.at(number).spaces[1].streams[0].values
@@ -72,11 +70,6 @@ class Watcher:
         self.link.shut()
         self.shift.close()
         self.link.deleteLater()
-
-
-@pytest.fixture
-def wait(qtbot: QtBot) -> Wait:
-    return lambda condition: qtbot.waitUntil(condition, timeout=20_000)
 
 
 @pytest.fixture
@@ -155,7 +148,7 @@ class SlowDisk:
         append = shift_module.ShiftStore.append
 
         def slowly(store: shift_module.ShiftStore, data: bytes, *, time_nanos: int) -> None:
-            assert self.let_go.wait(_SOON)
+            assert self.let_go.wait(PATIENCE_SECS)
             append(store, data, time_nanos=time_nanos)
 
         monkeypatch.setattr(shift_module.ShiftStore, "append", slowly)

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.program import TILES, Program
+from tests.client.watching import Wait
 from tests.protocol import exchange
 from tests.server.relay import HangingUp, Relay
 from tests.server.test_secrets import (
@@ -41,13 +42,6 @@ from tests.server.test_secrets import (
 TOKEN = "correct horse battery staple"
 SECRET = exchange.TOKEN
 """Of which an `Eavesdropper` looks that it does not hear it."""
-
-Wait = Callable[[Callable[[], bool]], None]
-
-
-@pytest.fixture
-def wait(qtbot: QtBot) -> Wait:
-    return lambda condition: qtbot.waitUntil(condition, timeout=60_000)
 
 
 def state_of(window: MainWindow) -> ControlState:

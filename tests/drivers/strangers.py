@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,9 +30,21 @@ def python_of_all() -> str:
 
 @contextmanager
 def program_of(
-    uid: int, source: str, *arguments: str, python: str | None = None
+    uid: int,
+    source: str,
+    *arguments: str,
+    python: str | None = None,
+    prepare: Callable[[int], None] | None = None,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a program as a user, and wait until it has said that it is ready; it is killed at the end."""
+    """Run a program as a user, and wait until it has said that it is ready; it is killed at the end.
+
+    Args:
+        uid: The user.
+        source: The program.
+        arguments: What it is started with.
+        python: What runs it; None: a Python of all users.
+        prepare: What is done, given its number, before it gets its first line of input.
+    """
     command = [python or python_of_all(), "-I", "-c", source, *arguments]
     other = uid != os.geteuid()
     with subprocess.Popen(
@@ -45,8 +57,13 @@ def program_of(
         group=uid if other else None,
         extra_groups=[] if other else None,
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         try:
+            if prepare is not None:
+                prepare(process.pid)
+                process.stdin.write("\n")
+                process.stdin.flush()
             said = process.stdout.readline()
             assert said == "ready\n", said
             yield process

@@ -9,7 +9,7 @@ from tests.client.conftest import make_window as make_window
 from tests.client.conftest import program as program
 from tests.client.conftest import qapp_cls as qapp_cls
 from tests.client.conftest import socket_directory as socket_directory
-from tests.client.view.conftest import wait as wait
+from tests.client.conftest import wait as wait
 from tests.hostile.sentinel import Sentinel
 
 

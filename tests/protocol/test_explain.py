@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from tests.protocol.session import Session, server_streams
 from tests.protocol.strategies import BY_TYPE, damaged, tiles_of
 from tests.protocol.vectors import stored
+from tests.waiting import PATIENCE_SECS
 
 SPACE = Space(
     id=1, name="Heap", streams=(Stream(id=2, name="Used"), Stream(id=3, name="Age", dtype="u8"))
@@ -292,4 +293,4 @@ def test_the_module_runs_and_a_reader_that_has_seen_enough_is_no_error(tmp_path:
         assert b"PREAMBLE" in process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE_SECS) == 0

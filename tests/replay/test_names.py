@@ -24,6 +24,7 @@ from gcspy.output.session_text import event_as_dict, event_as_lines
 from gcspy_server.api import Control, PaintStyle, Server, StringNames, UniformNames
 from tests.replay.recorded import WELCOME
 from tests.replay.watching import Watcher
+from tests.waiting import PATIENCE_SECS
 
 KINDS = ["(none)", "dict", "list", "tuple", "Leak", "set"]
 EVENTS = 4
@@ -59,7 +60,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple
             heap.control[9] = Control.UNUSED
             server.finish(0)
             while len(live) == event:
-                message = link.receive(30)
+                message = link.receive(PATIENCE_SECS)
                 assert message is not None
                 change = session.apply(message)
                 writer.add(message)

@@ -13,6 +13,7 @@ from gcspy.connection.link import connect
 from gcspy_server.api import ServedSession, Server, SessionOptions
 from tests.server.target import Target
 from tests.server.viewer import Viewer
+from tests.waiting import PATIENCE_SECS
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ class EndLog(logging.Handler):
     def _wait(self, abnormal: bool, count: int) -> list[str]:
         with self._changed:
             lines = self._lines[abnormal]
-            assert self._changed.wait_for(lambda: len(lines) >= count, 10), (
+            assert self._changed.wait_for(lambda: len(lines) >= count, PATIENCE_SECS), (
                 f"{len(lines)} of {count} lines: {lines}"
             )
             return list(lines)

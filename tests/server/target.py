@@ -10,6 +10,7 @@ import numpy as np
 from gcspy_protocol.model import PauseActsOn
 
 from gcspy_server.api import Presentation, Server, UniformNames
+from tests.waiting import PATIENCE_SECS
 
 START, END = 0, 1
 
@@ -98,6 +99,6 @@ class Progress:
 
     def wait_for(self, events: int) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: self.events >= events, 10), (
+            assert self._changed.wait_for(lambda: self.events >= events, PATIENCE_SECS), (
                 f"only {self.events} events"
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -14,6 +13,7 @@ from gcspy_drivers.remote.run_delay import waited_nanos
 
 from gcspy_server.api import PauseActsOn, Server
 from gcspy_server.interpreter.contention import Contention
+from tests.waiting import wait_until
 
 
 class Clocks:
@@ -93,13 +93,11 @@ def test_a_process_that_shares_its_processor_waits_and_an_idle_one_does_not() ->
             program.stdout.readline()
         busy, _, idle = (program.pid for program in programs)
         # It has printed, and waits for the processor until it has come to the call in which it sleeps.
-        while psutil.Process(idle).status() != psutil.STATUS_SLEEPING:
-            time.sleep(0.005)
-        before, resting, until = waited_nanos(busy), waited_nanos(idle), time.monotonic() + 30
+        wait_until(lambda: psutil.Process(idle).status() == psutil.STATUS_SLEEPING)
+        before, resting = waited_nanos(busy), waited_nanos(idle)
         assert before is not None
-        while (waited_nanos(busy) or 0) < before + 50_000_000 and time.monotonic() < until:
-            time.sleep(0.005)
-        assert (waited_nanos(busy) or 0) >= before + 50_000_000
+        enough = before + 50_000_000
+        wait_until(lambda: (waited_nanos(busy) or 0) >= enough, "that a busy program waits")
         assert waited_nanos(idle) == resting
     finally:
         for program in programs:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcspy_server.interpreter.flow import Flow
+from tests.waiting import PATIENCE_SECS
 
 PLAIN = EventFilter(event=0)
 STOP = EventFilter(event=0, pause=True)
@@ -56,7 +57,7 @@ class Watched:
     def wait_for(self, state: ControlState) -> None:
         with self._changed:
             assert self._changed.wait_for(
-                lambda: self.posted and self.posted[-1].state is state, 10
+                lambda: self.posted and self.posted[-1].state is state, PATIENCE_SECS
             ), self.posted
 
 

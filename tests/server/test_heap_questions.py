@@ -14,6 +14,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 from gcspy_server.api import HeapQuestion, HeapQuestionKind, ServedSession
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
+from tests.waiting import PATIENCE_SECS
 
 Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
@@ -149,11 +150,11 @@ def test_who_asks_again_or_goes_gives_the_question_up(asked: tuple[Asked, str], 
     ask(viewer, 2)
     replaced = answer(viewer)
     assert (replaced.number, replaced.state) == (1, AnswerState.REFUSED)
-    assert target.given_up.acquire(timeout=30), "the first is worked at no more"
+    assert target.given_up.acquire(timeout=PATIENCE_SECS), "the first is worked at no more"
     while viewer.next(m.Answer).number != 2:
         pass
     viewer.link.close()
-    assert target.given_up.acquire(timeout=30), "the second neither"
+    assert target.given_up.acquire(timeout=PATIENCE_SECS), "the second neither"
     other = join(address, control=True)
     target.go_on.set()
     ask(other, 3)

@@ -25,6 +25,7 @@ from gcspy_server.api import ServedSession, SessionOptions
 from tests.server.conftest import EndLog
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
+from tests.waiting import PATIENCE_SECS
 
 Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
@@ -36,7 +37,7 @@ def raw(address: str) -> Iterator[socket.socket]:
     place = parse_address(address)
     assert isinstance(place, UnixAddress)
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(10)
+        sock.settimeout(PATIENCE_SECS)
         sock.connect(place.path)
         yield sock
 

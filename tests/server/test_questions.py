@@ -21,6 +21,7 @@ from gcspy_server.api import ServedSession, UniformNames
 from gcspy_session.questions import MOST_WAITING
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
+from tests.waiting import PATIENCE_SECS
 
 Serve = Callable[..., ServedSession]
 Join = Callable[..., Viewer]
@@ -49,7 +50,7 @@ class Asked(Target):
 
         def table(tile: int | None, most: int) -> DetailTable | None:
             if wait is not None:
-                assert wait.wait(30)
+                assert wait.wait(PATIENCE_SECS)
             if tile == 2:
                 return None
             if tile == 3:

@@ -21,6 +21,7 @@ from gcspy_server.api import (
     StringNames,
 )
 from gcspy_server.sampler import reason_to_release, run_driver
+from tests.waiting import PATIENCE_SECS
 
 
 class Failing(Driver):
@@ -173,5 +174,5 @@ def test_a_target_that_ends_while_the_sampling_is_paused_ends_the_session(tmp_pa
             driver.dead.set()
             while next(states) is not ControlState.ENDED:
                 pass
-        sampling.join(20)
+        sampling.join(PATIENCE_SECS)
         assert not sampling.is_alive()

@@ -14,8 +14,7 @@ from gcspy_protocol.model import ControlState
 
 from gcspy.connection.link import Link
 from gcspy_server.api import ServerSpace
-
-_PATIENCE_SECS = 60.0
+from tests.waiting import PATIENCE_SECS
 
 Kind = TypeVar("Kind", bound=Message)
 
@@ -46,7 +45,7 @@ class Viewer:
 
     def read(self) -> Message:
         """Wait for the next message and follow it."""
-        message = self.link.receive(_PATIENCE_SECS)
+        message = self.link.receive(PATIENCE_SECS)
         assert message is not None, f"nothing came; before it: {self.diary[-5:]}"
         self.diary.append(message)
         change = self.state.apply(message)

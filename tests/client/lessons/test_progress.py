@@ -20,8 +20,7 @@ from gcspy_client.lessons import Lesson
 from gcspy_client.lessons.lesson import BEGINS
 from gcspy_client.lessons.text import parse_lesson
 from gcspy_client.view.window import MainWindow
-
-PATIENCE_MILLIS = 30_000
+from tests.waiting import PATIENCE_MILLIS
 
 SOURCE = """\
 +++

@@ -20,8 +20,8 @@ from gcspy.connection.stop_condition import Until
 from gcspy.recorder.lesson_recorder import record_lesson
 from gcspy_client.lessons import Lesson, find_lesson, lesson_names, shipped_lessons
 from gcspy_client.view.window import MainWindow
+from tests.waiting import PATIENCE_MILLIS
 
-PATIENCE_MILLIS = 30_000
 Values = NDArray[np.int64]
 
 

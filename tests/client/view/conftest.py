@@ -1,31 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 
 import pytest
-from pytestqt.qtbot import QtBot
 
 from benchmarks.harness.watchdog import Watchdog
 from tests.client.conftest import MakeWindow
 from tests.client.program import Program
 from tests.client.watching import EVENTS, Wait, Watched
-
-_PATIENCE_SECS = 60.0
-
-
-@pytest.fixture
-def wait(qtbot: QtBot) -> Wait:
-    """Wait until something is so, and look each millisecond: a test waits dozens of times, and `qtbot.waitUntil` looks each ten."""
-
-    def until(condition: Callable[[], bool]) -> None:
-        give_up = monotonic() + _PATIENCE_SECS
-        while not condition():
-            assert monotonic() < give_up, f"not so after {_PATIENCE_SECS:g} s: {condition}"
-            qtbot.wait(1)
-
-    return until
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from gcspy_drivers.cooperative.rest import Rest
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetGone
 
+from tests.waiting import PATIENCE_SECS
+
 POLLING = """
 import ctypes, sys, threading
 room = ctypes.create_string_buffer(16)
@@ -36,7 +38,7 @@ def polling(python: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
 
 
 def reaches(rest: Rest, thread: int) -> bool:
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_SECS
     while time.monotonic() < until:
         if rest.reached_by(thread):
             return True

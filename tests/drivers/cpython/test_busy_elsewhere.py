@@ -6,6 +6,7 @@ import subprocess
 from contextlib import ExitStack
 from typing import NoReturn
 
+import psutil
 import pytest
 from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
@@ -16,6 +17,7 @@ from gcspy_protocol.errors import TargetError, TargetGone
 from gcspy_server.api import AttachOptions, Mode
 from tests.drivers.cpython.answering import running
 from tests.drivers.targets import find_python
+from tests.waiting import wait_until
 
 SAY = "print(1, flush=True)\n"
 
@@ -27,9 +29,9 @@ ELSEWHERE = {
     + "ctypes.CDLL(None).sleep(1000)",
     "in a long call of C with the lock": "import itertools; " + SAY + "sum(itertools.repeat(1))",
     "waiting for a thread": (
-        "import threading; "
+        "import threading; thread = threading.Thread(target=threading.Event().wait); thread.start()\n"
         + SAY
-        + "thread = threading.Thread(target=threading.Event().wait); thread.start(); thread.join()"
+        + "thread.join()"
     ),
     "waiting for a child": "import os, sys\nchild = os.fork()\nif not child: sys.stdin.read(); os._exit(0)\n"
     + SAY
@@ -46,15 +48,30 @@ def _asked_python() -> str:
     return found
 
 
+_COMPUTED_SECS = 0.1
+"""Of processor time: from its line to the call, a program takes microseconds."""
+
+
 def _begun(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "1\n"
 
 
+def _elsewhere(process: subprocess.Popen[str]) -> None:
+    """Wait until it is in the call after its line: its main thread sleeps, or has computed for long."""
+    _begun(process)
+    seen = psutil.Process(process.pid)
+    enough = seen.cpu_times().user + _COMPUTED_SECS
+    wait_until(
+        lambda: seen.status() == psutil.STATUS_SLEEPING or seen.cpu_times().user >= enough,
+        "that the program is elsewhere",
+    )
+
+
 @pytest.mark.parametrize("source", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_one_that_is_elsewhere_is_watched_from_outside(source: str, own_python: str) -> None:
     with running(own_python, source) as process:
-        _begun(process)
+        _elsewhere(process)
         driver = CPythonDriver.attach(process.pid, AttachOptions())
         server = driver.describe().server()
         driver.open(server)
@@ -67,7 +84,7 @@ def test_one_that_is_elsewhere_is_watched_from_outside(source: str, own_python: 
 @pytest.mark.parametrize("source", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_one_that_is_elsewhere_is_asked_for_a_while_and_let_be(source: str) -> None:
     with running(_asked_python(), source) as process:
-        _begun(process)
+        _elsewhere(process)
         with (
             Target(process.pid) as target,
             pytest.raises(TargetError, match="did not come to run Python within"),

@@ -17,6 +17,7 @@ from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_server.api import AttachOptions, Event
 from tests.drivers.cpython.answering import SERVER, Client, files_of, residue, running
 from tests.drivers.targets import find_python
+from tests.waiting import PATIENCE_SECS
 
 _MORE_RSS_KIB = 1024
 """Largest permitted change of a server's memory; a leak of one page each time would be nearly as much after 200."""
@@ -87,7 +88,7 @@ def again_and_again(python: str, way: str, times: int) -> str:
         )
         assert after.own_callbacks
         # Other tests may be bringing stubs in at this moment: theirs go by themselves, and ours would stay.
-        more_files, until = after.files - before.files, time.monotonic() + 30
+        more_files, until = after.files - before.files, time.monotonic() + PATIENCE_SECS
         while more_files and time.monotonic() < until:
             time.sleep(0.02)
             more_files &= files_of(process)

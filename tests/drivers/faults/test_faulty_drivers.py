@@ -171,7 +171,7 @@ def window_of(
         window = MainWindow(Theme.DARK, UserSettings(tmp_path / "settings.ini"), front)
         windows.append(window)
         window.resize(1280, 720)
-        with qtbot.waitExposed(window):
+        with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
             window.show()
         window.opener.attach(target)
         return window

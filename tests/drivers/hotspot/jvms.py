@@ -12,13 +12,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 import pytest
+
+from tests.waiting import PATIENCE_SECS
 
 HOMES = "GCSPY_JAVA_HOMES"
 """Folders, each a JVM's home or full of them, for versions besides the one on the path."""
@@ -108,6 +109,7 @@ class Jvm:
         first = self._line()
         while first not in ("ready", ""):  # a warning about flags comes before it
             first = self._line()
+        self.pid = self.process.pid
         if not first:
             self.end()
             pytest.skip(
@@ -116,7 +118,9 @@ class Jvm:
         children = (
             Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         )
-        self.pid = int(children[0]) if children else self.process.pid
+        if children:
+            self.pid = int(children[0])
+        remove_socket(self.pid)
 
     def __enter__(self) -> Jvm:
         return self
@@ -146,6 +150,7 @@ class Jvm:
         """End it and wait until it is gone."""
         self.process.kill()
         self.process.wait()
+        remove_socket(self.pid)
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -156,9 +161,23 @@ class Jvm:
         return self.process.stdout.readline().strip()
 
 
+def socket_of(pid: int) -> Path:
+    """Return the socket at which a JVM of a number listens."""
+    return Path("/tmp") / f".java_pid{pid}"  # whatever TMPDIR says
+
+
+def remove_socket(pid: int) -> None:
+    """Remove the socket of a JVM that was killed.
+
+    It stays behind otherwise, and the next process of its number, if it is another user's, can
+    neither remove it nor listen there.
+    """
+    socket_of(pid).unlink(missing_ok=True)
+
+
 def attach(pid: int, *words: str) -> str:
     """Speak the attach protocol: four texts that end with zero, then the answer, whose first line is a code."""
-    path = Path(tempfile.gettempdir()) / f".java_pid{pid}"
+    path = socket_of(pid)
     if not path.exists():
         request = Path(f"/proc/{pid}/cwd/.attach_pid{pid}")
         request.touch()
@@ -169,7 +188,7 @@ def attach(pid: int, *words: str) -> str:
         finally:
             request.unlink()
     with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(30)
+        line.settimeout(PATIENCE_SECS)
         line.connect(str(path))
         line.sendall(b"1\0" + b"".join(word.encode() + b"\0" for word in (*words, "", "")[:4]))
         answer = b""

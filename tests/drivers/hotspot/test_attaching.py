@@ -16,10 +16,12 @@ from gcspy_drivers.remote.files import TargetRoot
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, TargetGone
 
-from tests.drivers.strangers import NOBODY, folder_of, need_root, program_of
+from tests.drivers.hotspot.jvms import remove_socket, socket_of
+from tests.drivers.strangers import NOBODY, folder_of, need_root, program_of, python_of_all
 
 HANDLING = """
 import signal, sys
+sys.stdin.readline()
 signal.signal(signal.SIGQUIT, lambda *_: None)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGQUIT])
 print('ready', flush=True)
@@ -29,13 +31,14 @@ while True:
 """
 """Handles the signal by waiting for it: none comes unreported between two instructions."""
 
-PLAIN = "import sys; print('ready', flush=True); sys.stdin.read()"
+PLAIN = "import sys; sys.stdin.readline(); print('ready', flush=True); sys.stdin.read()"
 
 ANSWERING = """
 import os, signal, socket, struct, sys, threading, time
 signal.signal(signal.SIGQUIT, signal.SIG_IGN if sys.argv[2:] else lambda *_: None)
 server = socket.socket(socket.AF_UNIX)
 path = f"/tmp/.java_pid{os.getpid()}"
+sys.stdin.readline()
 server.bind(path)
 server.listen(1)
 
@@ -88,14 +91,12 @@ os.unlink(path)
 def program(
     source: str, *arguments: str, uid: int | None = None
 ) -> AbstractContextManager[subprocess.Popen[str]]:
-    """Run a program that is no JVM."""
+    """Run a program that is no JVM; what a JVM of its number has left is gone before it is ready."""
     if uid is None:
-        return program_of(os.geteuid(), source, *arguments, python=sys.executable)
-    return program_of(uid, source, *arguments)
-
-
-def socket_of(pid: int) -> Path:
-    return Path(f"/tmp/.java_pid{pid}")
+        python, uid = sys.executable, os.geteuid()
+    else:
+        python = python_of_all()
+    return program_of(uid, source, *arguments, python=python, prepare=remove_socket)
 
 
 @contextmanager
@@ -105,7 +106,7 @@ def answering(how: str, uid: int | None = None) -> Iterator[Process]:
         try:
             yield process
         finally:
-            socket_of(running.pid).unlink(missing_ok=True)
+            remove_socket(running.pid)
 
 
 def test_a_process_that_does_not_handle_sigquit_is_not_sent_it() -> None:
@@ -130,7 +131,7 @@ def test_one_that_never_listens_is_not_waited_for_and_nothing_is_left() -> None:
 
 def test_a_socket_that_an_earlier_process_left_is_not_taken_for_its_own() -> None:
     with program(HANDLING) as process, Process(process.pid) as target:
-        path = Path(f"/tmp/.java_pid{process.pid}")
+        path = socket_of(process.pid)
         with socket.socket(socket.AF_UNIX) as old:
             old.bind(str(path))
         try:
@@ -178,7 +179,6 @@ def test_another_process_that_listens_in_its_place_is_not_spoken_to() -> None:
     heard: list[bytes] = []
     with program(HANDLING, uid=NOBODY) as running, Process(running.pid) as target:
         path = socket_of(running.pid)
-        path.unlink(missing_ok=True)  # of a process that ended earlier and had this number
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(path))
             path.chmod(0o666)

@@ -6,13 +6,14 @@ import mmap
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMapper, classify, resident_of
 from gcspy_drivers.remote.maps import read_smaps
 from gcspy_drivers.remote.process import Process
+
+from tests.waiting import wait_until
 
 PAGE = mmap.PAGESIZE
 NO_ARENAS = np.zeros(0, dtype=np.uint64)
@@ -87,10 +88,8 @@ def test_stacks_of_threads_are_known_at_each_reading() -> None:
                     found = mapper.read(NO_ARENAS, PAGE)
                     return int(found.mappings[MemoryKind.STACKS])
 
-                give_up = time.monotonic() + 60
-                while stacks() < 4:  # that of a thread is seen when it waits
-                    assert time.monotonic() < give_up
-                    time.sleep(0.01)
+                # That of a thread is seen when it waits.
+                wait_until(lambda: stacks() >= 4, "four stacks")
                 assert [stacks(), stacks()] == [4, 4]
         finally:
             child.kill()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from gcspy_drivers.remote import process_hold
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.process_hold import held
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+
+from tests.waiting import PATIENCE_SECS, wait_until
 
 # Eight threads that count, in a file that we map too, and a ninth that starts and ends short ones all the time.
 COUNTING = """
@@ -46,16 +48,9 @@ sys.stdin.read()
 Counters = npt.NDArray[np.int64]
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < give_up, f"{what} did not happen within 30 s"
-        time.sleep(0.002)
-
-
 def advances(counters: Counters) -> None:
     before = counters.copy()
-    until(lambda: bool((counters > before).all()), "that each thread goes on")
+    wait_until(lambda: bool((counters > before).all()), "that each thread goes on")
 
 
 @pytest.fixture(autouse=True)
@@ -145,11 +140,11 @@ def test_a_stopped_target_is_held_and_stays_stopped(counting: tuple[int, Counter
     os.kill(pid, signal.SIGSTOP)
     try:
         with Process(pid) as process:
-            until(lambda: process.stat().state == "T", "that the target stops")
+            wait_until(lambda: process.stat().state == "T", "that the target stops")
             for _ in range(3):
                 with held(process, longest_secs=60) as hold:
                     assert hold.threads >= 10
-                until(lambda: process.stat().state == "T", "that the target is stopped again")
+                wait_until(lambda: process.stat().state == "T", "that the target is stopped again")
             before = counters.copy()
             time.sleep(0.01)
             assert np.array_equal(before, counters)
@@ -214,7 +209,9 @@ def test_the_others_are_held_where_the_first_thread_has_ended(tmp_path: Path) ->
             with Process(child.pid) as process:
                 advances(counters)
                 child.stdin.close()
-                until(lambda: process.read_file("stat").split()[2] == b"Z", "that the first ends")
+                wait_until(
+                    lambda: process.read_file("stat").split()[2] == b"Z", "that the first ends"
+                )
                 with held(process, longest_secs=60) as hold:
                     assert hold.threads >= 9
                     before = counters.copy()
@@ -294,7 +291,9 @@ def test_a_target_that_starts_children_while_it_is_held_goes_on_and_so_do_they(
                     with held(process, longest_secs=30):
                         began = counters.copy()
                         assert (counters[:2] == began[:2]).all()
-                    until(partial(child_ended, counters, began), "a child that ends as it should")
+                    wait_until(
+                        partial(child_ended, counters, began), "a child that ends as it should"
+                    )
             advances(counters[:3])
             assert counters[3] == 0, "no child was killed, or left standing still"
         finally:
@@ -334,7 +333,7 @@ def child_ended(counters: Counters, before: Counters) -> bool:
 
 
 def until_executed(process: Process) -> None:
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + PATIENCE_SECS
     while time.monotonic() < give_up:
         process.check()
         time.sleep(0.001)

@@ -13,6 +13,7 @@ from gcspy_drivers.semispace import driver
 from gcspy_protocol import ClientInterpreter
 
 from gcspy.connection.link import connect
+from tests.waiting import PATIENCE_SECS
 
 _ROOT = Path(__file__).parents[3]
 _GUIDE = _ROOT / "drivers" / "adding-a-driver.md"
@@ -65,6 +66,6 @@ def test_the_example_program_can_be_watched_and_stopped(
         assert "objects" in space.info
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=10)
+        process.communicate(timeout=PATIENCE_SECS)
     assert process.returncode == 0
     assert list((tmp_path / "gcspy").iterdir()) == []

@@ -24,6 +24,7 @@ from gcspy_client.view.theme import tokens
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import Feed
+from tests.waiting import PATIENCE_MILLIS
 
 ROOT = Path(__file__).parents[4]
 USED = Stream(id=1, name="Used", suffix=" bytes")
@@ -48,7 +49,7 @@ def graph(qtbot: QtBot) -> Sparkline:
     qtbot.addWidget(made)
     made.resize(380, 200)
     made.load()
-    with qtbot.waitExposed(made):
+    with qtbot.waitExposed(made, timeout=PATIENCE_MILLIS):
         made.show()
     return made
 

@@ -14,6 +14,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.watching import Wait, Watched
+from tests.waiting import PATIENCE_MILLIS
 
 RIGHT, LEFT = Qt.DockWidgetArea.RightDockWidgetArea, Qt.DockWidgetArea.LeftDockWidgetArea
 
@@ -29,7 +30,7 @@ def opened(
     window = MainWindow(Theme.DARK, settings)
     qtbot.addWidget(window)
     window.resize(*size)
-    with qtbot.waitExposed(window):
+    with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
         window.show()
     return window
 

@@ -19,6 +19,7 @@ from gcspy_client.settings import VARIABLE, UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 from tests.client.watching import Wait, Watched
+from tests.waiting import PATIENCE_MILLIS
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def watched(
     address = program.server.serve(f"unix:{socket_directory}/a.sock").addresses[0]
     window = MainWindow(Theme.DARK, settings)
     window.resize(1280, 720)
-    with qtbot.waitExposed(window):
+    with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
         window.show()
     window.link.open(parse_address(address))
     wait(lambda: window.link.status.phase.connected)

@@ -19,6 +19,7 @@ from gcspy_client.model.spaces.panel_heights import PanelForm
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import Feed
+from tests.waiting import PATIENCE_MILLIS
 
 HEAP, TABLES, FEW, OLD = 1, 2, 3, 4
 COUNTS = {HEAP: 40_000, TABLES: 900, FEW: 4, OLD: 500}
@@ -77,7 +78,7 @@ def test_the_active_space_has_half_of_the_height(
             window.docks.show(panel)
         for number in (HEAP, TABLES, FEW):
             window.selection.turn_to(number)
-            qtbot.waitUntil(partial(has_half, window, number))
+            qtbot.waitUntil(partial(has_half, window, number), timeout=PATIENCE_MILLIS)
             assert forms(window)[number] is PanelForm.LARGE
             assert window.spaces.panels[number].isVisible()
     assert (window.width(), window.height()) == size, "it still fits the screen"
@@ -103,7 +104,7 @@ def test_a_click_opens_a_line_and_a_double_click_makes_it_large(
 ) -> None:
     tables = window.spaces.panels[TABLES]
     QTest.mouseClick(tables, Qt.MouseButton.LeftButton, pos=QPoint(40, 10))
-    qtbot.waitUntil(lambda: tables.form is PanelForm.OPEN)
+    qtbot.waitUntil(lambda: tables.form is PanelForm.OPEN, timeout=PATIENCE_MILLIS)
     assert window.session.active != TABLES
     assert has_half(window, HEAP)
     assert tables.height() >= 84
@@ -113,7 +114,7 @@ def test_a_click_opens_a_line_and_a_double_click_makes_it_large(
     QTest.mouseDClick(tables, Qt.MouseButton.LeftButton, pos=QPoint(40, 10))
     QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
     assert window.session.active == TABLES
-    qtbot.waitUntil(lambda: tables.form is PanelForm.LARGE)
+    qtbot.waitUntil(lambda: tables.form is PanelForm.LARGE, timeout=PATIENCE_MILLIS)
     assert tables.property("active") == "true"
     assert window.spaces.panels[HEAP].property("active") == "false"
     assert forms(window)[HEAP] is PanelForm.LINE
@@ -128,7 +129,7 @@ def test_keys_open_fold_and_enlarge(window: MainWindow, qtbot: QtBot) -> None:
     assert tables.form is PanelForm.OPEN
     assert tables.canvas.hasFocus(), "the keyboard stays with it"
     QTest.keyClick(tables.canvas, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: tables.form is PanelForm.LARGE)
+    qtbot.waitUntil(lambda: tables.form is PanelForm.LARGE, timeout=PATIENCE_MILLIS)
     assert tables.canvas.hasFocus()
     QTest.keyClick(window, Qt.Key.Key_E)
     assert set(forms(window).values()) == {PanelForm.LARGE, PanelForm.OPEN}
@@ -139,15 +140,21 @@ def test_keys_open_fold_and_enlarge(window: MainWindow, qtbot: QtBot) -> None:
 def test_the_space_under_the_mouse_is_described(window: MainWindow, qtbot: QtBot) -> None:
     window.spaces.open(TABLES)
     canvas = window.spaces.panels[TABLES].canvas
-    qtbot.waitUntil(lambda: canvas.height() > 40)
+    qtbot.waitUntil(lambda: canvas.height() > 40, timeout=PATIENCE_MILLIS)
     QTest.mouseMove(canvas, canvas.centre_of(7))
-    qtbot.waitUntil(lambda: window.details._streams.cell(0, 0).text == "Rows")
+    qtbot.waitUntil(
+        lambda: window.details._streams.cell(0, 0).text == "Rows", timeout=PATIENCE_MILLIS
+    )
     expected = values()[TABLES, 1][7]
-    qtbot.waitUntil(lambda: window.details._streams.cell(0, 1).text == f"{expected}")
+    qtbot.waitUntil(
+        lambda: window.details._streams.cell(0, 1).text == f"{expected}", timeout=PATIENCE_MILLIS
+    )
     assert window.session.active != TABLES, "nothing moves under the mouse"
     QTest.mouseMove(window.session_part.footer, QPoint(5, 5))
     canvas.leaveEvent(None)
-    qtbot.waitUntil(lambda: window.details._streams.cell(0, 0).text == "Used")
+    qtbot.waitUntil(
+        lambda: window.details._streams.cell(0, 0).text == "Used", timeout=PATIENCE_MILLIS
+    )
 
 
 def test_a_click_on_a_tile_of_an_open_space_selects_it_and_makes_the_space_large(
@@ -155,10 +162,10 @@ def test_a_click_on_a_tile_of_an_open_space_selects_it_and_makes_the_space_large
 ) -> None:
     window.spaces.open(TABLES)
     panel = window.spaces.panels[TABLES]
-    qtbot.waitUntil(lambda: panel.canvas.height() > 40)
+    qtbot.waitUntil(lambda: panel.canvas.height() > 40, timeout=PATIENCE_MILLIS)
     QTest.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=panel.canvas.centre_of(11))
     assert window.session.selected(TABLES) == 11
-    qtbot.waitUntil(lambda: panel.form is PanelForm.LARGE)
+    qtbot.waitUntil(lambda: panel.form is PanelForm.LARGE, timeout=PATIENCE_MILLIS)
 
 
 def test_spaces_of_one_kind_are_open_beside_each_other(make_window: MakeWindow) -> None:

@@ -18,6 +18,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.replay.recorded import Small
+from tests.waiting import PATIENCE_MILLIS
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
@@ -26,7 +27,7 @@ LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 def window(qtbot: QtBot) -> Iterator[MainWindow]:
     made = MainWindow(Theme.DARK, UserSettings(), front_door())
     made.resize(1280, 720)
-    with qtbot.waitExposed(made):
+    with qtbot.waitExposed(made, timeout=PATIENCE_MILLIS):
         made.show()
     yield made
     made.close()

@@ -17,6 +17,7 @@ from gcspy_client.view.plain.widgets import PlainLineEdit
 from gcspy_client.view.start.options_dialog import OptionsDialog
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.window import MainWindow
+from tests.waiting import PATIENCE_MILLIS
 
 MODE = OfferedOption("cpython", "mode", "passive", "How.", "Values.", ("passive", "stopped"))
 DEPTH = OfferedOption("cpython", "depth", "3", "How deep.", "Values: 1 to 9.", ())
@@ -70,7 +71,7 @@ def test_the_start_page_asks_and_attaches_with_what_was_chosen(
         window = MainWindow(Theme.DARK, UserSettings(tmp_path / "settings.ini"), front)
         qtbot.addWidget(window)
         try:
-            with qtbot.waitExposed(window):
+            with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
                 window.show()
             processes = window.opener.page.processes
             processes.field.setText(str(target.pid))

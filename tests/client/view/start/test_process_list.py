@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.processes import OfferedOption, ProcessColumn, ProcessRow
 from gcspy_client.view.start.process_list import ProcessList
+from tests.waiting import PATIENCE_MILLIS
 
 ROWS = tuple(
     ProcessRow(pid, user, "CPython 3.12", True, "", rss_bytes, command)
@@ -29,7 +30,7 @@ def processes(qtbot: QtBot) -> ProcessList:
     made = ProcessList(Theme.DARK)
     qtbot.addWidget(made)
     made.resize(900, 300)
-    with qtbot.waitExposed(made):
+    with qtbot.waitExposed(made, timeout=PATIENCE_MILLIS):
         made.show()
     made.show_rows(ROWS)
     return made

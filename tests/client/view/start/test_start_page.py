@@ -45,7 +45,7 @@ def opened(qtbot: QtBot, settings: UserSettings) -> Iterator[Open]:
         window = MainWindow(Theme.DARK, settings, front or front_door())
         windows.append(window)
         window.resize(1280, 720)
-        with qtbot.waitExposed(window):
+        with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
             window.show()
         return window
 

@@ -12,6 +12,7 @@ from gcspy_replay.file import Recording
 from gcspy_client.view.time.save_dialog import SaveDialog, SaveOffer
 from tests.client.conftest import MakeWindow
 from tests.client.watching import EVENTS, Wait, Watched
+from tests.waiting import PATIENCE_SECS
 
 
 class SlowSave:
@@ -34,7 +35,7 @@ class SlowSave:
         self.begun.set()
         try:
             for done in range(1, 101):
-                assert self.steps.acquire(timeout=20)
+                assert self.steps.acquire(timeout=PATIENCE_SECS)
                 progress(done, 100)
         finally:
             self.ended = True

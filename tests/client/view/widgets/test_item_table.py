@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.view.widgets.item_table import ItemTable
+from tests.waiting import PATIENCE_MILLIS
 
 ROWS = {7: ("9", "pear"), 3: ("10", "apple"), 5: ("2", "=fig")}
 
@@ -27,7 +28,7 @@ def table(qtbot: QtBot) -> ItemTable:
     qtbot.addWidget(made)
     fill(made)
     made.resize(300, 200)
-    with qtbot.waitExposed(made):
+    with qtbot.waitExposed(made, timeout=PATIENCE_MILLIS):
         made.show()
     return made
 

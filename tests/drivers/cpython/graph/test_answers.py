@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
+from typing import Any
 
 import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.graph.heap_graph import build_graph
 from gcspy_drivers.cpython.graph.machine_code import Loops
+from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy, copy_memory
 from gcspy_drivers.cpython.target import Target
 from gcspy_protocol.errors import TargetError
 
 from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import DetailTable, HeapQuestion, HeapQuestionKind
 from tests.drivers.conftest import Start
+from tests.waiting import PATIENCE_SECS, wait_until
 
 PLANTED = """
 import collections, functools, threading
@@ -181,9 +185,16 @@ def test_a_hold_that_ends_before_the_copy_is_told(
 ) -> None:
     target = start(own_python, PLANTED)
     target.wait_still()
+    monkeypatch.setattr("gcspy_drivers.cpython.target._LONGEST_HOLD_SECS", PATIENCE_SECS)
     whole = ask(target.pid, kind=HeapQuestionKind.DOMINATORS, held=True)
     assert "and ran while" not in whole.note
+
+    def late(*arguments: Any) -> MemoryCopy:
+        wait_until(lambda: "gcspy hold" not in [one.name for one in threading.enumerate()])
+        return copy_memory(*arguments)
+
     monkeypatch.setattr("gcspy_drivers.cpython.target._LONGEST_HOLD_SECS", 1e-9)
+    monkeypatch.setattr("gcspy_drivers.cpython.target.copy_memory", late)
     cut = ask(target.pid, kind=HeapQuestionKind.DOMINATORS, held=True)
     assert "and ran while the rest of its memory was copied" in cut.note
     assert len(cut.rows) == len(whole.rows)

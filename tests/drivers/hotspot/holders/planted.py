@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.drivers.hotspot.jvms import HOMES, find_javac
+from tests.drivers.hotspot.jvms import HOMES, find_javac, remove_socket
 
 PROGRAM = """
 import java.lang.ref.*;
@@ -176,3 +176,5 @@ def running(java: str, classes: Path, *flags: str) -> Iterator[int]:
             yield process.pid
         finally:
             process.kill()
+            process.wait()
+            remove_socket(process.pid)
