@@ -20,7 +20,7 @@ from gcspy_drivers.hotspot.driver import HotSpotDriver
 from gcspy_drivers.hotspot.objects import machine_code
 from gcspy_drivers.hotspot.objects.heap_walk import Walker
 from gcspy_drivers.hotspot.objects.layout import HeapLayout
-from gcspy_drivers.hotspot.passive_driver import PassiveDriver
+from gcspy_drivers.hotspot.passive_driver import PassiveJvmDriver
 
 from benchmarks.harness.figures import tell
 from benchmarks.targets.java_target import NoJava, java_target
@@ -43,7 +43,7 @@ def median_millis(times: int, work: Callable[[], object]) -> float:
     return statistics.median(taken)
 
 
-def walker_of(driver: PassiveDriver) -> tuple[Walker, HeapLayout]:
+def walker_of(driver: PassiveJvmDriver) -> tuple[Walker, HeapLayout]:
     """Return what walks, and what there is to walk."""
     objects, view = driver._objects, driver._view
     if objects is None or objects._walker is None or view is None:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 import click
 from gcspy_protocol.text.visible import visible
 
-from gcspy.connection.process_list import ProcessRow, ProcessWatch, list_processes
+from gcspy.connection.process_list import ListedProcess, ProcessWatch, list_processes
 from gcspy.output.terminal import say, say_json
 
 __all__ = ["command"]
@@ -89,7 +89,7 @@ def _watch(everything: bool, pattern: str) -> None:
     threading.Thread(target=_read_to_end, args=(ended,), name="gcspy stdin", daemon=True).start()
     last_told = 0.0
 
-    def emit(row: ProcessRow) -> None:
+    def emit(row: ListedProcess) -> None:
         if pattern in row.command.lower():
             say(json.dumps(asdict(row)))
 
@@ -121,7 +121,7 @@ def _read_to_end(ended: threading.Event) -> None:
     ended.set()
 
 
-def _print_table(found: Sequence[ProcessRow]) -> None:
+def _print_table(found: Sequence[ListedProcess]) -> None:
     now = time.time()
     lines = [_cells(row, now) for row in found]
     widths = [
@@ -143,7 +143,7 @@ def _print_table(found: Sequence[ProcessRow]) -> None:
         say("  ".join((*padded, _cut(line[-1], most))))
 
 
-def _cells(row: ProcessRow, now: float) -> tuple[str, ...]:
+def _cells(row: ListedProcess, now: float) -> tuple[str, ...]:
     program = f"{row.program} ({row.detail})" if row.program else row.command
     return (
         str(row.pid),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gcspy_server.api import Recognition
 
-__all__ = ["ProcessRow", "ProcessWatch", "list_processes"]
+__all__ = ["ListedProcess", "ProcessWatch", "list_processes"]
 
 _MOST_ANCESTORS = 32
 _LOOK_AGAIN_ROUNDS = 5
@@ -43,7 +43,7 @@ _UNSUPPORTED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessRow:
+class ListedProcess:
     """One process.
 
     Attributes:
@@ -142,13 +142,13 @@ class ProcessWatch:
         self,
         *,
         everything: bool,
-        emit: Callable[[ProcessRow], None],
+        emit: Callable[[ListedProcess], None],
         gone: Callable[[int], None],
     ) -> None:
         self._everything = everything
         self._emit, self._gone = emit, gone
         self._looks: dict[int, _Look] = {}
-        self._emitted: dict[int, ProcessRow] = {}
+        self._emitted: dict[int, ListedProcess] = {}
 
     def look(
         self,
@@ -190,7 +190,7 @@ class ProcessWatch:
         look.rounds += 1
         return look.found
 
-    def _tell(self, row: ProcessRow) -> None:
+    def _tell(self, row: ListedProcess) -> None:
         if self._emitted.get(row.pid) != row:
             self._emitted[row.pid] = row
             self._emit(row)
@@ -200,15 +200,15 @@ class ProcessWatch:
             self._gone(pid)
 
 
-def list_processes(everything: bool = False) -> list[ProcessRow]:
+def list_processes(everything: bool = False) -> list[ListedProcess]:
     """The processes that a driver recognises; those that can be monitored first.
 
     Args:
         everything: Also those that no driver recognises, and gcspy's own.
     """
-    found: dict[int, ProcessRow] = {}
+    found: dict[int, ListedProcess] = {}
 
-    def take(row: ProcessRow) -> None:
+    def take(row: ListedProcess) -> None:
         found[row.pid] = row
 
     def drop(pid: int) -> None:
@@ -244,7 +244,7 @@ def _seen(process: psutil.Process) -> _Seen:
 
 def _row(
     one: _Seen, recognised: list[tuple[str, Recognition]] | None, seen: dict[int, _Seen]
-) -> ProcessRow:
+) -> ListedProcess:
     """Make a row; None: no driver has examined the process yet."""
     from gcspy.connection.target import options_of
 
@@ -254,7 +254,7 @@ def _row(
     drivers = tuple(name for name, found in recognised or () if found.supported)
     runtime, why_not = _unsupported(one)
     looked = recognised is not None
-    return ProcessRow(
+    return ListedProcess(
         pid=one.pid,
         user=one.user,
         runtime=best[1].runtime if best else runtime if looked else "",

@@ -28,7 +28,7 @@ __all__ = [
     "RESIDENT_SET",
     "MemoryQuantity",
     "MemoryRole",
-    "MemorySource",
+    "MemoryStreams",
     "StreamName",
     "latest_summaries",
     "memory_source",
@@ -83,7 +83,7 @@ class MemoryQuantity:
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySource:
+class MemoryStreams:
     """The streams of a session that report its memory.
 
     Attributes:
@@ -103,10 +103,10 @@ class MemorySource:
         return tuple(dict.fromkeys(names))
 
 
-def memory_source(session: ClientInterpreter) -> MemorySource:
+def memory_source(session: ClientInterpreter) -> MemoryStreams:
     """Choose the streams that say most about memory, as far as a session has any."""
     spaces = list(session.spaces.values())
-    return MemorySource(_of_process(spaces) or _of_heaps(spaces), _collecting(spaces))
+    return MemoryStreams(_of_process(spaces) or _of_heaps(spaces), _collecting(spaces))
 
 
 def _of_process(spaces: list[SpaceState]) -> tuple[MemoryQuantity, ...]:

@@ -21,8 +21,8 @@ from gcspy_drivers.cooperative.held_events import HELLO_SECS
 from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.hotspot.agent.agent import Agent
 from gcspy_drivers.hotspot.heaps.heap_view import OBJECTS
-from gcspy_drivers.hotspot.passive_driver import PassiveDriver
-from gcspy_drivers.hotspot.spaces.object_view import ObjectView
+from gcspy_drivers.hotspot.passive_driver import PassiveJvmDriver
+from gcspy_drivers.hotspot.spaces.object_view import JavaObjectView
 from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
 from gcspy_drivers.kit.sampled_driver import CLOCK
@@ -51,7 +51,7 @@ class AgentTarget(JvmTarget):
     agent: Agent
 
 
-class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
+class CooperativeHotSpotDriver(StubbedDriver, PassiveJvmDriver):
     """Monitors one JVM that has our agent.
 
     Args:
@@ -93,7 +93,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
         return EXACT_EVENTS if self.noticed is None else (*EXACT_EVENTS, "Collections")
 
     def start(self) -> None:
-        """Add the spaces; see `PassiveDriver.start`."""
+        """Add the spaces; see `PassiveJvmDriver.start`."""
         super().start()
         jvm = self._jvm
         self._told = CollectionCounter(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
@@ -138,7 +138,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveDriver):
             cause = self._told.latest_cause
         return "; ".join(part for part in (collector, cause) if part)
 
-    def _walks(self, objects: ObjectView) -> bool:
+    def _walks(self, objects: JavaObjectView) -> bool:
         """Not before the loops are compiled: a slow walk would make the JVM wait at its next collection."""
         return self._walking and not objects.coming
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from gcspy_drivers.hotspot.agent.agent import at_start
 from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
 from gcspy_drivers.hotspot.options import OPTIONS
-from gcspy_drivers.hotspot.passive_driver import COLLECTIONS, PassiveDriver
+from gcspy_drivers.hotspot.passive_driver import COLLECTIONS, PassiveJvmDriver
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
 from gcspy_server.api import (
@@ -26,7 +26,7 @@ __all__ = ["CLOCK", "COLLECTIONS", "HotSpotDriver"]
 _MEETING_PLACE = "/tmp/gcspy-java-%p.sock"
 
 
-class HotSpotDriver(PassiveDriver):
+class HotSpotDriver(PassiveJvmDriver):
     """Monitors one JVM."""
 
     has_stub = True
@@ -83,10 +83,10 @@ class HotSpotDriver(PassiveDriver):
         yield from explain(pid, question, progress)
 
     @classmethod
-    def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
-        """Attach with the agent if the options request it; see `CooperativeHotSpotDriver` and `PassiveDriver`.
+    def attach(cls, pid: int, options: AttachOptions) -> PassiveJvmDriver:
+        """Attach with the agent if the options request it; see `CooperativeHotSpotDriver` and `PassiveJvmDriver`.
 
         Raises:
             TargetError: The process cannot be monitored in this way.
         """
-        return attach_exactly_or_else(CooperativeHotSpotDriver, PassiveDriver, pid, options)
+        return attach_exactly_or_else(CooperativeHotSpotDriver, PassiveJvmDriver, pid, options)

@@ -22,7 +22,7 @@ from gcspy_drivers.hotspot.heaps.heap_view import (
 )
 from gcspy_drivers.hotspot.heaps.view_choice import open_view
 from gcspy_drivers.hotspot.spaces.non_heap import NonHeap
-from gcspy_drivers.hotspot.spaces.object_view import ObjectView
+from gcspy_drivers.hotspot.spaces.object_view import JavaObjectView
 from gcspy_drivers.hotspot.spaces.pool_space import Pool, PoolSpace
 from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
@@ -31,7 +31,7 @@ from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_server.api import AttachOptions, GatherRequest, Recognition
 
-__all__ = ["COLLECTIONS", "PassiveDriver"]
+__all__ = ["COLLECTIONS", "PassiveJvmDriver"]
 
 COLLECTIONS: Final = 1
 
@@ -45,7 +45,7 @@ _LEVELS: Final = (
 _HEAP: Final = "Java heap"
 
 
-class PassiveDriver(SampledDriver):
+class PassiveJvmDriver(SampledDriver):
     """Monitors one JVM, passively.
 
     Args:
@@ -66,7 +66,7 @@ class PassiveDriver(SampledDriver):
         self._pools: PoolSpace | None = None
         self._of_heap: Sequence[Pool] = ()
         self._beside: NonHeap | None = None
-        self._objects: ObjectView | None = None
+        self._objects: JavaObjectView | None = None
         self._collections: CollectionCounter | None = None
         self._tile_sizes: tuple[int, ...] = ()
 
@@ -76,7 +76,7 @@ class PassiveDriver(SampledDriver):
         return look(pid).recognition()
 
     @classmethod
-    def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:
+    def attach(cls, pid: int, options: AttachOptions) -> PassiveJvmDriver:
         """Find the VM's structures in a process, and verify them.
 
         Raises:
@@ -130,7 +130,7 @@ class PassiveDriver(SampledDriver):
         self._beside = NonHeap(jvm, server, tiles=self.options.tiles)
         self._pools = PoolSpace(server, [*self._view.pool_names, *self._beside.names])
         self._collections = CollectionCounter(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
-        self._objects = ObjectView(jvm, self._view, self._collections)
+        self._objects = JavaObjectView(jvm, self._view, self._collections)
         self._objects.open(server, self.level)
 
     def loops_coming(self) -> bool:
@@ -177,7 +177,7 @@ class PassiveDriver(SampledDriver):
     def _copied(self) -> None:
         """Note that everything that has to be of one moment was read: the rest uses copies."""
 
-    def _walks(self, _objects: ObjectView) -> bool:
+    def _walks(self, _objects: JavaObjectView) -> bool:
         """Whether objects may be walked now, if requested."""
         return True
 

@@ -24,7 +24,7 @@ from gcspy_drivers.traced.name_space import NameSpace
 from gcspy_drivers.traced.trace_states import GC_END, GC_START, TraceState
 from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 
-__all__ = ["BIG_LENGTH", "TITLES", "HeapSpace", "extents_of"]
+__all__ = ["BIG_LENGTH", "TITLES", "TracedHeapSpace", "extents_of"]
 
 TITLES: Final = ("Eden", "Survivors", "Old")
 """Names of spaces of each kind (`gcspy_objects.records.SpaceKind`)."""
@@ -73,7 +73,7 @@ class _Rows:
     tile: I64
 
 
-class HeapSpace:
+class TracedHeapSpace:
     """All spaces of a kind.
 
     Args:

@@ -15,7 +15,7 @@ from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.records import SpaceKind
 
 from gcspy_drivers.kit.embedded_session import EmbeddedSession
-from gcspy_drivers.traced.heap_space import TITLES, HeapSpace
+from gcspy_drivers.traced.heap_space import TITLES, TracedHeapSpace
 from gcspy_drivers.traced.kinds import KINDS_ASKED, SITES, THREADS, TYPES
 from gcspy_drivers.traced.name_space import NameSpace
 from gcspy_drivers.traced.options import TracedOptions
@@ -77,7 +77,7 @@ class TracedSession(EmbeddedSession):
         )
         kinds = {one.kind for row in spaces for one in row}
         self._heaps = [
-            HeapSpace(
+            TracedHeapSpace(
                 self.server,
                 kind,
                 largest,

@@ -22,7 +22,7 @@ from gcspy_replay.file.series import summary_columns
 from numpy.typing import NDArray
 
 from gcspy_client.model.history.filler import spread
-from gcspy_client.model.memory_history import MemorySource
+from gcspy_client.model.memory_history import MemoryStreams
 from gcspy_client.model.playback.memory_samples import columns_of_summaries
 
 __all__ = ["MemoryReader"]
@@ -54,7 +54,7 @@ class MemoryReader:
     def __init__(
         self,
         open_recording: Callable[[], Recording],
-        source: MemorySource,
+        source: MemoryStreams,
         notify: Callable[[], None],
     ) -> None:
         self._open, self._source, self._notify = open_recording, source, notify

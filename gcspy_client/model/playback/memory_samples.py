@@ -19,7 +19,7 @@ import numpy as np
 from gcspy_protocol.messages import Summary
 from numpy.typing import NDArray
 
-from gcspy_client.model.memory_history import MemorySource
+from gcspy_client.model.memory_history import MemoryStreams
 from gcspy_client.model.playback.timeline import Overview
 
 __all__ = [
@@ -76,7 +76,7 @@ class PooledMemory:
         return max(0, int(self.high.max(initial=0)))
 
 
-def columns_of_summaries(source: MemorySource, summaries: NDArray[np.int64]) -> Values:
+def columns_of_summaries(source: MemoryStreams, summaries: NDArray[np.int64]) -> Values:
     """Values of the quantities of a source, and the time of its collections.
 
     Args:
@@ -109,7 +109,7 @@ def _sum_of(summaries: NDArray[np.int64], *, share: bool) -> Values:
     return result
 
 
-def sample_of(source: MemorySource, summaries: list[Summary | None]) -> Values:
+def sample_of(source: MemoryStreams, summaries: list[Summary | None]) -> Values:
     """The same of one event: shape (quantities + 1,)."""
     table = np.full((1, len(summaries), 3), -1, dtype=np.int64)
     for i, summary in enumerate(summaries):

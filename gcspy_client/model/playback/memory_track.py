@@ -8,7 +8,7 @@ from __future__ import annotations
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event
 
-from gcspy_client.model.memory_history import MemorySource, latest_summaries
+from gcspy_client.model.memory_history import MemoryStreams, latest_summaries
 from gcspy_client.model.playback.collection_costs import CollectionCosts
 from gcspy_client.model.playback.memory_samples import MemorySamples, SampledValue, sample_of
 from gcspy_client.model.playback.timeline import EventTimeline
@@ -32,8 +32,8 @@ class MemoryTrack:
         note: Why nothing is known, if that is known.
     """
 
-    def __init__(self, source: MemorySource | None = None, *, gather_waits: bool = True) -> None:
-        self.source = MemorySource() if source is None else source
+    def __init__(self, source: MemoryStreams | None = None, *, gather_waits: bool = True) -> None:
+        self.source = MemoryStreams() if source is None else source
         self.samples = MemorySamples(len(self.source.quantities) + 1)
         self.costs = CollectionCosts(gather_waits=gather_waits)
         self.reading = 1.0

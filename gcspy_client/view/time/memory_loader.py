@@ -14,7 +14,7 @@ from gcspy_protocol.model import PauseActsOn
 from gcspy_replay.file import Recording
 from PySide6.QtCore import QObject, Signal
 
-from gcspy_client.model.memory_history import MemorySource, memory_source
+from gcspy_client.model.memory_history import MemoryStreams, memory_source
 from gcspy_client.model.playback.memory_reader import MemoryReader
 from gcspy_client.model.playback.memory_track import MemoryTrack
 from gcspy_client.model.session import ClientSession
@@ -82,7 +82,7 @@ class MemoryLoader(QObject):
         elif source != self.track.source and not self.track.has_memory:
             self._begin(source)
 
-    def _begin(self, source: MemorySource) -> None:
+    def _begin(self, source: MemoryStreams) -> None:
         self._leave()
         self.track = MemoryTrack(source, gather_waits=self._gather_waits())
         files = self._files()

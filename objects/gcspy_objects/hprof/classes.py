@@ -1,4 +1,4 @@
-"""`ClassTable`: the classes of a dump, what their instances consist of, and which are kinds of which.
+"""`DumpClassTable`: the classes of a dump, what their instances consist of, and which are kinds of which.
 
 Knows classes as the dump describes them; reads no instance.
 """
@@ -17,7 +17,7 @@ from gcspy_objects.hprof.layout import TYPE_NAMES, Type
 from gcspy_objects.hprof.loops import ClassInfo
 from gcspy_objects.hprof.texts import TextTable
 
-__all__ = ["ClassTable", "Field"]
+__all__ = ["DumpClassTable", "Field"]
 
 _MOST_DEEP: Final = 256
 _MOST_OFFSETS: Final = 1 << 26
@@ -62,7 +62,7 @@ class Field:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTable:
+class DumpClassTable:
     """k classes, by address.
 
     Attributes:

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from gcspy_objects.graph.references import ReferenceGraph
 from gcspy_objects.graph.shortest import shortest_ways
-from gcspy_objects.hprof.classes import ClassTable, value_type_name
+from gcspy_objects.hprof.classes import DumpClassTable, value_type_name
 from gcspy_objects.hprof.layout import FORMATS, GZIP, TYPE_NAMES, Sub
 from gcspy_objects.hprof.loops import ClassInfo, Problem, State
 from gcspy_objects.hprof.machine_code import Loops
 from gcspy_objects.hprof.roots import FrameTable, RootTable, numbers_at, read_roots
-from gcspy_objects.hprof.sizes import HeapLayout, find_layout
+from gcspy_objects.hprof.sizes import DumpLayout, find_layout
 from gcspy_objects.hprof.texts import TextTable
 from gcspy_objects.names import is_called
 
@@ -81,12 +81,12 @@ class HeapDump:
     kind: NDArray[np.int32]
     own: NDArray[np.int64]
     place: NDArray[np.int64]
-    classes: ClassTable
+    classes: DumpClassTable
     texts: TextTable
     loads: NDArray[np.int64]
     roots: RootTable
     frames: FrameTable
-    layout: HeapLayout
+    layout: DumpLayout
     missing: int
 
     @property
@@ -364,7 +364,7 @@ class _Parser:
         place: NDArray[np.int64],
         texts: TextTable,
         loads: NDArray[np.int64],
-    ) -> ClassTable:
+    ) -> DumpClassTable:
         rows = np.flatnonzero(self.data[place] == Sub.CLASS)
         info = np.zeros((len(rows), len(ClassInfo)), dtype=np.int64)
         fields = np.zeros((int(self.state[State.FIELDS]), 3), dtype=np.int64)
@@ -375,10 +375,12 @@ class _Parser:
             at = np.minimum(np.searchsorted(address[rows], loads[:, 1]), len(rows) - 1)
             there = address[rows][at] == loads[:, 1]
             names[at[there]] = loads[there, 2]
-        return ClassTable(texts, address[rows], names, info, fields, statics, self.width, self.file)
+        return DumpClassTable(
+            texts, address[rows], names, info, fields, statics, self.width, self.file
+        )
 
     def _linked(
-        self, classes: ClassTable, roots: RootTable, address: NDArray[np.int64]
+        self, classes: DumpClassTable, roots: RootTable, address: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return by class the object that its instances refer to for it; -1 of classes that never go."""
         nodes = np.searchsorted(address, classes.address)
@@ -411,9 +413,9 @@ class _Parser:
         address: NDArray[np.int64],
         kind: NDArray[np.int32],
         amount: NDArray[np.int64],
-        classes: ClassTable,
+        classes: DumpClassTable,
         layout_starts: NDArray[np.int64],
-    ) -> tuple[NDArray[np.int64], HeapLayout]:
+    ) -> tuple[NDArray[np.int64], DumpLayout]:
         """Return (n,) bytes of each object; `amount` is used up."""
         k = len(classes)
         references = np.diff(layout_starts)
@@ -476,7 +478,7 @@ def _by_address(
     return sorted_address, address
 
 
-def _static_bytes(classes: ClassTable, layout: HeapLayout) -> NDArray[np.int64]:
+def _static_bytes(classes: DumpClassTable, layout: DumpLayout) -> NDArray[np.int64]:
     """Return (k,) bytes of the statics of each class, which its object has."""
     sizes = np.zeros(256, dtype=np.int64)
     sizes[4:12] = (1, 2, 4, 8, 1, 2, 4, 8)
@@ -485,7 +487,7 @@ def _static_bytes(classes: ClassTable, layout: HeapLayout) -> NDArray[np.int64]:
     return np.bincount(classes.statics[:, 0], weights=each, minlength=len(classes)).astype(np.int64)
 
 
-def _unheld(classes: ClassTable) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _unheld(classes: DumpClassTable) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return by class where its instances have a reference that does not hold, -1: nowhere; and whether it may count later."""
     offset = classes.reference_at("java.lang.ref.Reference", "referent")
     late = classes.kinds_of("java.lang.ref.SoftReference")

@@ -21,7 +21,7 @@ from gcspy_objects.hprof.heap_dump import HeapDump
 from gcspy_objects.hprof.layout import Sub
 from gcspy_objects.hprof.loops import ClassInfo
 from gcspy_objects.hprof.roots import ROOT_NAMES
-from gcspy_objects.hprof.values import ValueReader
+from gcspy_objects.hprof.values import DumpValueReader
 
 __all__ = ["DumpNamer"]
 
@@ -48,7 +48,7 @@ class DumpNamer:
 
     def __init__(self, dump: HeapDump, reached: NDArray[np.bool_]) -> None:
         self._dump = dump
-        self._values = ValueReader(dump)
+        self._values = DumpValueReader(dump)
         self._fields: dict[int, list[Field]] = {}
         self._class_rows = {int(node): row for row, node in enumerate(dump.class_nodes.tolist())}
         self._parent = self._ways(reached)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gcspy_objects.hprof.layout import Sub
 
-__all__ = ["ROOT_NAMES", "Frame", "FrameTable", "RootTable", "read_roots"]
+__all__ = ["ROOT_NAMES", "StackFrame", "FrameTable", "RootTable", "read_roots"]
 
 ROOT_NAMES: Final = {
     Sub.JNI_GLOBAL: "JNI global reference",
@@ -33,7 +33,7 @@ _MOST_FRAMES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StackFrame:
     """A method that runs.
 
     Attributes:
@@ -66,7 +66,7 @@ class FrameTable:
         self._frames = frames[np.argsort(frames[:, 0], kind="stable")]
         self._traces = {serial: (place, count) for serial, place, count in traces.tolist()}
 
-    def frame(self, trace: int, depth: int) -> Frame | None:
+    def frame(self, trace: int, depth: int) -> StackFrame | None:
         """Return a frame of a trace, 0 the innermost; None: not in the dump."""
         place, count = self._traces.get(trace, (0, 0))
         if not 0 <= depth < min(count, _MOST_FRAMES):
@@ -78,7 +78,7 @@ class FrameTable:
         row = int(np.searchsorted(self._frames[:, 0], wanted))
         if row == len(self._frames) or self._frames[row, 0] != wanted:
             return None
-        return Frame(int(self._frames[row, 1]), int(self._frames[row, 2]))
+        return StackFrame(int(self._frames[row, 1]), int(self._frames[row, 2]))
 
 
 @dataclass(frozen=True, eq=False)

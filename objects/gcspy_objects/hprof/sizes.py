@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HeapLayout", "find_layout"]
+__all__ = ["DumpLayout", "find_layout"]
 
 _MOST_ALIGNMENT: Final = 256
 _HEADERS: Final = (16, 12, 8)
@@ -24,7 +24,7 @@ _ENOUGH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class HeapLayout:
+class DumpLayout:
     """Properties that all objects of a JVM share.
 
     Attributes:
@@ -53,7 +53,7 @@ def find_layout(
     field_bytes: NDArray[np.int64],
     references: NDArray[np.int64],
     width: int,
-) -> HeapLayout:
+) -> DumpLayout:
     """Compute a JVM's choices; without evidence, the usual ones.
 
     Args:
@@ -76,10 +76,10 @@ def find_layout(
         narrow = not arrays.any() or bool((gap[arrays] < wide[arrays]).any())
     reference = 4 if narrow else 8
     if width == 4:
-        return HeapLayout(4, 8, alignment)
+        return DumpLayout(4, 8, alignment)
 
-    def layout_of(header: int) -> HeapLayout:
-        return HeapLayout(reference, header, alignment)
+    def layout_of(header: int) -> DumpLayout:
+        return DumpLayout(reference, header, alignment)
 
     one = field_bytes[:-1] >= 0
     fields = (field_bytes[:-1] - (8 - reference) * references[:-1])[one]

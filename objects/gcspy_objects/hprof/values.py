@@ -1,4 +1,4 @@
-"""`ValueReader`: values in instances of a dump: texts, numbers, names of threads and of constants.
+"""`DumpValueReader`: values in instances of a dump: texts, numbers, names of threads and of constants.
 
 Knows the value fields of `java.lang.String` and of boxed numbers, in 8 to 25.
 """
@@ -11,7 +11,7 @@ from gcspy_objects.hprof.heap_dump import HeapDump
 from gcspy_objects.hprof.layout import Sub, Type
 from gcspy_objects.hprof.loops import ClassInfo
 
-__all__ = ["ValueReader"]
+__all__ = ["DumpValueReader"]
 
 _MOST_CHARACTERS: Final = 60
 _BOXES: Final = {
@@ -23,7 +23,7 @@ _BOXES: Final = {
 }
 
 
-class ValueReader:
+class DumpValueReader:
     """Reads values.
 
     Args:

@@ -15,7 +15,7 @@ from gcspy_drivers.hotspot.objects import machine_code
 from gcspy_drivers.hotspot.objects.heap_objects import HeapObjects
 from gcspy_drivers.hotspot.objects.heap_walk import Walker
 from gcspy_drivers.hotspot.objects.layout import SpanKind
-from gcspy_drivers.hotspot.spaces.object_view import ObjectView
+from gcspy_drivers.hotspot.spaces.object_view import JavaObjectView
 from gcspy_drivers.kit.loop_notice import COMING
 from gcspy_drivers.remote.maps import parse_maps
 from gcspy_protocol.details import AnswerState, Query
@@ -146,7 +146,7 @@ def jvm_is(watched: Watched, collector: str) -> bool:
     return watched.driver.describe().target["collector"] == collector
 
 
-def view(watched: Watched) -> tuple[ObjectView, Walker]:
+def view(watched: Watched) -> tuple[JavaObjectView, Walker]:
     """Return what walks."""
     objects = watched.driver._objects
     assert objects is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gcspy_objects.hprof import machine_code
 from gcspy_objects.hprof.heap_dump import HeapDump, parse
-from gcspy_objects.hprof.values import ValueReader
+from gcspy_objects.hprof.values import DumpValueReader
 
 from tests.objects.hprof.made import Writer
 
@@ -18,10 +18,10 @@ OBJECT, STRING, INTEGER, ENUM, COLOUR, TEXT, VALUE, CONSTANT = (
 )  # fmt: skip
 
 
-def read(made: Writer) -> tuple[HeapDump, ValueReader]:
+def read(made: Writer) -> tuple[HeapDump, DumpValueReader]:
     data = np.frombuffer(bytearray(made.bytes()), dtype=np.uint8)
     dump = parse(data, "made.hprof", machine_code.as_written())
-    return dump, ValueReader(dump)
+    return dump, DumpValueReader(dump)
 
 
 def number_at(dump: HeapDump, address: int) -> int:

@@ -30,7 +30,7 @@ from gcspy_drivers.hotspot.vm.klasses import Klasses
 from gcspy_drivers.kit.copier import CHUNK_BYTES, Copier, Piece
 from gcspy_drivers.remote.memory import MAX_READ_BYTES
 
-__all__ = ["HeapCopy", "WalkStop", "Walker"]
+__all__ = ["JavaHeapCopy", "WalkStop", "Walker"]
 
 _TRIES: Final = 3
 _WAIT_SECS: Final = 0.002
@@ -104,7 +104,7 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class HeapCopy:
+class JavaHeapCopy:
     """A heap that was copied while it was held.
 
     Attributes:
@@ -256,7 +256,7 @@ class Walker:
             min(sum(span.top - span.bottom for span in layout.spans) * 5 // 4, _MOST_HELD_BYTES)
         )
 
-    def copy(self, layout: HeapLayout, *, key: Key | None = None) -> HeapCopy:
+    def copy(self, layout: HeapLayout, *, key: Key | None = None) -> JavaHeapCopy:
         """Copy a heap that is held; nothing else is to be done while it is. It is quicker where `warm` was called before.
 
         Args:
@@ -281,9 +281,11 @@ class Walker:
             for number, span in enumerate(layout.spans)
         ]
         pieces = self._copier.copy(wanted)
-        return HeapCopy(layout, buffers, pieces, self._marks_of(layout, pieces), kept)
+        return JavaHeapCopy(layout, buffers, pieces, self._marks_of(layout, pieces), kept)
 
-    def walk_copy(self, copy: HeapCopy, *, references: bool, key: Key | None = None) -> HeapObjects:
+    def walk_copy(
+        self, copy: JavaHeapCopy, *, references: bool, key: Key | None = None
+    ) -> HeapObjects:
         """Walk the copied ranges; others are unknown.
 
         Args:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from gcspy_compiled.machine_code import Compiled
 from gcspy_drivers.hotspot.objects import kernels
 
-__all__ = ["Kernels", "build", "coming", "compiled", "load", "want"]
+__all__ = ["WalkKernels", "build", "coming", "compiled", "load", "want"]
 
 _I64, _I32, _I8 = "int64[::1]", "int32[::1]", "int8[::1]"
 _I64_2 = "int64[:,::1]"
@@ -32,14 +32,14 @@ _KERNELS: Final = {
 }
 
 
-class Kernels(NamedTuple):
+class WalkKernels(NamedTuple):
     """The compiled functions of `kernels`; see there."""
 
     walk: Callable[..., int]
 
 
-def _kernels_of(**made: Callable[..., Any]) -> Kernels:
-    return Kernels(walk=made["walk"])
+def _kernels_of(**made: Callable[..., Any]) -> WalkKernels:
+    return WalkKernels(walk=made["walk"])
 
 
 _compiled: Final = Compiled(kernels, _kernels_of, _HELPERS, _KERNELS)

@@ -24,7 +24,7 @@ from gcspy_server.api import (
     StringNames,
 )
 
-__all__ = ["AgeSpace", "ObjectSpace", "ReferenceSpace"]
+__all__ = ["AgeSpace", "JavaObjectSpace", "JavaReferenceSpace"]
 
 _U4_MAX: Final = (1 << 32) - 1
 _BYTES: Final = (
@@ -40,7 +40,7 @@ _BYTES: Final = (
 I64 = npt.NDArray[np.int64]
 
 
-class ObjectSpace:
+class JavaObjectSpace:
     """The objects of one heap as a space.
 
     Args:
@@ -138,7 +138,7 @@ class ObjectSpace:
         self.space.info = _info(found)
 
 
-class ReferenceSpace:
+class JavaReferenceSpace:
     """The references of one heap as a space.
 
     Args:

@@ -1,8 +1,8 @@
 """Levels 3 and 4 of one JVM together: the walker, and the spaces that it fills.
 
 Two ways lead to the same spaces. The heap of a running JVM is copied and walked a chunk at a time
-(`ObjectView.gather`). If it is held only the copy is made during the hold (`ObjectView.copy`), and
-walked after it (`ObjectView.gather` with that copy).
+(`JavaObjectView.gather`). If it is held only the copy is made during the hold (`JavaObjectView.copy`), and
+walked after it (`JavaObjectView.gather` with that copy).
 
 Knows which goes with which; knows neither structures nor tiles.
 """
@@ -16,10 +16,10 @@ from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 from gcspy_drivers.hotspot.heaps.heap_view import OBJECTS, REFERENCES, HeapView
 from gcspy_drivers.hotspot.objects import machine_code
 from gcspy_drivers.hotspot.objects.form import read_form
-from gcspy_drivers.hotspot.objects.heap_walk import HeapCopy, Walker
+from gcspy_drivers.hotspot.objects.heap_walk import JavaHeapCopy, Walker
 from gcspy_drivers.hotspot.objects.tlabs import ThreadBuffers
 from gcspy_drivers.hotspot.spaces.class_space import ClassSpace
-from gcspy_drivers.hotspot.spaces.object_space import AgeSpace, ObjectSpace, ReferenceSpace
+from gcspy_drivers.hotspot.spaces.object_space import AgeSpace, JavaObjectSpace, JavaReferenceSpace
 from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.hotspot.vm.klasses import Klasses
@@ -27,7 +27,7 @@ from gcspy_drivers.kit.copier import Copier
 from gcspy_drivers.kit.loop_notice import tell_coming
 from gcspy_server.api import GatherRequest, Server, ServerSpace
 
-__all__ = ["ObjectView"]
+__all__ = ["JavaObjectView"]
 
 _YOUNG_AND_FULL: Final = 2
 """Numbers of collectors of Serial and Parallel, in this order."""
@@ -38,7 +38,7 @@ _WALKED: Final = ("Serial", "Parallel", "G1", "Epsilon")
 _WHY_NO_MARKS: Final = {"G1": "only Java 11 and 17 keep readable marks of a completed marking"}
 
 
-class ObjectView:
+class JavaObjectView:
     """The objects of one JVM, as spaces; there are none before `open`.
 
     Args:
@@ -53,9 +53,9 @@ class ObjectView:
         self._collections = collections
         self._walker: Walker | None = None
         self._classes: ClassSpace | None = None
-        self._objects: ObjectSpace | None = None
+        self._objects: JavaObjectSpace | None = None
         self._ages: AgeSpace | None = None
-        self._references: ReferenceSpace | None = None
+        self._references: JavaReferenceSpace | None = None
         self._moved_at_copy: tuple[int, ...] | None = None
         self.why_not = ""
         """Why objects are not available; empty: they are, or were not requested yet."""
@@ -97,7 +97,7 @@ class ObjectView:
             machine_code.want()
         if self._classes is None:
             self._classes = ClassSpace(server)
-            self._objects = ObjectSpace(
+            self._objects = JavaObjectSpace(
                 server,
                 layout.tiling,
                 self._classes,
@@ -106,7 +106,7 @@ class ObjectView:
             )
             self._ages = AgeSpace(server)
         if self._references is None and level >= REFERENCES:
-            self._references = ReferenceSpace(server, layout.tiling)
+            self._references = JavaReferenceSpace(server, layout.tiling)
 
     def tell_coming(self) -> None:
         """Report in the spaces, while the loops are being compiled, why objects are not walked."""
@@ -122,7 +122,7 @@ class ObjectView:
         if layout is not None and self._walker is not None:
             self._walker.warm(layout)
 
-    def copy(self, request: GatherRequest, level: int) -> HeapCopy | None:
+    def copy(self, request: GatherRequest, level: int) -> JavaHeapCopy | None:
         """Copy the heap of the last reading (`HeapView.gather`): the only step during a hold.
 
         Args:
@@ -145,7 +145,7 @@ class ObjectView:
         self,
         request: GatherRequest,
         level: int,
-        copy: HeapCopy | None = None,
+        copy: JavaHeapCopy | None = None,
         *,
         settled: bool = False,
     ) -> None:

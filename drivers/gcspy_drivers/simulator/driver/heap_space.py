@@ -29,7 +29,7 @@ from gcspy_server.api import (
     UniformNames,
 )
 
-__all__ = ["HeapSpace", "parts_of"]
+__all__ = ["SimulatedHeapSpace", "parts_of"]
 
 _SMALLEST_OBJECT: Final = 16
 _ONE_BEHIND_THE_OTHER: Final = ("bump", "nursery", "idle")
@@ -65,7 +65,7 @@ def _title(names: tuple[str, ...], spaces: Sequence[PlanSpace]) -> str:
     return "Young generation" if len(spaces) > len(names) else "Semi-spaces"
 
 
-class HeapSpace:
+class SimulatedHeapSpace:
     """One part of the heap.
 
     Args:

@@ -25,7 +25,7 @@ from gcspy_drivers.simulator.driver.heap_answers import (
     refuse_if_torn,
     simulated_namer,
 )
-from gcspy_drivers.simulator.driver.heap_space import HeapSpace, parts_of
+from gcspy_drivers.simulator.driver.heap_space import SimulatedHeapSpace, parts_of
 from gcspy_drivers.simulator.driver.lockstep import Lockstep
 from gcspy_drivers.simulator.driver.options import SimulationOptions
 from gcspy_drivers.simulator.driver.other_spaces import OtherSpace, other_spaces
@@ -122,7 +122,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._seen = 0
         self._level = 0
         self._next_clock = options.clock_step
-        self._heaps: list[HeapSpace] = []
+        self._heaps: list[SimulatedHeapSpace] = []
         self._add_heaps()
         self._others: list[OtherSpace] = other_spaces(self.server, self.plan)
         self.plan.listener = self
@@ -145,7 +145,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._tile_bytes = self.settings.tile_bytes
         for number, part in enumerate(parts_of(self.plan.spaces())):
             self._heaps.append(
-                HeapSpace(
+                SimulatedHeapSpace(
                     self.server, self.plan, part, tile_bytes=self._tile_bytes, main=number == 0
                 )
             )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gcspy_replay.file import Recording
 
-from gcspy_client.model.memory_history import MemorySource, latest_summaries, memory_source
+from gcspy_client.model.memory_history import MemoryStreams, latest_summaries, memory_source
 from gcspy_client.model.playback.memory_reader import MemoryReader
 from gcspy_client.model.playback.memory_samples import MemorySamples, sample_of
 
@@ -19,12 +19,12 @@ SAMPLES = Path(__file__).parents[4] / "replay" / "samples"
 _PATIENCE_SECS = 60.0
 
 
-def source_of(path: Path) -> MemorySource:
+def source_of(path: Path) -> MemoryStreams:
     with Recording.open(path) as recording:
         return memory_source(recording.seek(recording.last))
 
 
-def read(path: Path, source: MemorySource, events: int) -> MemorySamples:
+def read(path: Path, source: MemoryStreams, events: int) -> MemorySamples:
     """Read a file until this many events are there."""
     samples = MemorySamples(len(source.quantities) + 1)
     told = threading.Event()

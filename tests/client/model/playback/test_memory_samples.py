@@ -8,7 +8,7 @@ from gcspy_protocol.playback import TIMELINE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.memory_history import MemoryQuantity, MemoryRole, MemorySource
+from gcspy_client.model.memory_history import MemoryQuantity, MemoryRole, MemoryStreams
 from gcspy_client.model.playback.byte_scale import ByteScale
 from gcspy_client.model.playback.memory_samples import (
     NOT_GATHERED,
@@ -166,7 +166,7 @@ def test_a_sum_with_an_unknown_part_is_unknown(
     summaries: list[tuple[int, int, int]], wanted: int
 ) -> None:
     parts = (("Eden", "Used"), ("Old", "Used"))
-    source = MemorySource((MemoryQuantity(MemoryRole.USED, "Used", "", parts),))
+    source = MemoryStreams((MemoryQuantity(MemoryRole.USED, "Used", "", parts),))
     columns = columns_of_summaries(source, np.array([summaries], dtype=np.int64))
     assert columns.tolist() == [[wanted], [NOT_GATHERED]]
 
