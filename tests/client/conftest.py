@@ -11,6 +11,7 @@ import pytest
 from gcspy_protocol.address import parse_address
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.app import application
@@ -39,6 +40,22 @@ def garbage_in_this_thread() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_sight() -> Iterator[None]:
+    """No test leaves a window: the one on top would take the mouse from the windows of later tests."""
+    yield
+    if not isinstance(QApplication.instance(), QApplication):
+        return
+    QToolTip.hideText()
+    tips = [tip for tip in QApplication.topLevelWidgets() if tip.inherits("QTipLabel")]
+    for tip in tips:
+        tip.hide()
+    left = [widget for widget in QApplication.topLevelWidgets() if widget.isVisible()]
+    for widget in left:
+        widget.hide()
+    assert not left, f"the test left windows in sight: {left}"
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtWidgets import QApplication
 
 from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.view.panels.filters import FilterPanel
@@ -48,6 +49,12 @@ class Watched:
 
     def _has_seen(self, events: int) -> bool:
         return self.window.session.events_seen >= events
+
+    def lay_out(self) -> None:
+        """Wait until every panel has its place: the timeline grows when memory and costs of collections were read."""
+        self._wait(lambda: self.window.ranges.feed.settled)
+        QApplication.sendPostedEvents()
+        self.window.settle()
 
     def shown(self) -> NDArray[np.uint8]:
         """The heap that is painted."""

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QFrame,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -25,7 +23,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
-from gcspy_client.view.widgets.table_setup import set_up_table
+from gcspy_client.view.widgets.choice_table import ChoiceTable
 from gcspy_client.view.widgets.tables import Cell, RowsModel
 
 __all__ = ["ClassPanel"]
@@ -66,8 +64,8 @@ class ClassPanel(QFrame):
         self.mine.setProperty("dim", "true")
         for label in (self.words, self.mine):
             label.setWordWrap(True)
-        self.rows = RowsModel(("Name", "", "Progress"), (), tokens(theme))
-        self.table = QTableView()
+        self.rows = RowsModel(("Name", "Role", "Progress"), (), tokens(theme))
+        self.table = ChoiceTable(self.rows)
         set_accessible_name(self.table, "Who is present")
         self._dress_table()
         self.follow = self._button(
@@ -107,19 +105,11 @@ class ClassPanel(QFrame):
 
     def _dress_table(self) -> None:
         table = self.table
-        table.setModel(self.rows)
-        table.setProperty("dense", "true")
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        line = table.fontMetrics().height() + 6
-        set_up_table(table, line)
         header = table.horizontalHeader()
         header.setSectionsClickable(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        table.setMinimumHeight((_ROWS_SHOWN + 1) * line)
+        table.setMinimumHeight((_ROWS_SHOWN + 1) * table.verticalHeader().defaultSectionSize())
         table.selectionModel().selectionChanged.connect(self._chosen)
         table.doubleClicked.connect(lambda _index: self._hand())
 

@@ -13,11 +13,9 @@ from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QStackedWidget,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -29,10 +27,10 @@ from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.choice_table import ChoiceTable
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.columns import alignment, heading
 from gcspy_client.view.widgets.elided_label import ElidedLabel
-from gcspy_client.view.widgets.table_setup import set_up_table
 
 __all__ = ["CompareFacts", "ComparePanel"]
 
@@ -273,15 +271,9 @@ class ComparePanel(QWidget):
         self._wire()
         self.show_facts(CompareFacts())
 
-    def _table(self, model: _Rows) -> QTableView:
-        table = QTableView()
-        table.setModel(model)
-        table.setProperty("dense", "true")
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    def _table(self, model: _Rows) -> ChoiceTable:
+        table = ChoiceTable(model)
         table.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        set_up_table(table, self.fontMetrics().height() + 6)
         header = table.horizontalHeader()
         header.setSortIndicator(-1, Qt.SortOrder.DescendingOrder)
         table.setSortingEnabled(True)

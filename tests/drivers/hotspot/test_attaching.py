@@ -14,7 +14,7 @@ import pytest
 from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
 from gcspy_drivers.remote.files import TargetRoot
 from gcspy_drivers.remote.process import Process
-from gcspy_protocol.errors import TargetError, TargetGone
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from tests.drivers.hotspot.jvms import remove_socket, socket_of
 from tests.drivers.strangers import NOBODY, folder_of, need_root, program_of, python_of_all
@@ -192,6 +192,21 @@ def test_another_process_that_listens_in_its_place_is_not_spoken_to() -> None:
             finally:
                 path.unlink()
     assert heard == [b""]
+
+
+@need_root
+def test_a_socket_that_a_jvm_of_root_left_is_named_with_the_remedy() -> None:
+    with program(HANDLING, uid=NOBODY) as running, Process(running.pid) as target:
+        path = socket_of(running.pid)
+        with socket.socket(socket.AF_UNIX) as old:
+            old.bind(str(path))
+        path.chmod(0o600)
+        try:
+            with pytest.raises(NotPermitted, match="belongs to another user") as refused:
+                AttachListener(target).ask("jcmd", secs=5)
+        finally:
+            path.unlink()
+    assert f"sudo rm {path}" in str(refused.value)
 
 
 @need_root

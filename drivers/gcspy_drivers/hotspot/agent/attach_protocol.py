@@ -153,11 +153,18 @@ class AttachListener:
             )
         return True
 
-    @staticmethod
-    def _connect_below(root: TargetRoot, line: socket.socket, status: _Status) -> None:
-        folder = root.folder("/tmp")
+    def _connect_below(self, root: TargetRoot, line: socket.socket, status: _Status) -> None:
+        folder, name = root.folder("/tmp"), _socket_name(status)
         try:
-            connect_in(line, _socket_name(status), folder, (status.user.uid, 0))
+            connect_in(line, name, folder, (status.user.uid, 0))
+        except PermissionError:
+            # One that a JVM of root with the same number left; in a sticky folder this JVM cannot replace it.
+            if socket_owner(name, folder) in (None, status.user.uid):
+                raise
+            raise NotPermitted(
+                f"process {self._process.pid}: its JVM cannot be reached: /tmp/{name} belongs to another user",
+                remedy=f"if an earlier JVM left it, remove it: `sudo rm /tmp/{name}`",
+            ) from None
         finally:
             os.close(folder)
 

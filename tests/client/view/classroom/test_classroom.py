@@ -105,6 +105,20 @@ def test_control_goes_to_a_pupil_and_back_by_panel_and_keys(
     wait(lambda: pupil.classroom.following)
 
 
+def test_the_list_of_participants_is_copied(
+    watched: Watched, pupil: MainWindow, wait: Wait
+) -> None:
+    teacher = watched.window
+    teacher.docks.show("class")
+    panel = teacher.classroom.panel
+    wait(lambda: panel.rows.rowCount() == 2)
+    panel.table.setFocus()
+    QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    heading, *rows = QGuiApplication.clipboard().text().splitlines()
+    assert heading == "Name\tRole\tProgress"
+    assert {row.split("\t")[0] for row in rows} == {f"{teacher.link.person}  (you)", "Ada"}
+
+
 def test_names_are_shown_as_text_and_told_apart(
     watched: Watched, pupil: MainWindow, wait: Wait
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gcspy_protocol.model import ControlState
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QGuiApplication, QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
@@ -148,6 +148,28 @@ def test_the_list_says_what_changed_most_sorts_and_selects(watched: Watched, wai
     tile = window.session.selected(space)
     assert tile is not None
     assert window.session.interpreter.spaces[space].names.key(tile) == key
+
+
+def test_what_changed_is_copied_with_its_headings(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    go(watched, wait, 2)
+    press(window, Qt.Key.Key_A)
+    go(watched, wait, 5)
+    found(window)
+    panel = window.compare.panel
+    for table in (panel.tile_table, panel.space_table):
+        model, across = table.model(), Qt.Orientation.Horizontal
+        columns = range(model.columnCount())
+        expected = [[str(model.headerData(column, across)) for column in columns]]
+        expected += [
+            [str(model.index(row, column).data() or "") for column in columns]
+            for row in range(model.rowCount())
+        ]
+        table.setFocus()
+        QTest.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+        copied = QGuiApplication.clipboard().text().splitlines()
+        assert len(copied) > 1
+        assert [line.split("\t") for line in copied] == expected
 
 
 def test_swap_turns_the_difference_round(watched: Watched, wait: Wait) -> None:

@@ -68,7 +68,9 @@ def opened(watched: Watched, wait: Wait, *, by_number: bool = True) -> MainWindo
     window.time_panel.strip.set_by_time(not by_number)
     QTest.keyClick(window, Qt.Key.Key_H)
     window.docks.give_height("history", 700)
-    wait(partial(has_drawn, window.history.panel.first, EVENTS))
+    watched.lay_out()
+    first = window.history.panel.first
+    wait(lambda: has_drawn(first, EVENTS) and is_settled(first))
     return window
 
 

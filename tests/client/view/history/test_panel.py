@@ -40,13 +40,19 @@ def has_drawn(window: MainWindow, events: int) -> bool:
     return window.history.panel.graph is not None and whole
 
 
+def has_drawn_in_place(window: MainWindow) -> bool:
+    canvas = window.history.panel.canvas
+    return canvas.drawn is not None and canvas.drawn.view == canvas.view()
+
+
 def opened(watched: Watched, wait: Wait) -> MainWindow:
     """The window, tall enough for one pixel a tile, with its graph filled."""
     window = watched.window
     window.resize(1280, 1400)
     QTest.keyClick(window, Qt.Key.Key_H)
     window.docks.give_height("history", 700)
-    wait(partial(has_drawn, window, EVENTS))
+    watched.lay_out()
+    wait(lambda: has_drawn(window, EVENTS) and has_drawn_in_place(window))
     return window
 
 
