@@ -51,7 +51,7 @@ class UserSettings:
 
     @classmethod
     def of_user(cls) -> UserSettings:
-        """Those of the user, or those that `GCSPY_SETTINGS` names."""
+        """Return the settings of the user, or those that `GCSPY_SETTINGS` names."""
         named = os.environ.get(VARIABLE, "")
         if named == "none":
             return cls()

@@ -18,9 +18,9 @@ class HeapQuestionKind(Enum):
     """Kind of a heap question."""
 
     HOLDERS = "holders"
-    """Who holds some objects: the paths from roots to them, grouped."""
+    """The holders of some objects: the paths from roots to them, grouped."""
     DOMINATORS = "dominators"
-    """Which objects keep most of the heap alive."""
+    """The objects that keep most of the heap alive."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

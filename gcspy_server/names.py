@@ -188,7 +188,7 @@ TileNames = UniformNames | ExtentNames | StringNames
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """Which old tiles the new ones are: new tile ``new_starts[r] + k`` was ``old_starts[r] + k``.
+    """Mapping of new tiles to old ones: new tile ``new_starts[r] + k`` was ``old_starts[r] + k``.
 
     Attributes:
         old_starts: Shape (runs,).

@@ -128,7 +128,7 @@ def tiles_of(space: SpaceState, stream_id: int) -> TileArrays:
 
 
 def used(control: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which tiles hold a value: used, and neither background nor unused."""
+    """Return which tiles have a value: used, and neither background nor unused."""
     flags: NDArray[np.bool_] = (control & (_USED | _UNUSED | _BACKGROUND)) == _USED
     return flags
 

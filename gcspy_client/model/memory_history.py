@@ -1,4 +1,4 @@
-"""Which streams of a session report its memory over time, and their values at the latest event.
+"""The streams of a session that report its memory over time, and their values at the latest event.
 
 Sessions of a process have the space "Memory over time". Others have heaps: then the sums over
 the streams of used bytes are taken, under the names that they have there. Spaces are only added up

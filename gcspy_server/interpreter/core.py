@@ -122,7 +122,7 @@ NEVER = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class EventForecast:
-    """Which events of a kind will be requested.
+    """Prediction of the events of a kind that will be requested.
 
     Attributes:
         period: Every n-th, by occurrence number; 0: none.

@@ -21,7 +21,7 @@ _FEW = 512
 def counted_tiles(
     control: NDArray[np.uint8], known: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
-    """Which tiles a summary covers: used and known ones.
+    """Return which tiles a summary covers: used and known ones.
 
     Returns:
         Shape (tiles,), or None: all of them.

@@ -87,7 +87,7 @@ class Naming(StrEnum):
 
 
 class Role(Enum):
-    """Which end of a connection."""
+    """End of a connection."""
 
     CLIENT = "client"
     SERVER = "server"

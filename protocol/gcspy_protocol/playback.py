@@ -46,7 +46,7 @@ class Pace(StrEnum):
 
 
 class Direction(IntEnum):
-    """Which way a playback runs."""
+    """Direction of a playback."""
 
     FORWARDS = 1
     BACKWARDS = -1

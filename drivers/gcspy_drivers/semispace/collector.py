@@ -32,7 +32,7 @@ class HeapFull(Exception):
 
 
 class Listener(Protocol):
-    """Who wants to know of collections."""
+    """Receives the starts and ends of collections."""
 
     def collection_starts(self, cause: str) -> None:
         """The world has stopped; nothing has moved yet."""

@@ -133,7 +133,7 @@ class TraceQueryService:
         *,
         whole: bool,
     ) -> NDArray[np.bool_]:
-        """Which objects belong to a tile, or a space; `whole`: also what only reaches into the tile."""
+        """Return which objects belong to a tile, or a space; `whole`: also objects that only extend into the tile."""
         named = self._session.names.get(space)
         if named is not None:
             column = {TYPES: now.type, SITES: now.site, THREADS: now.thread}[

@@ -431,7 +431,7 @@ class _Cache(NamedTuple):
     latest: int
 
     def kept(self, firsts: Keys, lasts: Keys) -> tuple[Indices, Indices, Indices] | None:
-        """Which rows are the same: their places here, their places there, and the places that are new."""
+        """Return the unchanged rows: their places here, their places there, and the places of new rows."""
         if not len(self.firsts):
             return None
         places = np.minimum(np.searchsorted(self.firsts, firsts), len(self.firsts) - 1)

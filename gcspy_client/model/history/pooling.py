@@ -24,7 +24,7 @@ __all__ = ["COUNTED", "LEVEL", "Pooling", "mean_codes", "mean_of"]
 
 
 class Pooling(StrEnum):
-    """Which of the tiles and events under a pixel it shows."""
+    """Value that a pixel shows of the tiles and events under it."""
 
     GREATEST = "greatest"
     MEAN = "mean"

@@ -136,7 +136,7 @@ class HistoryRow:
 
 
 class _Placement:
-    """Which tiles belong to which bin, as long as no tile is added or removed."""
+    """The tiles of each bin, as long as no tile is added or removed."""
 
     def __init__(self, bins: Bins, keys: TileKeys, order: Indices | None) -> None:
         starts, stops = keys.places(bins.lows), keys.places(bins.highs, after=True)

@@ -28,7 +28,7 @@ _HALF = 32
 
 
 class SeriesKind(StrEnum):
-    """Which number of each event is plotted."""
+    """Number of each event that is plotted."""
 
     SUM = "sum"
     MEAN = "mean"

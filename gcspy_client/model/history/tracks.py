@@ -1,4 +1,4 @@
-"""Which history graphs a user has open: each a stream of a space, or a number made of several, by name.
+"""The history graphs that a user has open: each of a stream of a space, or of a number derived from several, by name.
 
 By name, since ids of spaces are never reused: after a new connection the same graphs are found
 again.

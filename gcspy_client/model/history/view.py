@@ -46,7 +46,7 @@ _SEPARATOR_ROOM = 44
 
 @dataclass(frozen=True, slots=True)
 class HistoryView:
-    """Which part of a graph is seen, in how many pixels.
+    """The visible part of a graph, and its size in pixels.
 
     Attributes:
         events_pixels: Pixels along the events.

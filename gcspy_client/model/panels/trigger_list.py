@@ -223,7 +223,7 @@ def _written(name: str) -> str:
 
 
 def _ranked(written: str, start: int, choices: Iterable[tuple[str, str]]) -> Completions:
-    """Those with this prefix, then those with a word of this prefix; a complete name needs no completion."""
+    """Return the choices with this prefix, then those with a word of this prefix; a complete name needs no completion."""
     wanted = written.casefold()
     begins, inside = [], []
     for name, word in choices:
@@ -317,7 +317,7 @@ def event_number(
 
 @dataclass(frozen=True, slots=True)
 class TriggerFiring:
-    """That a trigger fired.
+    """A firing of a trigger.
 
     Attributes:
         fired: The server's message.

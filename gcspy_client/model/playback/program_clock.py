@@ -36,7 +36,7 @@ class ProgramClock:
 
     @classmethod
     def of(cls, *events: Event | None) -> ProgramClock:
-        """That of some events, in their order."""
+        """Return the clock of some events, in their order."""
         made = cls()
         for event in events:
             if event is not None:

@@ -386,7 +386,7 @@ class EventTimeline:
         return int(self._numbers.now[place])
 
     def _shown(self, where: slice, filters: Mapping[int, EventFilter]) -> NDArray[np.bool_]:
-        """Which events pass the filters: by kind and by the recorded occurrence, so from any position."""
+        """Return which events pass the filters: by kind and by the recorded occurrence, so independent of the position."""
         rows = self._rows.now[where]
         shown = np.ones(len(rows), dtype=np.bool_)
         for kind, one in filters.items():

@@ -60,7 +60,7 @@ LAYOUTS: Final = (
     WorkLayout("Teaching", "the legend alone, so that the tiles have the room", ("view",)),
     WorkLayout("Compare", "two moments, or two sessions", (*_ALWAYS, "bookmarks", "compare")),
 )
-"""Those that come with GCspy, in the order of their keys."""
+"""The layouts that come with GCspy, in the order of their keys."""
 
 
 def read_layout(path: Path) -> WorkLayout:

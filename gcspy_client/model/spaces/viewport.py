@@ -1,4 +1,4 @@
-"""Which part of a picture is seen, how close, and where on the screen a pixel of it is.
+"""The visible part of a picture, its zoom, and the places of its pixels on the screen.
 
 A picture may be requested larger than the screen, up to a limit; beyond it its pixels are
 magnified. Until a picture of another size is ready the previous one is stretched.

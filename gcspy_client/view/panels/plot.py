@@ -58,7 +58,7 @@ class _AmountAxis(pg.AxisItem):
     stream = _ANY
 
     def boundingRect(self) -> QRectF:
-        """With room for the words of the lowest and highest tick, which are left out where they do not fit."""
+        """Return the bounds with room for the labels of the lowest and highest tick, which would otherwise be left out."""
         return super().boundingRect().adjusted(0, -15, 0, 15)
 
     def tickSpacing(self, low: float, high: float, size: float, /) -> list[tuple[float, float]]:

@@ -96,7 +96,7 @@ class Preferences(Part):
 
     @property
     def palettes(self) -> PaletteChoice:
-        """Which colours streams are painted in."""
+        """The palettes of the streams."""
         return self._desk.session.palettes
 
     def choose_palette(self, ramp: Ramp | None, *, space: str = "", stream: str = "") -> None:

@@ -134,7 +134,7 @@ class TileCanvas(QWidget):
         return QRectF(x / scale, y / scale, width / scale, height / scale)
 
     def place(self) -> object:
-        """Which part is seen and how close, for `use_place`."""
+        """Visible part and zoom, for `use_place`."""
         return self.picture.zoom, self.picture.layout.first_row
 
     def use_place(self, place: object) -> None:

@@ -254,11 +254,11 @@ class RendererCanvas(SpaceView):
         self.update()
 
     def place(self) -> object:
-        """Which part of the picture is seen."""
+        """Visible part of the picture, for `use_place`."""
         return self.viewport.zoom, self.viewport.left, self.viewport.top
 
     def use_place(self, place: object) -> None:
-        """See the part that was seen."""
+        """Show a part that `place` returned."""
         match place:
             case (float(zoom), float(left), float(top)):
                 self.use_viewport(replace(self.viewport, zoom=zoom, left=left, top=top))

@@ -340,7 +340,7 @@ class TableView(SpaceView):
         self.model.sort_again()
 
     def show_source(self, source: TileSource) -> None:
-        """Which stream is painted makes no difference here; which there are may have changed."""
+        """Update the columns if the set of streams has changed; the painted stream does not matter here."""
         names = [one.schema for one in self.model.table.sources]
         if names != [one.schema for one in self._sources()]:
             before = self.model.table.sorted_by

@@ -75,7 +75,7 @@ _LEAST_PLOT, _MOST_PLOT = 40, 120
 """Height of the memory, as a share of the window's, and its limits: 61 pixels at 720."""
 
 _BARS_ONLY = 28
-"""Where only collections are known."""
+"""Height of the plot if only collections are known."""
 
 _GAP = 2
 """Between memory and lanes."""
@@ -151,7 +151,7 @@ class TimelineFlag:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StripFacts:
-    """Where in the timeline one is.
+    """Facts that the timeline displays.
 
     Attributes:
         kinds: Names of the kinds of event, by id.
@@ -394,12 +394,12 @@ class TimelineStrip(QWidget):
         return float(start), float(max(stop, start + least))
 
     def plot(self) -> QRectF:
-        """Where memory is, in the widget; of no height: nothing is known of it."""
+        """Return the rectangle of the memory, in the widget; its height is 0 if no memory is known."""
         width = max(1, self.width() - self._gutter - _MARGIN)
         return QRectF(self._gutter, _FLAGS_HEIGHT, width, self._plot_height())
 
     def _lanes(self) -> QRectF:
-        """Where the lanes are, in the widget."""
+        """Return the rectangle of the lanes, in the widget."""
         plot = self.plot()
         top = plot.bottom() + (_GAP if plot.height() else 0)
         return QRectF(plot.left(), top, plot.width(), self._lanes_height())
@@ -426,7 +426,7 @@ class TimelineStrip(QWidget):
         return float(self._timeline.place_of(number, self._axis))
 
     def x_of(self, number: int) -> float:
-        """Where in the widget an event is."""
+        """Return the x coordinate of an event, in the widget."""
         middle = 0.0 if self._by_time else 0.5
         return self._gutter + self.stretch().pixel_of(self._place_of(number) + middle)
 
@@ -659,7 +659,7 @@ class TimelineStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _paint_live_end(self, painter: QPainter, lanes: QRectF) -> None:
-        """Where the session is by now, while one looks elsewhere."""
+        """Paint the line at the live end of the session, while the display shows an earlier event."""
         colour = QColor(tokens(self._theme).good)
         x = min(self.x_of(self._timeline.last), lanes.right())
         painter.setPen(QPen(colour, 2, Qt.PenStyle.DotLine))

@@ -79,7 +79,7 @@ def speed_text(speed: float) -> str:
 
 
 def position_words(facts: TransportFacts) -> str:
-    """Where one is: ``event 1,234 of 10,000 · 12.3 s``."""
+    """Return the position as text: ``event 1,234 of 10,000 · 12.3 s``."""
     if not facts.number:
         return "no event yet"
     since = "" if facts.since_nanos is None else f"  ·  {moment_text(facts.since_nanos)}"

@@ -121,7 +121,7 @@ class ExpressionEdit(PlainLineEdit):
     # ------------------------------------------------------------------------- painting
 
     def x_of(self, place: int) -> float:
-        """Where a character begins, in the widget."""
+        """Return the x coordinate at which a character begins, in the widget."""
         metrics = self.fontMetrics()
         cursor = self.cursorRect().center().x()
         here = metrics.horizontalAdvance(self.text()[: self.cursorPosition()])

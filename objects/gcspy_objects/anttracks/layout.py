@@ -117,7 +117,7 @@ MAGIC: Final = 0x00C0FFEE
 KEY_WORDS: Final = 42
 PREFIX_BYTES: Final = 4 + 4 + 4 * KEY_WORDS + 4
 DATA_OFFSET: Final = PREFIX_BYTES + 4
-"""Where the first buffer of a trace file begins."""
+"""Offset of the first buffer of a trace file."""
 BUFFER_HEADER_BYTES: Final = 12
 MAX_PAYLOAD_BYTES: Final = 4 << 20
 """The VM's own buffers have 16 KiB, half as much more at most. Who sets them two hundred times as large is refused."""

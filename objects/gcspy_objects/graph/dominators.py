@@ -22,10 +22,10 @@ __all__ = ["DominatorTree", "dominators"]
 
 @dataclass(frozen=True)
 class DominatorTree:
-    """Who dominates whom.
+    """The dominators of all objects.
 
     Attributes:
-        dominator: (n,) immediate dominator of each object; `NO_NODE`: only the roots together hold it, or nothing does.
+        dominator: (n,) immediate dominator of each object; `NO_NODE`: no single object dominates it, or no root leads to it.
         order: (k,) reached objects, each after its dominator.
     """
 

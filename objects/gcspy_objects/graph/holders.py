@@ -24,7 +24,7 @@ COMES_TOGETHER: Final = 0.8
 """The share of a group that one object must dominate so that the group's holder is searched for below it."""
 
 _MOST_NAMED: Final = 4
-"""At most this number of independent holders is listed."""
+"""Most independent holders that are listed."""
 
 
 @dataclass(frozen=True)

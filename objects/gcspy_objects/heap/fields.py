@@ -1,4 +1,4 @@
-"""Which field of an object each of its reported pointers is.
+"""Matches an object's reported pointers with its fields.
 
 HotSpot reports the references of an instance in the order in which they lie in memory in a full
 collection, and in the reverse order in a minor one: those of superclasses first, each class's in

@@ -72,7 +72,7 @@ class ClientSource:
 
 
 def used_tiles(control: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
-    """Which tiles are used, by their flags; None: all."""
+    """Return which tiles are used, by their flags; None: all."""
     # One pass without an array covers the usual case.
     if not len(control) or int(np.bitwise_and.reduce(control)) & Control.USED:
         return None

@@ -330,7 +330,7 @@ def _compare_arrays(operator: str, left: NDArray[Any], right: NDArray[Any]) -> N
 
 
 def _truth(operand: TileValues | bool | None, count: int) -> tuple[Any, Any]:
-    """Where it is true, and where it is false; both are false where it is unknown."""
+    """Return where the operand is true, and where it is false; both are False where it is unknown."""
     if not isinstance(operand, TileValues):
         return np.full(count, operand is True), np.full(count, operand is False)
     if operand.known is None:

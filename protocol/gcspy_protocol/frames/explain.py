@@ -348,7 +348,7 @@ def _about_details(message: m.Query | m.Answer) -> str:
 
 
 def _about_place(message: m.Look | m.Looked) -> str:
-    """Who is viewing what."""
+    """Return the description of a client's place."""
     at = message.at
     named = ("space", at.space), ("stream", at.stream), ("key", at.key), ("sequence", at.sequence)
     parts = [f"{name} {value}" for name, value in named if value is not None]

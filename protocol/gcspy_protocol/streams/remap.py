@@ -77,7 +77,7 @@ class Remap:
         return out
 
     def known(self, known: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-        """Which values are known; those of new tiles are not.
+        """Return which values are known; those of new tiles are not.
 
         Args:
             known: Shape (old tiles,), or None when all were known.

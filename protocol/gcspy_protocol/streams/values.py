@@ -486,7 +486,7 @@ class StreamEncoder:
         )
 
     def _differs(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Where a client would see a difference: shape (tiles,)."""
+        """Return the tiles at which a client would see a difference: shape (tiles,)."""
         differs: NDArray[np.bool_] = values != self._values
         if known is not None or self._known is not None:
             before = np.True_ if self._known is None else self._known

@@ -496,7 +496,7 @@ class RecordingPlayback:
         return None
 
     def _look_at_triggers(self, move: Move, before: int) -> Move:
-        """Which triggers fire at an event that is shown; none at one that does not follow in time."""
+        """Evaluate the triggers at a displayed event; they are reset if it does not follow in time."""
         if move.number <= before or self.manner.direction is not Direction.FORWARDS:
             self.triggers.reset()
             return move

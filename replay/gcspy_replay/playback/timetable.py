@@ -1,4 +1,4 @@
-"""Which events a recording has, when each happened, and which of them event filters let through.
+"""The events of a recording with their times, and those that event filters let through.
 
 A table, all in memory: some 60 bytes per event. It grows at its end without being copied, so that
 many playbacks may share one: `rows` that were taken earlier stay valid.
@@ -152,7 +152,7 @@ class Timetable:
 def shown_rows(
     rows: NDArray[Any], filters: Mapping[int, EventFilter], lost: Iterable[tuple[int, int]]
 ) -> NDArray[np.bool_]:
-    """Which events are shown.
+    """Return which events are shown.
 
     Args:
         rows: Rows of a timetable.

@@ -129,7 +129,7 @@ class PlaybackSession:
 
     @property
     def viewers(self) -> Iterable[ClientConnection]:
-        """Who sees it, the leader first."""
+        """The clients that see it, the leader first."""
         return self._viewers.values()
 
     @property

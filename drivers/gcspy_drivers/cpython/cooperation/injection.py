@@ -56,7 +56,7 @@ _NOWHERE: Final = "/proc/self/fdinfo/none"
 _C_LIBRARY: Final = re.compile(r"/(libc[.-]|ld-musl-)[^/]*$")
 _PAGE_BYTES: Final = 4096
 _LOWEST_PAGE: Final = 0x1000_0000_0000
-"""Where a free page is searched for: far from the addresses of programs and the kernel."""
+"""Lowest address at which a free page is searched: far from the addresses of programs and the kernel."""
 
 _ATTACH: Final = """
 try:

@@ -1,4 +1,4 @@
-"""Which blocks of a pool are in use: a copy of the pool, less its list of free blocks.
+"""The blocks in use of a pool: a copy of the pool, less its list of free blocks.
 
 A pool's list of free blocks goes from block to block inside the pool and has exactly as many
 entries as its header says. So a walk is limited by that number. A pool whose list leaves it, meets

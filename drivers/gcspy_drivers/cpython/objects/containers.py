@@ -1,10 +1,10 @@
-"""Which types keep something outside of their objects, and where in an object the address of it is.
+"""Types that keep content outside of their objects, and the place of its address in an object.
 
-A list's items, a dictionary's table, a buffer are not in the object; when they have more than 512 bytes they are not in a pool either. The
-kinds here are those of which CPython's own headers, or numpy's, say where pointer and size are. A type is of the kind of the built-in type that it
-comes from, which its flags say, or else the chain of its bases.
+A list's items, a dictionary's table and a buffer are not in the object; if they have more than 512 bytes they are not in a pool either. The
+kinds here are those whose pointer and size are declared in CPython's or numpy's headers. A type has the kind of the built-in type from which it
+is derived, according to its flags or else to the chain of its bases.
 
-Knows types' flags and names, and no memory. Source: CPython 3.9 to 3.15 Include/object.h (Py_TPFLAGS_*_SUBCLASS), cpython/listobject.h,
+Knows types' flags and names; knows no memory. Source: CPython 3.9 to 3.15 Include/object.h (Py_TPFLAGS_*_SUBCLASS), cpython/listobject.h,
 cpython/dictobject.h, setobject.h, bytearrayobject.h, unicodeobject.h, Objects/odictobject.c, Modules/_collectionsmodule.c,
 Modules/arraymodule.c; numpy 1.20 to 2.4 numpy/core/include/numpy/ndarraytypes.h (PyArrayObject_fields, _PyArray_Descr).
 """

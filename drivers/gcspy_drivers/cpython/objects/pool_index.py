@@ -75,7 +75,7 @@ class PoolIndex:
 
 @dataclass(frozen=True, eq=False)
 class Outward:
-    """Which words may be the address of memory of the C allocator: in no pool, and in memory without a file.
+    """Identifies words that may be addresses of the C allocator's memory: in no pool, and in memory without a file.
 
     Attributes:
         index: Places of pools.

@@ -1,4 +1,4 @@
-"""Which pools a tile has: one, or a power of two of neighbours in one arena when there are too many pools.
+"""The pools of a tile: one, or a power of two of neighbours in one arena if there are too many pools.
 
 `gcspy_drivers.kit.grouped_tiling` groups cells; this module knows the places of pools, not their
 content.

@@ -1,4 +1,4 @@
-"""Which tiles of one pymalloc are used, and where its arenas begin. Knows spaces and tilings of pools."""
+"""The used tiles of one pymalloc, and the first tiles of its arenas. Knows spaces and tilings of pools."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class ObjectView:
 
     @property
     def spaces(self) -> list[ServerSpace]:
-        """Those that there are."""
+        """The present spaces."""
         found = [] if self._types is None else [self._types.space]
         return [
             *found,
@@ -60,7 +60,7 @@ class ObjectView:
         ]
 
     def wants_large(self, request: GatherRequest) -> bool:
-        """Return whether anybody wants what large blocks are needed for."""
+        """Return whether a client requests data for which large blocks are needed."""
         if self._large is None or self._types is None:
             return False
         return request.wants(self._large.space) or request.wants(
@@ -69,7 +69,7 @@ class ObjectView:
 
     @property
     def reference_spaces(self) -> list[ServerSpace]:
-        """Those of references that there are."""
+        """The present spaces of references."""
         return [one.space for one in self._references.values()]
 
     def open(

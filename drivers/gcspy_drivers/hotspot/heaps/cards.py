@@ -43,7 +43,7 @@ class CardKind(IntEnum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RareCards:
-    """Those cards of a range that are neither clean nor of young regions, which is most of the time few of them.
+    """The cards of a range that are neither clean nor of young regions, usually few.
 
     Attributes:
         dirty: (n,) numbers of dirty cards, counted from the first of the range; ascending.

@@ -1,4 +1,4 @@
-"""Which view shows the heap of which collector.
+"""Chooses the view of a collector's heap.
 
 Knows the names of collectors; knows no heap.
 """

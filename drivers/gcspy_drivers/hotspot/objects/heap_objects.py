@@ -29,14 +29,14 @@ class SUM(IntEnum):
     """Columns of `SpanObjects.sums`."""
 
     OBJECTS = 0
-    """Those that begin in the tile, without fillers."""
+    """Objects that begin in the tile, without fillers."""
     ARRAYS = 1
-    """Those of them that are arrays."""
+    """Arrays among these objects."""
     INSTANCE_BYTES = 2
-    """Bytes of the tile that are of objects that are no arrays."""
+    """Bytes of objects in the tile, without arrays."""
     ARRAY_BYTES = 3
     FREE = 4
-    """Bytes of the tile that are of fillers, or of a thread's buffer and not used yet."""
+    """Bytes of fillers in the tile, and of threads' buffers that are not used yet."""
     DEAD = 5
     """Bytes of the tile that the last completed marking found dead."""
     MARKED = 6

@@ -1,4 +1,4 @@
-"""Which collector a JVM uses, by its flags.
+"""Finds the collector of a JVM by its flags.
 
 Not by the type of its heap: stock libraries have no symbols for that. Source: OpenJDK src/hotspot/share/gc/shared/gc_globals.hpp.
 """

@@ -75,7 +75,7 @@ class EventView:
 
     @cached_property
     def addresses(self) -> NDArray[np.uint64]:
-        """Where each of `objects` begins, in bytes."""
+        """Address of each of `objects`, in bytes."""
         return self.heap.bytes_of(self.objects.cells)
 
     @cached_property
@@ -85,18 +85,18 @@ class EventView:
 
     @cached_property
     def copied(self) -> NDArray[np.bool_]:
-        """Which of `objects` are old copies."""
+        """Whether each of `objects` is an old copy."""
         return self.objects.having(FORWARDED)
 
     @cached_property
     def new(self) -> NDArray[np.bool_]:
-        """Which of `objects` were made since the heap was last read."""
+        """Whether each of `objects` was made since the heap was last read."""
         made: NDArray[np.bool_] = self.objects.identities > self.seen
         return made
 
     @cached_property
     def promoted(self) -> NDArray[np.bool_] | None:
-        """Which of `objects` were outside old spaces when the collection began, wherever they are now; None: not known."""
+        """Whether each of `objects` was outside old spaces when the collection began, wherever it is now; None: not known."""
         if self.old_before is None:
             return None
         identities = self.objects.identities
@@ -112,7 +112,7 @@ class EventView:
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:
-        """Which of `objects` the roots reach: what a perfect collector would keep."""
+        """Whether the roots reach each of `objects`: a perfect collector would keep these."""
         heap = self.heap
         reached: Bytes = np.zeros(len(heap.words), dtype=np.uint8)
         stack: Words = np.empty(len(self.objects) + 1, dtype=np.int64)

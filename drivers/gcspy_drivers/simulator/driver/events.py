@@ -1,6 +1,6 @@
-"""Which kinds of event a simulation has: beginning and end, a clock of allocated bytes, and those of its collector (the paper's section 5.6).
+"""The kinds of event of a simulation: beginning and end, a clock of allocated bytes, and those of its collector (the paper's section 5.6).
 
-Each kind of collection has its start, the end of each phase, its end; ``Progress`` stands for a bit of any phase, in slow motion. Knows names only.
+Each kind of collection has its start, the end of each phase, its end; ``Progress`` is a step of any phase, in slow motion. Knows names only.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self.over = ""
         self._stop = threading.Event()
         self._program = threading.Lock()
-        """Who has it may use the heap: the program's thread, but while it is at an event."""
+        """Lock of the heap: the program's thread has it, except while it is at an event."""
         self._runs = False
         self.server.investigate_with(self.investigate)
         self._old_before: Words | None = None

@@ -141,7 +141,7 @@ class Incremental(MarkSweep):
         self.heap.roots[slot] = target
 
     def check(self) -> list[str]:
-        """With the first two barriers no black object refers to a white one while marking is under way."""
+        """Check that during marking no black object refers to a white one, with the first two barriers."""
         if not self.marks or self.barrier == "snapshot":
             return []
         count = count_black_to_white(self.heap.words, self.objects().cells)
@@ -154,7 +154,7 @@ class Incremental(MarkSweep):
         )
 
     def knobs(self) -> Sequence[Knob]:
-        """Those of mark-sweep, and barrier (from the next collection on), start and pace."""
+        """Return the knobs of mark-sweep, and barrier (from the next collection on), start and pace."""
         return (
             *super().knobs(),
             Knob("barrier", "Write barrier", self.barrier, Choice(BARRIERS)),

@@ -444,7 +444,7 @@ class PartScan:
         return self._at < end
 
     def _search(self, start: int, end: int) -> int | None:
-        """Where the next CHUNK frame may begin, at or after `start`."""
+        """Return the place at which the next CHUNK frame may begin, at or after `start`; None: there is none."""
         at = start + HEADER.size
         while at + len(CHUNK_MAGIC) <= end and not self._window.exhausted:
             begin, block = self._block
