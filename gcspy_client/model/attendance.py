@@ -98,7 +98,7 @@ class Participant:
 
     @property
     def reading(self) -> str:
-        """How far it has read, as text."""
+        """Progress of its reading, as text."""
         if self.stalled:
             return "stalled" if self.behind is None else f"stalled, {self.behind:,} behind"
         if self.behind is None:
@@ -150,7 +150,7 @@ def _name(client: Client) -> str:
 
 
 def summary_words(participants: list[Participant]) -> str:
-    """How many are present, and how they are."""
+    """Return the number of participants and their states, as text."""
     if len(participants) < 2:
         return "No other participants."
     parts = [f"{len(participants)} present"]

@@ -155,7 +155,7 @@ class DerivedSource:
 
     @property
     def schema(self) -> Stream:
-        """How the numbers are painted: on a scale of a million steps."""
+        """Stream as which the numbers are painted: on a scale of a million steps."""
         return self._schema
 
     def _worth(self, space: SpaceState) -> Worth:
@@ -265,7 +265,7 @@ def _tile_by_tile(node: Node) -> bool:
 
 
 def automatic_range(worth: Worth, space: SpaceState) -> tuple[float, float]:
-    """From the least to the greatest known number of used tiles, and from zero if all are above it; 0 to 1 if there is none."""
+    """Return the range of the known numbers of used tiles, from zero if all are above it; 0 to 1 if there are none."""
     counts = used(space.control.values)
     if worth.known is not None:
         counts &= worth.known

@@ -120,7 +120,7 @@ def scale_words(layout: TileLayout) -> str:
 
 
 def legend_words(layout: TileLayout) -> str:
-    """How tiles that share a pixel are drawn; empty where each has its own."""
+    """Return the explanation of tiles that share a pixel; empty if each has its own."""
     if layout.per_pixel == 1:
         return ""
     return (

@@ -197,7 +197,7 @@ class ClientSession:
 
     @property
     def behind(self) -> int:
-        """How many events arrived after the displayed one."""
+        """Number of events that arrived after the displayed one."""
         if self.is_live:
             return 0
         # Events count even if they are no longer stored, and so not in the timeline.

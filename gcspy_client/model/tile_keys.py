@@ -64,7 +64,7 @@ class TileKeys:
         return self.at(np.arange(self._count, dtype=np.int64))
 
     def places(self, keys: Keys, *, after: bool = False) -> _Places:
-        """How many keys are less than each of these; with `after`, not greater."""
+        """Return the number of keys that are less than each of these; with `after`, not greater."""
         if self._array is not None:
             found: _Places = np.searchsorted(
                 self._array, keys, side="right" if after else "left"

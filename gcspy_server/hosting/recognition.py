@@ -194,7 +194,7 @@ def _kind_of(found: object) -> str:
 
 
 class _Slow(Exception):
-    """It took too long."""
+    """The driver took too long."""
 
 
 def _within(secs: float, function: Callable[[], T]) -> T:

@@ -146,12 +146,12 @@ class BudgetKeeper:
 
     @property
     def gathered(self) -> tuple[int, ...]:
-        """How many events were gathered, by kind."""
+        """Number of gathered events, by kind."""
         return tuple(kind.gathered for kind in self._kinds)
 
     @property
     def left_out(self) -> tuple[int, ...]:
-        """How many events were left out, by kind."""
+        """Number of events left out, by kind."""
         return tuple(kind.left_out for kind in self._kinds)
 
     def pass_over(self, nanos: int) -> None:

@@ -94,7 +94,7 @@ class SettingTable:
 
     @property
     def mode(self) -> Mode | None:
-        """How the target is monitored, if that is a setting: the value taken last."""
+        """Mode of monitoring, if it is a setting: the value that was last in effect."""
         with self._lock:
             modes = [
                 replace(one, value=self._taken.get(one.id, one.value)).mode

@@ -94,7 +94,7 @@ class Role(Enum):
 
 
 class Mode(StrEnum):
-    """How the target is monitored (DESIGN section 7)."""
+    """Mode of monitoring the target (DESIGN section 7)."""
 
     PASSIVE = "passive"
     STOPPED = "stopped"
@@ -205,7 +205,7 @@ class Stream:
 
     @property
     def summary_length(self) -> int:
-        """How many numbers the stream's summary has: 1, 2 (sum, total) or one per name."""
+        """Number of numbers in the stream's summary: 1, 2 (sum, total) or one per name."""
         if self.presentation is Presentation.ENUM:
             return len(self.enum_names)
         return 2 if self.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR) else 1

@@ -40,18 +40,18 @@ class TriggerAction(StrEnum):
 
 
 class TriggerState(StrEnum):
-    """How a trigger stands."""
+    """State of a trigger."""
 
     ARMED = "armed"
     """It fires when its condition becomes true."""
     HOLDS = "holds"
-    """It has fired, and the condition was not false since."""
+    """It has fired, and the condition has not been false since then."""
     WAITING = "waiting"
     """Its condition names a space or stream that does not exist, or not yet."""
     FAILED = "failed"
     """Its evaluation failed; it is not evaluated again before it is set again."""
     OFF = "off"
-    """It is not enabled, or was to fire once and has."""
+    """It is not enabled, or was to fire only once and has fired."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -68,7 +68,7 @@ _LONGEST_REST_SECS: Final = 20.0
 """A target that has reported its event sleeps within milliseconds, on the busiest machine within seconds."""
 
 _LIFE_SECS: Final = 0.4
-"""How often the timer is rewound: several times within the deadline, since this machine may be busy."""
+"""Period of re-arming the timer: several times within the deadline, since this machine may be busy."""
 
 _FIRST_LOOK_SECS: Final = 20e-6
 _LAST_LOOK_SECS: Final = 1e-3

@@ -115,7 +115,7 @@ class SemispaceHeap:
         self._words[self._index(address) + 1 + self._check_field(address, number)] = target
 
     def fields_of(self, address: int) -> int:
-        """How many reference fields an object has."""
+        """Return the number of an object's reference fields."""
         return self._words[self._index(address)] >> _FIELD_SHIFT
 
     def size_of(self, address: int) -> int:

@@ -59,7 +59,7 @@ FORWARDED: Final = 1 << 58
 NOTED: Final = 1 << 59
 """The collector has it in a buffer of its own (a remembered set, a log, possible roots of cycles)."""
 PINNED: Final = 1 << 60
-"""It must not move."""
+"""The object must not move."""
 FREE: Final = 1 << 61
 """A free cell, not an object."""
 

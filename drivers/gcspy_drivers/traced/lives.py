@@ -30,7 +30,7 @@ _FATES: Final = {
 _MOST_FRAMES = 6
 
 Number = Callable[[int], int]
-"""From an event of the trace to the number of the first event that shows its effect."""
+"""Maps an event of the trace to the number of the first event that shows its effect."""
 
 
 def describe(heap: RebuiltHeap, life: Life) -> str:

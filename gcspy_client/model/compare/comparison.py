@@ -66,7 +66,7 @@ class ComparedState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TilePairing:
-    """How tiles are paired, and what could not be.
+    """The pairing of tiles, and the tiles that could not be paired.
 
     Attributes:
         by_place: Tiles are paired by their numbers.

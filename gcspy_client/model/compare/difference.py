@@ -341,7 +341,7 @@ def alone_amount(
 def summary_of(
     compared: Difference, appeared: int | float = 0, disappeared: int | float = 0
 ) -> DifferenceSummary:
-    """How many tiles differ, and by how much all in all.
+    """Return the number of tiles that differ, and their total difference.
 
     Args:
         compared: The difference.

@@ -107,23 +107,23 @@ def _target_of(welcome: Welcome) -> tuple[str, dict[str, str]]:
 
 
 class EventMatching(StrEnum):
-    """How an event of one session is matched with one of the other."""
+    """Criterion by which an event of one session is matched with one of the other."""
 
     NUMBER = "event number"
-    """The how manieth event it is."""
+    """The event of the same number."""
     OCCURRENCE = "n-th of its kind"
-    """The how manieth of its kind: the third collection with the third collection."""
+    """The n-th of its kind: the third collection with the third collection."""
     CLOCK = "time since the beginning"
     """The latest that was not later, by time since the first event."""
     WALL = "time of day"
-    """The latest that was not later, by the clock on the wall: two programs that ran at once."""
+    """The latest that was not later, by the time of day: for two programs that ran at once."""
     PROGRAM = "program's clock"
-    """The latest that was not later, by a clock of the program's, such as allocated bytes: two collectors under the same program."""
+    """The latest that was not later, by a clock of the program such as allocated bytes: for two collectors under the same program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How events of two sessions belong together.
+    """Matching of the events of two sessions.
 
     Attributes:
         by: The criterion.

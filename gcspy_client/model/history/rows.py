@@ -165,7 +165,7 @@ class _Placement:
         return row
 
     def counted(self, tiles: Indices) -> NDArray[np.uint8]:
-        """How many of these tiles are in each bin, to 255."""
+        """Return the number of these tiles in each bin, at most 255."""
         row = np.zeros(len(self.bins), dtype=np.uint8)
         if len(tiles) and len(self.filled):
             places = tiles

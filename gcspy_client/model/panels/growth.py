@@ -35,7 +35,7 @@ _MOST_SAMPLES = 256
 _MOST_MEASURES = 2
 
 _OTHERS, _FIRST_TILES = "(other", 8
-"""How the tile of all others is called, and where it is."""
+"""Beginning of the name of the tile of all others, and the number of tiles among which it is searched."""
 
 I64 = NDArray[np.int64]
 
@@ -63,26 +63,26 @@ class TypeSample:
 
     @property
     def tiles(self) -> int:
-        """How many tiles there were."""
+        """Number of tiles."""
         return int(self.values.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One number of a tile, then and now; None: unknown. A tile that was not there then had nothing."""
+    """One number of a tile, then and now; None: unknown. The number of a tile that did not exist then was 0."""
 
     before: int | None
     now: int | None
 
     @property
     def grew(self) -> int | None:
-        """How much more it is now; None where either is unknown."""
+        """Increase since then; None if either number is unknown."""
         return None if self.before is None or self.now is None else self.now - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthRow:
-    """How one tile changed.
+    """Change of one tile.
 
     Attributes:
         tile: Its number, which is its key.

@@ -81,17 +81,17 @@ class Bookmarks:
 
     @property
     def all(self) -> tuple[Bookmark, ...]:
-        """In the order of their numbers."""
+        """All bookmarks, in the order of their events."""
         return self._added.bookmarks
 
     @property
     def notes(self) -> str:
-        """On the recording as a whole."""
+        """Notes on the recording as a whole."""
         return self._added.notes
 
     @property
     def layout(self) -> Mapping[str, Any]:
-        """How its window was arranged."""
+        """Stored layout of its window."""
         return self._added.layout
 
     def __len__(self) -> int:

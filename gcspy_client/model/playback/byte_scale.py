@@ -16,7 +16,7 @@ _LEAST = 4096
 
 
 class ByteScale:
-    """From 0 to `top` bytes.
+    """A scale from 0 to `top` bytes.
 
     Args:
         most: The greatest value to be shown.

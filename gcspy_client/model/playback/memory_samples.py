@@ -145,7 +145,7 @@ class MemorySamples:
 
     @property
     def quantities(self) -> int:
-        """How many there are."""
+        """Number of quantities."""
         return len(self._table)
 
     def put(self, first: int, columns: Values) -> None:

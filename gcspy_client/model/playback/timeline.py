@@ -189,7 +189,7 @@ class EventTimeline:
         return isinstance(number, int) and self.row(number) is not None
 
     def after(self, number: int) -> int:
-        """How many events there are behind a number."""
+        """Return the number of events after an event's number."""
         return len(self) - self._place(number + 1)
 
     def missed(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -193,7 +193,7 @@ def _faded(colours: NDArray[np.uint32], canvas: np.uint32) -> NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """How many tiles have each appearance.
+    """Number of tiles of each appearance.
 
     Attributes:
         lows: Shape (bars,): first paint code of each.
@@ -221,7 +221,7 @@ def distribution_of(codes: Codes, bars: int) -> Distribution:
 
 
 class DistributionRenderer(Renderer):
-    """How many tiles have which value.
+    """Draws the number of tiles of each value.
 
     Attributes:
         logarithmic: Heights grow with the logarithm, so that a few tiles are seen beside a million.

@@ -98,11 +98,11 @@ class LinkMeter:
         gathered.most_nanos = max(gathered.most_nanos, event.gather_nanos)
 
     def pinged(self, number: int, now_nanos: int) -> None:
-        """A ping was sent."""
+        """Note that a ping was sent."""
         self._pings = {number: now_nanos}  # answers to older ones are ignored
 
     def ponged(self, number: int, now_nanos: int) -> None:
-        """It was answered."""
+        """Note that a ping was answered, and measure the round trip."""
         sent = self._pings.pop(number, None)
         if sent is not None:
             self.round_trip_nanos = now_nanos - sent

@@ -31,7 +31,7 @@ class Recent:
 
     @property
     def text(self) -> str:
-        """As it is stored."""
+        """Text under which it is stored."""
         return self.address or _BETWEEN.join(str(path) for path in self.files)
 
     @property

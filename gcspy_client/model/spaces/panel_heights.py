@@ -21,7 +21,7 @@ LEAST_HEIGHT = 84
 
 
 class PanelForm(Enum):
-    """How the panel of a space stands."""
+    """Form in which a space's panel is displayed."""
 
     LINE = "line"
     """One line: name, a strip of tiles, summary."""

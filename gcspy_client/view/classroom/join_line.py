@@ -89,7 +89,7 @@ class JoinSheet(QDialog):
             self.copy.setText("Copied")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """As large as there is room."""
+        """Use a font as large as there is room for."""
         super().resizeEvent(event)
         self._fit()
 

@@ -67,7 +67,7 @@ class PresentationMode(Part):
 
     @property
     def factor(self) -> float:
-        """How much larger things are than usual."""
+        """Factor by which texts are enlarged."""
         return max(1.0, self.points / _USUAL_POINTS)
 
     def toggle(self) -> None:

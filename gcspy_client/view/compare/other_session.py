@@ -142,7 +142,7 @@ class OtherRecording(Other):
         self._worker.submit(self._open)
 
     def _open(self) -> Timetable:
-        """In the thread: find out what there is."""
+        """Open the recording and read its events; runs in the thread."""
         recording = Recording.open(*self._paths)
         try:
             table = Timetable(recording)
@@ -164,7 +164,7 @@ class OtherRecording(Other):
         return table
 
     def _reach(self, number: int) -> _Reached:
-        """In the thread: get at an event."""
+        """Decode an event; runs in the thread."""
         assert self._recording is not None
         return _Reached(number, self._recording.seek(number))
 

@@ -50,7 +50,7 @@ class _TimeAxis(pg.AxisItem):
         return [(time_step(max(high - low, 1e-9), int(size / _PIXELS_A_TIME)), 0.0)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """How long before the latest event."""
+        """Return times before the latest event, as text."""
         return [time_text(value) for value in values]
 
 
@@ -130,7 +130,7 @@ class Plot(pg.PlotWidget):
         return QSize(60, 72)
 
     def sizeHint(self) -> QSize:
-        """As little; it grows where there is room."""
+        """Return a small size; the chart grows if there is room."""
         return QSize(200, 72)
 
     def set_colours(self, colours: Tokens) -> None:
@@ -305,7 +305,7 @@ class ChartPlot(pg.PlotWidget):
         return QSize(160, 110)
 
     def sizeHint(self) -> QSize:
-        """It grows where there is room."""
+        """Return a small size; the chart grows if there is room."""
         return QSize(420, 200)
 
     def set_colours(self, colours: Tokens) -> None:

@@ -60,10 +60,10 @@ class Preference(Protocol):
         """Choose colours."""
 
     def follow_hints(self, *, wanted: bool) -> None:
-        """Whether drivers choose hues."""
+        """Set whether drivers choose hues."""
 
     def set_budgets(self, *, memory_mib: int, disk_gib: int) -> None:
-        """How much is kept."""
+        """Set the memory and the disk budget of the time shift."""
 
     def set_restores_layout(self, *, wanted: bool) -> None:
         """Whether the layout is restored."""

@@ -75,7 +75,7 @@ class Strip(QWidget):
         self.setMouseTracking(True)
 
     def sizeHint(self) -> QSize:
-        """As wide as it is given."""
+        """Return the width of seven cells, and the present height."""
         return QSize(7 * self._cell[0], self.height())
 
     def show_tiles(self, what: MagnifiedTiles | None) -> None:

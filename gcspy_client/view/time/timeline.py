@@ -355,11 +355,11 @@ class TimelineStrip(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:
-        """As high as its lanes, as wide as there is room."""
+        """Return the height of its contents; it takes any width."""
         return QSize(400, round(self._lanes().bottom()) + _AXIS_HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
-        """It may become narrow, never lower."""
+        """Return the least size: it may become narrower, not lower."""
         return QSize(_NARROW_GUTTER + 120, self.sizeHint().height())
 
     # ------------------------------------------------------------------------- places

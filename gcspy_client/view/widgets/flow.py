@@ -25,27 +25,27 @@ class FlowLayout(QLayout):
         self._items.append(item)
 
     def count(self) -> int:
-        """How many there are."""
+        """Number of items."""
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
-        """One of them."""
+        """Return an item; None: there is none of this index."""
         return self._items[index] if 0 <= index < len(self._items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
-        """Take one out."""
+        """Remove an item and return it; None: there is none of this index."""
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """It takes no more room than it needs."""
+        """None: it takes no more room than it needs."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:
-        """Its height depends on its width."""
+        """True: its height depends on its width."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """The height of its lines."""
+        """Return the height of its lines at this width."""
         return self._place(QRect(0, 0, width, 0), really=False)
 
     def setGeometry(self, rectangle: QRect) -> None:
@@ -54,11 +54,11 @@ class FlowLayout(QLayout):
         self._place(rectangle, really=True)
 
     def sizeHint(self) -> QSize:
-        """One column of them fits."""
+        """Return the minimum size."""
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
-        """As wide as a narrow widget, as high as one line."""
+        """Return the width of a narrow widget and the height of one line."""
         high = max((item.sizeHint().height() for item in self._items), default=0)
         return QSize(60, high)
 

@@ -23,7 +23,7 @@ class Unit(Enum):
     NUMBER = "number"
     BYTES = "bytes"
     SHARE = "share"
-    """From 0 to 1."""
+    """A share from 0 to 1."""
 
 
 class Column(NamedTuple):

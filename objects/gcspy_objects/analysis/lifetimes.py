@@ -1,4 +1,4 @@
-"""How long objects lived: how many died at which age, and by which age a half of a type's objects was gone.
+"""Lifetimes of objects: the number that died at each age, and the age by which half of a type's objects were gone.
 
 The age is that at which a collection found the object dead; it may have died at any time since the
 last collection that examined it (`gcspy_objects.analysis.survival` gives both limits). Objects
@@ -39,7 +39,7 @@ _EDGES: Final = {
 def distribution(
     store: LifeStore, clock: AgeClock = AgeClock.BYTES, only: ObjectFilter = EVERYTHING
 ) -> QueryResult:
-    """How many objects died at which age.
+    """Number of objects that died at each age.
 
     Rows: by age, in octaves of bytes, or one for each number of collections that an object survived
     (0: the first found it dead). Empty ones are left out.
@@ -86,7 +86,7 @@ def spans(
     *,
     top: int = 0,
 ) -> QueryResult:
-    """How long the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
+    """Time for which the objects of each type or site are held: the ages by which a half and nine tenths of them were gone.
 
     Rows: the first `top` types or sites, 0: all; those with most objects first. An age is unknown
     (None) if fewer than that share had died when the trace ended.

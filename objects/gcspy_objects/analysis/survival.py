@@ -36,7 +36,7 @@ GENERATIONS: Final = ("all", "young", "old")
 
 
 class AgeClock(Enum):
-    """How age is counted."""
+    """Unit of age."""
 
     BYTES = "bytes"
     """Bytes that the program allocated meanwhile."""

@@ -61,7 +61,7 @@ class ReferenceGraph:
 
     @property
     def nodes(self) -> int:
-        """How many objects there are."""
+        """Number of objects."""
         return len(self.starts) - 1
 
     def referrers(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

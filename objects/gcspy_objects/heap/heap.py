@@ -99,7 +99,7 @@ class RebuiltHeap:
 
     @property
     def events(self) -> int:
-        """How many events the heap was rebuilt from; `at` takes 0 up to this number."""
+        """Number of events from which the heap was rebuilt; `at` takes 0 up to this number."""
         self.index()
         return self._events
 

@@ -91,7 +91,7 @@ class HeapDump:
 
     @property
     def objects(self) -> int:
-        """How many there are."""
+        """Number of objects."""
         return len(self.address)
 
     def number_of(self, address: int) -> int | None:

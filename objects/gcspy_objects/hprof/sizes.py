@@ -1,4 +1,4 @@
-"""How many bytes objects have in a JVM: a dump has their fields, and not their headers, nor how wide references were.
+"""The sizes of objects in a JVM: a dump has their fields, but neither their headers nor the width of references.
 
 The JVM's choices are computed from the distances of neighbouring objects in memory: nothing is
 larger than the distance to the next one.

@@ -1,4 +1,4 @@
-"""From the names in an expression to the streams of a session.
+"""Binds the names in an expression to the streams of a session.
 
 A name without a space is a stream of the default space; if there is none, of the only space that
 has a stream of that name. Names are compared exactly first, then case-insensitively. Knows schemas;

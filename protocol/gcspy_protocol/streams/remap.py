@@ -53,7 +53,7 @@ class Remap:
 
     @property
     def kept(self) -> int:
-        """How many tiles are kept."""
+        """Number of tiles that are kept."""
         return int(self._lengths.sum())
 
     @property

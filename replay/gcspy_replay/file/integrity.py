@@ -68,7 +68,7 @@ class Loss(NamedTuple):
 
     @property
     def events(self) -> int:
-        """How many."""
+        """Number of lost events."""
         return self.last - self.first + 1
 
 
@@ -160,7 +160,7 @@ def _halves(progress: Progress | None, *, second: bool) -> Progress | None:
 
 
 def _decoded(file: ChunkFile, found: FoundChunk, limits: Limits) -> tuple[int, CorruptChunk | None]:
-    """How many events of a chunk can be followed, and what stopped that."""
+    """Return the number of events of a chunk that can be decoded, and the error that ended this."""
     cursor = Cursor(OneChunk(ChunkAt(file, file.take(found)), limits))
     try:
         cursor.before(found.head.first)

@@ -99,7 +99,7 @@ class RecordedSpace:
 
     @property
     def tiles(self) -> int:
-        """How many tiles it had."""
+        """Number of tiles at the event."""
         return self.state.count
 
     @property

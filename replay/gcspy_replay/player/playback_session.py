@@ -139,7 +139,7 @@ class PlaybackSession:
 
     @property
     def shown(self) -> int:
-        """How many pictures were shown."""
+        """Number of displayed events."""
         return self._shown
 
     def viewer(self, number: int | None) -> ClientConnection | None:

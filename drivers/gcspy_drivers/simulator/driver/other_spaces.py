@@ -374,7 +374,7 @@ class TrainSpace(OtherSpace):
 
 
 def _remembered_from(plan: Plan) -> dict[int, int]:
-    """How many references are remembered into what begins at each word."""
+    """Return the number of remembered references into the part that begins at each word."""
     return {one.start: len(one.holders) for one in plan.remembered_sets() if one.end > one.start}
 
 

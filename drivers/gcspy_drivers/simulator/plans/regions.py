@@ -145,7 +145,7 @@ class GarbageFirst(Plan):
 
     @property
     def _free(self) -> int:
-        """How many more regions may be put to use; below 0 after the heap was made smaller, until a full collection made room."""
+        """Number of further regions that may be used; below 0 after the heap was shrunk, until a full collection has made room."""
         return int(self._state[loops.FREE_REGIONS]) - self._withheld
 
     def _needed_for(self, words: int) -> int:

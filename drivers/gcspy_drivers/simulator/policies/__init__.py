@@ -1,1 +1,1 @@
-"""How parts of a heap behave, shared by collectors: `bump`, `freelist`, `marking`, `cards`."""
+"""Policies: the behaviour of parts of a heap, shared by collectors, such as `bump`, `freelist`, `marking`, `cards`."""

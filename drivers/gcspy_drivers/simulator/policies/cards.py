@@ -132,7 +132,7 @@ class OldToYoung:
 
     @property
     def count(self) -> int:
-        """How many old objects are noted."""
+        """Number of recorded old objects."""
         return int(self.state[_COUNT])
 
     def record(self, holder: int, field: int) -> None:

@@ -99,7 +99,7 @@ class Marking:
 
     @property
     def grey(self) -> int:
-        """How many objects are grey."""
+        """Number of grey objects."""
         return int(self.top[0])
 
     def begin(self) -> None:

@@ -366,7 +366,7 @@ class BlockSpace:
 
     @property
     def free_blocks(self) -> int:
-        """How many blocks are free."""
+        """Number of free blocks."""
         return int(self.state[_FREE_BLOCKS])
 
     @property
