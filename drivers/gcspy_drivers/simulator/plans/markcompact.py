@@ -76,7 +76,7 @@ class MarkCompact(Plan):
         return self._space.used_words
 
     def knobs(self) -> Sequence[Knob]:
-        """Return the knob for the share of the heap that is used before a collection."""
+        """Return the knob of the heap size, which determines when the heap is collected."""
         size, whole = self._space.end - self._space.start, self.heap.end - self.heap.start
         return (
             Knob(
