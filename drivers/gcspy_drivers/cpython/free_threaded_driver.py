@@ -304,5 +304,5 @@ def _not_read(pid: int) -> Unsupported:
     return Unsupported(
         f"process {pid}: who holds its objects cannot be found in a free-threaded Python",
         found=FREE_THREADED_RUNTIME,
-        known="CPython 3.9 to 3.13 with a global lock",
+        known="CPython 3.9 to 3.15 with a global lock",
     )

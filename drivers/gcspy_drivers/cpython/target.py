@@ -34,6 +34,7 @@ from gcspy_drivers.cpython.layouts import (
     PoolGeometry,
     VersionLayout,
     debug_offsets,
+    known_graph_text,
     known_text,
     layout_for,
 )
@@ -543,7 +544,7 @@ class Target:
             raise Unsupported(
                 f"process {self.process.pid}: who holds its objects cannot be found in this version of CPython",
                 found="CPython " + ".".join(map(str, self.version)),
-                known="CPython 3.9 to 3.13",
+                known=known_graph_text(),
             )
         types = self._type_table()
         plan = plan_copy(self.process, read_maps(self.process))

@@ -317,9 +317,8 @@ def _search(copy: MemoryCopy, layout: VersionLayout, places: TracePlaces) -> tup
 
 def _is_code(copy: MemoryCopy, address: NDArray[np.int64]) -> NDArray[np.bool_]:
     maps = copy.maps
-    row = np.searchsorted(maps.start.astype(np.int64), address, side="right") - 1
-    inside = (row >= 0) & (address < maps.end.astype(np.int64)[row])
-    return np.asarray(inside & ((maps.permissions[row] & EXECUTE) != 0))
+    row = maps.rows_of(address)
+    return np.asarray((row >= 0) & ((maps.permissions[row] & EXECUTE) != 0))
 
 
 def _is_of_traces(copy: MemoryCopy, layout: VersionLayout, address: int) -> bool:

@@ -4,7 +4,7 @@ Most types need no entry: every word of an object that leads to an object is a r
 are for types that keep references elsewhere, or have words that lead to objects without holding
 them.
 
-Knows types by name and flags; knows no memory. Source: CPython 3.9 to 3.13 Include/object.h, Include/cpython/*.h,
+Knows types by name and flags; knows no memory. Source: CPython 3.9 to 3.15 Include/object.h, Include/cpython/*.h,
 Include/internal/pycore_frame.h; numpy/core/include/numpy/ndarraytypes.h.
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_drivers.cpython.layouts import VersionLayout
+from gcspy_drivers.cpython.layouts import GraphLayout, VersionLayout
 from gcspy_drivers.cpython.objects.types import TypeTable
 
 __all__ = ["COLUMNS", "Attributes", "Form", "TypeForm", "forms_of"]
@@ -56,6 +56,8 @@ class Attributes(IntEnum):
     """3.12: one pointer there, odd if it leads to values."""
     INSIDE = 3
     """3.13: a pointer to a dictionary there, and values behind the object."""
+    ONLY_DICT = 4
+    """3.13: a pointer to a dictionary there, and no values."""
 
 
 class TypeForm(IntEnum):
@@ -84,11 +86,13 @@ COLUMNS: Final = len(TypeForm)
 _WORDS_TOLD_APART: Final = 62
 _BASES: Final = 64
 _HEAP_TYPE, _MANAGED_DICT, _DICT_SUBCLASS = 1 << 9, 1 << 4, 1 << 29
+_INLINE_VALUES: Final = 1 << 2
 
 _BY_NAME: Final = {
     "list": Form.LIST,
     "tuple": Form.TUPLE,
     "dict": Form.DICT,
+    "frozendict": Form.DICT,
     "set": Form.SET,
     "frozenset": Form.SET,
     "frame": Form.FRAME,
@@ -134,7 +138,6 @@ _NOT_HELD: Final = {
     Form.DICT: (16, 24, 32, 40),
     Form.TUPLE: (16,),
     Form.DEQUE: (16, 24, 32, 40, 48, 56, 64),
-    Form.MODULE: (24, 32, 40),
     Form.NDARRAY: (16, 24, 32, 40, 64, 72),
     Form.BYTEARRAY: (16, 24, 32, 40, 48),
     Form.ARRAY: (16, 24, 32, 40, 48),
@@ -182,7 +185,7 @@ def forms_of(
         names = [types.names[each] for each in chain]
         form = _form(types, chain, names)
         flags = int(types.flags[row])
-        skipped = _bits(_NOT_HELD.get(form, ()))
+        skipped = _bits(_not_held(form, places))
         if any(name in _WEAK_NAMES for name in names):
             skipped |= _bits(_OF_WEAK)
         weak = int(words[row, 0])
@@ -196,6 +199,8 @@ def forms_of(
             skipped = ~_bits(_FRAME_HELD) & _all()
         if form == Form.TYPE:
             skipped = ~_bits(_TYPE_HELD) & _all()
+        if form == Form.DICT:
+            table[row, TypeForm.IS_DICT] = 1
         table[row, TypeForm.FORM] = form
         table[row, TypeForm.SKIPPED] = skipped
         table[row, TypeForm.KEYS] = int(words[row, 1]) if flags & _HEAP_TYPE else 0
@@ -206,6 +211,19 @@ def forms_of(
             Form.TEXT,
         )
     return table
+
+
+def _not_held(form: Form, places: GraphLayout) -> tuple[int, ...]:
+    """Return the offsets of words that hold nothing."""
+    found = _NOT_HELD.get(form, ())
+    if form == Form.TUPLE:  # since 3.14 its hash is before its items
+        return (*found, *range(24, places.tuple_items, 8))
+    if form == Form.MODULE:
+        state = places.module_state
+        own = range(places.module_state_bytes, places.module_state_bytes + 48, 8)
+        of_c = (state - 8,) if state > 24 else ()
+        return (*of_c, state, state + 8, *(own if places.module_state_bytes else ()))
+    return found
 
 
 def _chain(types: TypeTable, row_of: dict[int, int], row: int) -> list[int]:
@@ -234,7 +252,7 @@ def _attributes(version: tuple[int, int], flags: int) -> Attributes:
         return Attributes.BEFORE
     if version == (3, 12):
         return Attributes.TAGGED
-    return Attributes.INSIDE
+    return Attributes.INSIDE if flags & _INLINE_VALUES else Attributes.ONLY_DICT
 
 
 def _bits(offsets: tuple[int, ...]) -> int:

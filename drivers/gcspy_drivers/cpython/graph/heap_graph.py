@@ -286,11 +286,12 @@ def _in_files(maps: Maps, address: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _is_mapped(maps: Maps, first: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which ranges are within one mapping, or within several without a gap."""
-    start, end = maps.start.astype(np.int64), maps.end.astype(np.int64)
+    # Unsigned: the kernel's own mapping is in the upper half, and as a negative number it would not be the last.
+    start, end, wanted = maps.start, maps.end, first.astype(np.uint64)
     begins = np.flatnonzero(np.append(True, start[1:] != end[:-1])) if len(start) else start
     end = end[np.append(begins[1:], len(start)) - 1]
-    row = np.searchsorted(start[begins], first, side="right") - 1
-    return np.asarray((row >= 0) & (size <= end[row] - first))
+    row = np.searchsorted(start[begins], wanted, side="right") - 1
+    return np.asarray((row >= 0) & (size <= (end[row] - wanted).astype(np.int64)))
 
 
 def _counted(graph: HeapGraph, certain: int) -> HeapGraph:
@@ -406,6 +407,11 @@ def _numbers(layout: VersionLayout, multiplier: int, shift: int, mask: int) -> N
         Place.BASIC_TYPE_BYTES: places.static_type_bytes,
         Place.COMPACT_KEYS: objects.compact_keys,
         Place.STACK_AT: places.frame_stack,
+        Place.FRAME_TAGS: places.frame_tags,
+        Place.GENERATOR_ENDED: places.generator_ended,
+        Place.MODULE_STATE: places.module_state,
+        Place.MODULE_STATE_BYTES: places.module_state_bytes,
+        Place.BYTEARRAY_OBJECT: objects.bytearray_object,
     }.items():
         numbers[place] = number
     return numbers

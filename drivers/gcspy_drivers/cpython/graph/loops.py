@@ -19,8 +19,8 @@ tuple, `walked`:
 
 `forms` is (types, COLUMNS) `forms.TypeForm` of each type.
 
-Knows arrays and layouts' numbers; knows no process. Source: CPython 3.9 to 3.13 Objects/dictobject.c, Objects/setobject.c,
-Modules/_collectionsmodule.c, Include/internal/pycore_dict.h, pycore_frame.h, pycore_object.h.
+Knows arrays and layouts' numbers; knows no process. Source: CPython 3.9 to 3.15 Objects/dictobject.c, Objects/setobject.c,
+Modules/_collectionsmodule.c, Include/internal/pycore_dict.h, pycore_frame.h, pycore_object.h, pycore_stackref.h.
 """
 
 from __future__ import annotations
@@ -93,6 +93,15 @@ class Place(IntEnum):
     COMPACT_KEYS = 17
     STACK_AT = 18
     """3.9 and 3.10: pointer to a frame's stack."""
+    FRAME_TAGS = 19
+    """1: words of a frame are tagged, and `FRAME_TOP` is a pointer."""
+    GENERATOR_ENDED = 20
+    """The lowest state of a generator that has ended."""
+    MODULE_STATE = 21
+    MODULE_STATE_BYTES = 22
+    """0: a module's definition has the size of its state."""
+    BYTEARRAY_OBJECT = 23
+    """1: a ``bytearray`` has its bytes in an object."""
 
 
 _GRANULE_SHIFT = 21
@@ -122,7 +131,7 @@ _TOLD_APART = 62
 _SMALL_BYTES = 512
 _MOST_LOOKS = 32
 """Limit of the average number of times that each word of the copy is examined; in an intact heap it is once or twice."""
-_LEAST_WORDS = (1, 1, 5, 6, 6, 6, 5, 11, 10, 22, 5, 3, 4, 9, 3, 6)
+_LEAST_WORDS = (1, 1, 5, 6, 6, 6, 7, 11, 10, 22, 5, 3, 4, 9, 3, 6)
 """Maximum words of an object that are examined by its form, whatever size its type gives."""
 
 
@@ -302,6 +311,32 @@ def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None
         count -= here
 
 
+def follow_tagged(start: int, count: int, by: int, walked: Walked) -> None:
+    """Like `follow`, for words of a frame since 3.14: the lowest bit says that the word owns no reference; with the lowest two it is a number."""
+    words, runs, granules = walked[:3]
+    targets = walked[7]
+    state = walked[8]
+    at = place(start, count, runs, granules)
+    if at < 0:
+        return
+    state[4] += count
+    if state[4] > _MOST_LOOKS * len(words):
+        state[3] = 1
+        return
+    for each in range(at, at + count):
+        word = words[each]
+        if word < _LOW or word & 3 == 3:
+            continue
+        number = enter(word & ~1, by, walked)
+        if number < 0:
+            continue
+        if state[2] >= len(targets):
+            state[3] = 1
+            return
+        targets[state[2]] = number
+        state[2] += 1
+
+
 def rounded(size: int) -> int:
     """Return the allocated size of a request: a block of pymalloc, or a chunk of malloc with its header."""
     if size <= 0:
@@ -379,8 +414,14 @@ def frame(frame_: int, by: int, walked: Walked) -> int:
     at = place(frame_, 9, runs, granules)
     if at < 0:
         return 0
-    follow(frame_, 8, 1, by, walked)
-    top = words[at + (layout[11] >> 3)] & _U32
+    top = words[at + (layout[11] >> 3)]
+    if layout[19]:
+        follow_tagged(frame_, 8, by, walked)
+        begin = frame_ + layout[10]
+        top = (top - begin) >> 3 if begin <= top <= begin + (8 << 16) else -1
+    else:
+        follow(frame_, 8, 1, by, walked)
+    top &= _U32
     if top >= _SIGN_32:
         # It runs: only its variables are valid; behind them is another frame.
         code = place(words[at + (layout[9] >> 3)] & ~7, 1 + (layout[8] >> 3), runs, granules)
@@ -389,7 +430,10 @@ def frame(frame_: int, by: int, walked: Walked) -> int:
         top = (words[code + (layout[8] >> 3)] >> (8 * (layout[8] & 7))) & _U32
     if top > 1 << 16:
         return 0
-    follow(frame_ + layout[10], top, 1, by, walked)
+    if layout[19]:
+        follow_tagged(frame_ + layout[10], top, by, walked)
+    else:
+        follow(frame_ + layout[10], top, 1, by, walked)
     return int(8 * top)
 
 
@@ -529,7 +573,7 @@ def measure(at: int, form: int, walked: Walked, out: I64) -> None:
     elif form == _INTEGER:
         digits = words[at + 2] >> layout[15] if layout[15] else abs(words[at + 2])
         out[0] = 24 + 4 * min(max(digits, 1), LIMIT)
-    elif form in (_BYTEARRAY, _ARRAY):
+    elif form == _ARRAY or not layout[23]:
         size = words[at + 3] if form == _BYTEARRAY else words[at + 4]
         if form == _ARRAY:
             description = place(words[at + 5], 1, runs, granules)
@@ -561,12 +605,7 @@ def outside(number: int, walked: Walked, forms: I64, out: I64) -> None:
     elif form == _DEQUE:
         out[1] += deque(here, number, walked)
     elif form == _MODULE:
-        # A C module's state, of the size in its definition.
-        definition = place(words[at + 3], 8, runs, granules)
-        size = words[definition + 7] if definition >= 0 else 0
-        if 0 < size < 1 << 20:
-            follow(words[at + 4], size >> 3, 1, number, walked)
-            out[1] += rounded(size)
+        out[1] += module_state(here, at, number, walked)
     elif form == _NDARRAY:
         size = array_bytes(at, words, runs, granules)
         out[1] += rounded(abs(size))
@@ -578,6 +617,22 @@ def outside(number: int, walked: Walked, forms: I64, out: I64) -> None:
         out[0] += frames(here, at, form, number, walked)
     if forms[row, 10] < 0:
         follow_behind(here, forms[row, 10], number, walked, out)
+
+
+def module_state(here: int, at: int, number: int, walked: Walked) -> int:
+    """Follow the state of a module's C code, whose size its definition or the module has; returns the bytes of the state."""
+    words, runs, granules = walked[:3]
+    layout = walked[11]
+    if layout[22]:
+        told = place(here + layout[22], 1, runs, granules)
+        size = words[told] if told >= 0 else 0
+    else:
+        definition = place(words[at + 3], 8, runs, granules)
+        size = words[definition + 7] if definition >= 0 else 0
+    if size <= 0 or size >= 1 << 20:
+        return 0
+    follow(words[at + (layout[21] >> 3)], size >> 3, 1, number, walked)
+    return rounded(size)
 
 
 def frames(here: int, at: int, form: int, number: int, walked: Walked) -> int:
@@ -601,7 +656,7 @@ def frames(here: int, at: int, form: int, number: int, walked: Walked) -> int:
         return int(8 * count)
     if form == _GENERATOR:
         told = (words[at + (layout[7] >> 3)] >> (8 * (layout[7] & 7))) & _BYTE_MASK
-        if 1 <= told < 128:  # it has ended
+        if layout[20] <= told < 128:  # it has ended
             return 0
         inner = here + layout[6]
     else:

@@ -2,7 +2,7 @@
 
 Names are read on demand; none are stored with the graph.
 
-Knows forms of objects and a copy of memory. Source: CPython 3.9 to 3.13 Include/cpython/descrobject.h (PyMemberDescrObject),
+Knows forms of objects and a copy of memory. Source: CPython 3.9 to 3.15 Include/cpython/descrobject.h (PyMemberDescrObject),
 Include/structmember.h (PyMemberDef).
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from gcspy_drivers.cpython.graph.forms import Form, TypeForm
+from gcspy_drivers.cpython.graph.forms import Attributes, Form, TypeForm
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
 from gcspy_drivers.cpython.graph.roots import RootKind, variable_names
 from gcspy_drivers.cpython.graph.texts import text_at
@@ -37,7 +37,9 @@ _TYPE_PLACES: Final = {
 _BASES: Final = 64
 _EXCEPTION: Final = 1 << 30
 _FRAME_OF_OBJECT: Final = 24
+_ITS_BYTES: Final = " (its bytes)"
 _KNOWN: Final = {
+    "bytearray": {56: _ITS_BYTES},
     "functools._lru_cache_wrapper": {72: " (its cache)", 24: " (its cache)", 32: ".__wrapped__"},
     "functools.partial": {16: ".func", 24: ".args", 32: ".keywords"},
     "builtin_function_or_method": {24: ".__self__"},
@@ -109,8 +111,8 @@ class Namer:
         return text
 
     def holder_name(self, number: int) -> str:
-        """Describe the path to an object that holds others; its dictionary of attributes represents it."""
-        return self.way_to(number).removesuffix(".__dict__")
+        """Describe the path to an object that holds others; its dictionary of attributes represents it, and the bytes a bytearray."""
+        return self.way_to(number).removesuffix(".__dict__").removesuffix(_ITS_BYTES)
 
     def holder_type(self, number: int) -> str:
         """Return the name of an object's type."""
@@ -256,7 +258,8 @@ class Namer:
         code = (self._copy.word(frame + places.frame_code) or 0) & ~7
         names = variable_names(self._copy, layout, places, code) or []
         for row, name in enumerate(names):
-            if self._copy.word(frame + places.frame_variables + 8 * row) == held:
+            word = self._copy.word(frame + places.frame_variables + 8 * row)
+            if word is not None and word & ~int(places.frame_tags) == held:
                 return f" (variable {name})"
         return None
 
@@ -281,7 +284,9 @@ class Namer:
         table = self._entries(keys)
         basic = int(graph.forms[row, TypeForm.BASIC_BYTES])
         version = graph.layout.version
-        if version == (3, 11):
+        if graph.forms[row, TypeForm.ATTRIBUTES] == Attributes.ONLY_DICT:
+            values = None
+        elif version == (3, 11):
             values = self._copy.word(holder - 32)
         elif version == (3, 12):
             values = before + 1 if before is not None and before & 1 else None

@@ -162,16 +162,23 @@ def _frame(
     function = text_at(copy, layout.objects, copy.word(code + places.code_name) or 0) or "?"
     top = copy.word(frame + places.frame_top) if layout.version >= (3, 11) else None
     count = len(names)
-    if top is not None and (top & _U32) < _SIGN_32:
+    if top is not None and places.frame_tags:
+        count = max(count, min((top - frame - places.frame_variables) // 8, _MOST_VARIABLES))
+    elif top is not None and (top & _U32) < _SIGN_32:
         count = max(count, min(top & _U32, _MOST_VARIABLES))
     for row in range(count):
         address = copy.word(frame + places.frame_variables + 8 * row)
-        if address:
+        if address and not (places.frame_tags and address & 3 == 3):
             is_variable = row < len(names)
             name = f"variable {names[row]}" if is_variable else "a value in use"
             kind = RootKind.VARIABLE if is_variable else RootKind.STACK
             yield Root(address & ~7, kind, name, function, thread)
-    for offset in (places.frame_code, places.frame_globals, places.frame_names, 0):
+    for offset in (
+        places.frame_code,
+        places.frame_globals,
+        places.frame_names,
+        places.frame_function,
+    ):
         address = copy.word(frame + offset)
         if address:
             yield Root(address & ~7, RootKind.FRAME, "the frame", function, thread)
@@ -195,7 +202,9 @@ def variable_names(
         if table is None or count is None or not 0 <= count <= _MOST_VARIABLES:
             return None
         for row in range(count):
-            text = text_at(copy, layout.objects, copy.word(table + 24 + 8 * row) or 0)
+            text = text_at(
+                copy, layout.objects, copy.word(table + places.tuple_items + 8 * row) or 0
+            )
             if text is None:
                 return None
             found.append(text)

@@ -1,6 +1,6 @@
 """`text_at`: a ``str`` of the target, from a copy of its memory.
 
-Source: CPython 3.9 to 3.13 Include/cpython/unicodeobject.h.
+Source: CPython 3.9 to 3.15 Include/cpython/unicodeobject.h.
 """
 
 from __future__ import annotations

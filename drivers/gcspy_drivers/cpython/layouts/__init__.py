@@ -42,6 +42,7 @@ __all__ = [
     "PoolGeometry",
     "debug_offsets",
     "is_known",
+    "known_graph_text",
     "known_text",
     "layout_for",
 ]
@@ -61,6 +62,12 @@ def is_known(version: tuple[int, ...]) -> bool:
 def known_text() -> str:
     """Name the versions that can be read, for messages."""
     return "CPython " + ", ".join(f"{major}.{minor}" for major, minor in sorted(KNOWN))
+
+
+def known_graph_text() -> str:
+    """Name the versions whose references can be followed, for messages."""
+    found = sorted(version for version, layout in KNOWN.items() if layout.graph is not None)
+    return "CPython " + ", ".join(f"{major}.{minor}" for major, minor in found)
 
 
 def layout_for(version: tuple[int, ...]) -> VersionLayout:

@@ -14,7 +14,7 @@ from typing import Final
 
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_drivers.cpython.layouts.layout import VersionLayout
+from gcspy_drivers.cpython.layouts.layout import GraphLayout, VersionLayout
 
 __all__ = [
     "FREE_THREADED",
@@ -31,6 +31,8 @@ _HEAD = struct.Struct("<8sQQ3Q3Q")
 _NUMBER = struct.Struct("<Q")
 _GC = struct.Struct("<QQ")
 _SUPPORT = struct.Struct("<6Q")
+_ROOTS = struct.Struct("<3Q")
+_THREADS_HEAD_AT: Final = 72
 _THREADS_MAIN_AT: Final = 80
 _MOST_PATH_BYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 20  # PyInterpreterState of 3.15 has 226 kB
@@ -98,12 +100,34 @@ def apply(layout: VersionLayout, table: bytes) -> VersionLayout:
         )
     return replace(
         layout,
+        graph=_graph(layout, table, interp_bytes),
         interpreters_head=head,
         interpreter_next=following,
         interpreter_id=ident,
         interpreter_gc=gc,
         interpreter_bytes=interp_bytes,
         gc=replace(layout.gc, collecting=collecting),
+    )
+
+
+def _graph(layout: VersionLayout, table: bytes, interpreter_bytes: int) -> GraphLayout | None:
+    """Return where roots are, as far as the table tells."""
+    if layout.graph is None:
+        return None
+    (threads,) = _NUMBER.unpack_from(table, _THREADS_HEAD_AT)
+    modules, sys_names, builtins = _ROOTS.unpack_from(table, layout.debug_gc_at + _NUMBER.size)
+    if max(threads, modules, sys_names, builtins) + 8 > interpreter_bytes:
+        raise TargetError(
+            f"the target's table of offsets contradicts itself: modules at {modules}, sys at {sys_names}, builtins at {builtins}, "
+            f"threads at {threads} of {interpreter_bytes}"
+        )
+    return replace(
+        layout.graph,
+        modules=modules,
+        sys_names=sys_names,
+        builtins=builtins,
+        threads=threads,
+        interpreter_bytes=interpreter_bytes,
     )
 
 

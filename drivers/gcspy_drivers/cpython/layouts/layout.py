@@ -163,22 +163,29 @@ class GraphLayout:
         thread_frame_in: In its target: pointer to the frame; -1: it is the frame.
         thread_bytes: Size of PyThreadState.
         frame_code: In a frame: pointer to its code; in 3.9 and 3.10 a frame is an object.
+        frame_function: In a frame: pointer to its function; 0: it has none.
         frame_previous: In a frame: pointer to its caller's.
         frame_globals: In a frame: pointer to its module's names.
         frame_names: In a frame: pointer to a dictionary of its names, if it has one.
         frame_top: In a frame: number of words in use, 32 bits; negative while it runs. In 3.10 of the stack alone; in 3.9 a pointer behind
-            it, none while it runs.
+            it, none while it runs; from 3.14 on a pointer behind the stack's words, which may be an old one while it runs.
         frame_owner: In a frame: its owner, a byte.
         frame_variables: In a frame: its variables.
+        frame_tags: Whether the variables, the code and the function are tagged: the lowest bit is no part of an address, and with the
+            lowest two the word is a number.
         frame_stack: In 3.9 and 3.10, in a frame: pointer behind its variables.
         generator_frame: In a generator: its frame; pointer to it in 3.9 and 3.10.
         generator_state: In a generator: its state, a signed byte.
+        generator_ended: The lowest state of one that has ended.
         code_name: In code: pointer to its name.
         code_first_line: In code: its first line, 32 bits.
         code_lines: In code: pointer to its table of lines.
         code_variables: In code: number of variables, 32 bits; in 3.9 and 3.10 without cells.
         code_variable_names: In code: pointers to tuples of their names.
         static_type_bytes: Size of a type that is no class of a program.
+        tuple_items: In a tuple: its items.
+        module_state: In a module: pointer to the state of its C code.
+        module_state_bytes: In a module: the size of that state; 0: its definition has it.
     """
 
     modules: int
@@ -193,21 +200,27 @@ class GraphLayout:
     thread_frame_in: int = -1
     thread_bytes: int = 304
     frame_code: int = 0
+    frame_function: int = 16
     frame_previous: int = 8
     frame_globals: int = 24
     frame_names: int = 40
     frame_top: int = 64
     frame_owner: int = 70
     frame_variables: int = 72
+    frame_tags: bool = False
     frame_stack: int = 0
     generator_frame: int = 72
     generator_state: int = 67
+    generator_ended: int = 1
     code_name: int = 120
     code_first_line: int = 68
     code_lines: int = 136
     code_variables: int = 72
     code_variable_names: tuple[int, ...] = (96,)
     static_type_bytes: int = 408
+    tuple_items: int = 24
+    module_state: int = 32
+    module_state_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

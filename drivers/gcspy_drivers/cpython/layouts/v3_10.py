@@ -23,6 +23,7 @@ LAYOUT = VersionLayout(
         thread_frame=24,
         thread_bytes=280,
         frame_code=32,
+        frame_function=0,
         frame_previous=24,
         frame_globals=48,
         frame_names=56,

@@ -30,6 +30,7 @@ LAYOUT = VersionLayout(
         thread_frame_in=8,
         thread_bytes=360,
         frame_code=32,
+        frame_function=0,
         frame_previous=48,
         frame_globals=8,
         frame_names=24,

@@ -2,10 +2,17 @@
 
 Up to 3.14.4 the collector was an incremental one, whose state has another size: it is refused by that.
 
-Source: measured on Debian's 3.14.10; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h.
+Source: measured on Debian's 3.14.10; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h,
+pycore_interpframe_structs.h, pycore_stackref.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GcLayout, ObjectLayout, ObmallocHome, VersionLayout
+from gcspy_drivers.cpython.layouts.layout import (
+    GcLayout,
+    GraphLayout,
+    ObjectLayout,
+    ObmallocHome,
+    VersionLayout,
+)
 
 LAYOUT = VersionLayout(
     version=(3, 14),
@@ -39,4 +46,20 @@ LAYOUT = VersionLayout(
     debug_gc_size_at=648,
     debug_support_at=712,
     tracemalloc=10296,
+    graph=GraphLayout(
+        modules=7688,
+        builtins=7680,
+        sys_names=7672,
+        threads=7344,
+        interpreter_bytes=225864,
+        thread_native=160,
+        thread_ident=152,
+        thread_frame=72,
+        thread_bytes=936,
+        frame_owner=74,
+        frame_variables=80,
+        frame_tags=True,
+        static_type_bytes=416,
+        tuple_items=32,
+    ),
 )

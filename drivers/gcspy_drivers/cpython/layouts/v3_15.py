@@ -1,9 +1,16 @@
 """CPython 3.15: the collector's statistics are rings of its latest collections, on the heap.
 
-Source: measured on Debian's 3.15.2; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h, pycore_gc.h.
+Source: measured on Debian's 3.15.2; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h, pycore_gc.h,
+pycore_interpframe_structs.h, pycore_stackref.h, pycore_moduleobject.h.
 """
 
-from gcspy_drivers.cpython.layouts.layout import GcLayout, ObjectLayout, ObmallocHome, VersionLayout
+from gcspy_drivers.cpython.layouts.layout import (
+    GcLayout,
+    GraphLayout,
+    ObjectLayout,
+    ObmallocHome,
+    VersionLayout,
+)
 
 LAYOUT = VersionLayout(
     version=(3, 15),
@@ -40,4 +47,23 @@ LAYOUT = VersionLayout(
     debug_gc_at=88,
     debug_gc_size_at=752,
     debug_support_at=840,
+    graph=GraphLayout(
+        modules=7592,
+        builtins=7584,
+        sys_names=7576,
+        threads=7336,
+        interpreter_bytes=226240,
+        thread_native=184,
+        thread_ident=176,
+        thread_frame=72,
+        thread_bytes=1096,
+        frame_owner=74,
+        frame_variables=80,
+        frame_tags=True,
+        generator_ended=5,
+        static_type_bytes=424,
+        tuple_items=32,
+        module_state=24,
+        module_state_bytes=56,
+    ),
 )

@@ -31,6 +31,7 @@ LAYOUT = VersionLayout(
         thread_frame=24,
         thread_bytes=264,
         frame_code=32,
+        frame_function=0,
         frame_previous=24,
         frame_globals=48,
         frame_names=56,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from tests.drivers.conftest import Start
 # Objects of many kinds, whose types keep what they refer to in as many ways.
 KINDS = """
 import array, collections, contextvars, enum, fractions, functools, io, itertools, re, threading, types, weakref
-import dataclasses, decimal, json, logging, pathlib, random, uuid, zipfile
+import dataclasses, sys, decimal, json, logging, pathlib, random, uuid, zipfile
 class Plain:
     def __init__(self, n): self.n, self.text, self.more = n, str(n), [n]
 class Late(Plain):
@@ -110,6 +111,25 @@ for one in generators[:40]:
 coroutines = [waiting() for n in range(10)]
 for one in coroutines[:5]:
     one.send(None)
+class Stacked:
+    def __init__(self, n): self.n = n
+def resting(n):
+    def given(one, two, three): return one
+    return [given(Stacked(n), (yield [n]), [n])]
+stacked = [resting(n) for n in range(50)]
+for one in stacked:
+    next(one)
+class Own:
+    def __init__(self, n): self.__dict__ = {"a": [n], n: n}
+class Mapping(collections.UserDict):
+    pass
+keep.append([Own(n) for n in range(50)])
+keep.append([Mapping({n: [n]}) for n in range(50)])
+class Marked(int):
+    def __init__(self, n): self.a = [n]
+keep.append([Marked(n) for n in range(50)])
+if sys.version_info >= (3, 15):
+    keep.append([frozendict({n: [n], "b": [n]}) for n in range(50)])
 long = list(range(400))
 while len(long) < 100_000:
     long.append([1])
@@ -162,10 +182,6 @@ def test_what_the_collector_follows_is_found(
     target.wait_still()
     told = np.fromfile(path, dtype=np.int64).reshape(-1, 2)
     with Target(target.pid) as reader:
-        if reader.version >= (3, 14):
-            with pytest.raises(Unsupported, match="cannot be found in this version of CPython"):
-                reader.graph_source(held=False)
-            return
         graph = build_graph(reader.graph_source(held=False), compiled)
     assert graph.complete
     sources = np.unique(told[:, 0])
@@ -179,6 +195,15 @@ def test_what_the_collector_follows_is_found(
     wrong = [pair for pair in wrong if pair[0] != "functools._lru_cache_wrapper"]
     assert len(wrong) < 1e-4 * len(told), wrong[:20]
     assert len(told) > 200_000
+
+
+def test_a_version_whose_roots_are_not_known_is_refused(start: Start, own_python: str) -> None:
+    target = start(own_python, "tell()")
+    target.wait_still()
+    with Target(target.pid) as reader:
+        reader._layout = replace(reader._layout, graph=None)
+        with pytest.raises(Unsupported, match=r"cannot be found in this version.*3\.14, 3\.15"):
+            reader.graph_source(held=False)
 
 
 def names_of(graph: HeapGraph, address: int) -> str:
