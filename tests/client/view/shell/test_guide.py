@@ -24,7 +24,9 @@ def guide(qtbot: QtBot) -> GuideWindow:
     qtbot.addWidget(window)
     window.show()
     QTest.keyClick(window, Qt.Key.Key_F1)
-    return window.help.show_guide()
+    opened = window.help.show_guide()
+    qtbot.addWidget(opened)
+    return opened
 
 
 def shown(guide: GuideWindow) -> list[str]:
