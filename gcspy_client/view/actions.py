@@ -1,6 +1,6 @@
 """The user's actions, in one table: menus, the shortcut sheet and other lists of commands are made from it.
 
-An action has a name that never changes, words, keys, when it can be done, and what does it. Keys that
+An action has a name that never changes, texts, keys, a condition, and a function. Keys that
 belong to one widget only, such as arrows over tiles, are reported by the sheet as *gestures*.
 
 Knows tables and Qt's actions; does not know what any of them does.

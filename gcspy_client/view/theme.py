@@ -1,7 +1,7 @@
 """Colours, fonts and the style sheet of the window, dark and light.
 
-Colours of tiles are the palette's business (`gcspy_client.model.palette`); here
-are only those of what stands around them.
+The palette (`gcspy_client.model.palette`) has the colours of tiles; this module has only
+those of the widgets around them.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@
     │   ├── NotPermitted            the system does not let us read it (.remedy)
     │   └── Unsupported             we do not know this runtime (.found, .known)
     ├── DriverError                 a driver made a mistake: a defect of the package that it is from
-    ├── RecordingError              a recording cannot be written, or has not what is asked for
+    ├── RecordingError              a recording cannot be written, or lacks the requested data
     │   ├── NotARecording           the file is something else, or of a later format
-    │   ├── TruncatedRecording      it ends before what is asked for (.offset)
+    │   ├── TruncatedRecording      it ends before the requested data (.offset)
     │   └── CorruptChunk            bytes of it are damaged (.offset, .chunk)
     ├── TraceError                  an object trace cannot be read, or is damaged (.file, .buffer, .offset, .event)
     ├── ExpressionError             an expression that a person wrote is none (.text, .offset)
-    │   ├── UnknownName             it names what the session does not have, or not yet
+    │   ├── UnknownName             it contains a name that the session does not have, or not yet
     │   └── AmbiguousName           it names what several spaces have (.choices: the words to use)
     └── CommandError                the command line was used wrongly (.exit_code)
 

@@ -1,7 +1,7 @@
-"""The triggers of a session: what each waits for, whether it fires at an event, and what is reported about them.
+"""The triggers of a session: the condition of each, its evaluation at an event, and the report about all.
 
-One thread sets and reports them, another may look at them: what they share is replaced whole. Used by the server and
-by the player. Knows schemas, expressions and one event at a time; does not know who is connected, nor what a pause is.
+One thread sets and reports them, another may evaluate them: their shared data is only replaced as a whole. Used by the server and
+by the player. Knows schemas, expressions and one event at a time; knows neither clients nor the meaning of a pause.
 """
 
 from __future__ import annotations

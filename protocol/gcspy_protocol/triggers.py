@@ -125,7 +125,7 @@ class Fired:
         time_nanos: Its time.
         event: Kind of the event.
         occurrence: Its occurrence number.
-        pauses: Whether what a pause stops now stands at this event; a pause without a controller does not hold.
+        pauses: Whether it has paused the session's activity at this event; a pause without a controller does not hold.
         operands: Operands of the condition, with their values.
     """
 

@@ -1,4 +1,4 @@
-"""The driver for CPython without a stub: at each tick of the clock, it fills spaces, tiles and streams from what it read.
+"""The driver for CPython without a stub: at each tick of the clock, it reads memory and fills spaces, tiles and streams.
 
 Two kinds of event. A collection is noticed at the tick after it, by the collector's own statistics;
 then the tick is a "Collections" event if requested, and the clock is only counted, so that nothing

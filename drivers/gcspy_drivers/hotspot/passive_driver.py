@@ -1,4 +1,4 @@
-"""The driver for HotSpot without an agent: at each tick of the clock, it fills spaces, tiles and streams from what it read.
+"""The driver for HotSpot without an agent: at each tick of the clock, it reads memory and fills spaces, tiles and streams.
 
 Two kinds of event. Collections are noticed at the tick after them, by the VM's own counters; then
 the tick is a "Collections" event if requested, and the clock is only counted, so that nothing is

@@ -1,7 +1,7 @@
 """`MemoryLook`: a driver's sample of all memory of its target; `first_report` and `later_report` make the report of one sample, or of two.
 
-Two looks are compared object by object, by address and type: what is at an address where there was no object of that type is new. Where
-objects move, that cannot be said, and only names and numbers are compared. Of what holds others, the bytes that it retains are compared; what has taken the place of something of the same name is compared with that.
+Two samples are compared object by object, by address and type: an object at an address that had no object of this type is new. If
+objects move, only names and numbers are compared. Of holders, the retained bytes are compared; a holder that has replaced another one of the same name is compared with that one.
 
 Knows graphs, sizes and names; does not know runtimes.
 """

@@ -1,5 +1,5 @@
 """A simulated heap, programs that use it, and collectors small enough to read: for classrooms (``docs/simulator.md``).
 
-`heap` is memory and the layout of objects, `plan` what a collector is, `mutator` what a program may do, `verify` says whether all of them are
-right. `policies` are what collectors share, `plans` the collectors, one module each.
+`heap` is the memory and the layout of objects, `plan` the base class of collectors, `mutator` the operations of programs; `verify` checks all of
+them. `policies` are the common parts of collectors, `plans` the collectors, one module each.
 """

@@ -51,7 +51,7 @@ AGE_SHIFT: Final = 52
 """Bits 52 to 55: collections survived."""
 MAX_AGE: Final = 15
 COLOUR_SHIFT: Final = 56
-"""Bits 56 and 57: the tri-colour abstraction, or a mark. White is what is not marked."""
+"""Bits 56 and 57: the tri-colour abstraction, or a mark. White: not marked."""
 COLOUR_MASK: Final = 3 << COLOUR_SHIFT
 WHITE, GREY, BLACK, PURPLE = 0, 1, 2, 3
 FORWARDED: Final = 1 << 58

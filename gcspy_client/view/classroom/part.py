@@ -1,6 +1,6 @@
-"""A class in a window: says where this window looks while it leads, looks where the leader looks while it follows.
+"""A class in a window: sends the place of this window while it leads, and shows the leader's place while it follows.
 
-While it follows, what the user does in the window stays until the leader looks somewhere else; who would rather stay roams.
+While it follows, changes by the user last until the leader's place changes; to keep them, the user can roam.
 
 Connects the parts of the window; the server knows the participants.
 """

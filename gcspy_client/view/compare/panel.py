@@ -1,6 +1,6 @@
-"""The panel of a comparison: what is compared with what, and what changed most, of spaces and of tiles.
+"""The panel of a comparison: the compared events or sessions, and the largest changes of spaces and of tiles.
 
-Knows comparisons and words; does not know how states are got at.
+Knows comparisons and texts; does not know how states are read.
 """
 
 from __future__ import annotations

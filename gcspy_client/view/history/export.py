@@ -1,6 +1,6 @@
-"""History graphs and series of the panel into files, in a thread of its own: a large picture takes longer than a frame.
+"""Exports the panel's history graphs and series to files, in a separate thread: a large picture takes longer than a frame.
 
-Knows the panel and what the user sees of it; how a file is made is `gcspy_client.model.history.export`'s to know.
+Knows the panel and its visible part; `gcspy_client.model.history.export` makes the files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The menus of history graphs: which there are, how they look, and what is written into files.
+"""The menus of history graphs: the set of graphs, their options, and export to files.
 
 Knows the panel and its session; does not know how any of it is done.
 """

@@ -1,6 +1,6 @@
-"""Taking back what was changed of the look of history graphs: which there are, how they look, which part of them is seen.
+"""Undoing changes of the history graphs: the set of graphs, their options, and the visible part.
 
-Knows the panel and what can be taken back; does not know how graphs are made.
+Knows the panel and its changes; does not know how graphs are made.
 """
 
 from __future__ import annotations

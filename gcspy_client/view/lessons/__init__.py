@@ -1,1 +1,1 @@
-"""Lessons in the window: their text and questions in a panel, what they do to the session, and what they hide."""
+"""Lessons in the window: their text and questions in a panel, their actions on the session, and the parts that they hide."""

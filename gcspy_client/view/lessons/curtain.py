@@ -1,4 +1,4 @@
-"""A curtain over parts of the window, while what they show is not to be seen yet.
+"""A curtain over parts of the window whose content must not be visible yet.
 
 Knows widgets; does not know why they are hidden.
 """

@@ -1,4 +1,4 @@
-"""Runs a lesson: the current step, the actions to get to its event, and what is hidden until a question is answered.
+"""Runs a lesson: the current step, the actions to get to its event, and the parts that are hidden until a question is answered.
 
 A trigger waits for a step's event. The server evaluates it in a live session, the player in a
 recording: so the same lesson runs in both. In a recording no setting that changes the run is sent:

@@ -1,6 +1,6 @@
-"""The panel that says how long objects live: survival curves, ages at death, and what each collection did; of a whole trace of objects.
+"""The panel about the lifetimes of objects: survival curves, ages at death, and the effect of each collection; of a whole object trace.
 
-Knows questions, answers and the chart of one; what is drawn is the model's.
+Knows questions, answers and the chart of one; the model determines the content of the chart.
 """
 
 from __future__ import annotations

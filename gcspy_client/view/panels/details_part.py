@@ -1,6 +1,6 @@
 """The panels about the active space and the kinds of event, joined to the window.
 
-Knows panels and who obeys them; what they say is `details`' affair.
+Knows panels and the parts that obey them; `details` determines their texts.
 """
 
 from __future__ import annotations

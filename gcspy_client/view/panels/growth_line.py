@@ -1,6 +1,6 @@
 """The line above the tiles that says how memory grows: by how much in the last minutes, and mostly what; hidden while nothing grows.
 
-Knows what each event says of the resident set and of types; the words are `growth_sentence`'s.
+Knows the resident set and the types of each event; `growth_sentence` makes the text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gcspy_client.view.widgets.elided_label import ElidedLabel
 __all__ = ["GrowthLine"]
 
 _LEAST_NANOS, _MOST_NANOS = 20 * 10**9, 300 * 10**9
-"""Growth over less time is noise; what was longer ago is no longer news."""
+"""Growth over less time is noise; older growth is no longer news."""
 
 _MOST_SAMPLES = 600
 _MOST_TYPES = 20

@@ -1,4 +1,4 @@
-"""The panel about single objects: a line that says what is sought, what was found, one object's life, and its neighbours.
+"""The panel about single objects: a search line, the found objects, one object's life, and its neighbours.
 
 Knows its widgets and tables by the names of their columns; sends no questions.
 """

@@ -1,4 +1,4 @@
-"""Loading the plotting library without what it does to the process besides.
+"""Loads the plotting library without its side effects on the process.
 
 Knows how a process reports errors; does not know what is plotted.
 """

@@ -1,4 +1,4 @@
-"""The summary of a space: what the driver says of each stream as a whole, in full; of names one line each.
+"""The summary of a space: the driver's totals of each stream, in full; of names one line each.
 
 Knows summaries; does not know tiles.
 """

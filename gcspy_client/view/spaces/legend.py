@@ -1,4 +1,4 @@
-"""The legend of the active space: low, middle, high, and the looks of what is not a value.
+"""The legend of the active space: low, middle, high, and the appearances of tiles without a value.
 
 The swatches are stamped from the same atlas as the tiles, so a legend cannot
 disagree with the picture it explains.

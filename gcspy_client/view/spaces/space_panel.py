@@ -1,4 +1,4 @@
-"""One space: a header that says what it is, and its tiles; or one line with a strip of them.
+"""One space: a header with its description, and its tiles; or one line with a strip of tiles.
 
 The frame of the active space is drawn in the accent colour, twice as thick; that of a space in the
 past is broken.

@@ -1,6 +1,6 @@
-"""A veil over what is old: tiles that were not gathered for a while are seen, and seen not to be of now.
+"""A veil over stale tiles: tiles that were not gathered for a while stay visible, and are marked as old.
 
-Knows how to look; does not know what is old.
+Knows the marking; does not know which tiles are stale.
 """
 
 from __future__ import annotations

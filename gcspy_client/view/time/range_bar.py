@@ -1,4 +1,4 @@
-"""The bar beside a chosen range of the timeline: what the range is, and what can be done with it.
+"""The bar beside a chosen range of the timeline: the description of the range, and actions on it.
 
 It lies on the timeline beside the range, and moves nothing else. Where there is no room for it there,
 one small button with a menu lies on the range.

@@ -1,6 +1,6 @@
 """The row of buttons that moves through time: where one is, which way and how fast it goes.
 
-Knows what can be pressed and what it says; does not know who obeys.
+Knows the buttons and their texts; does not know which part obeys them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TransportFacts:
         since_nanos: From the first event to the one on display; None where it is unknown.
         running: Whether the playback runs.
         live_view: Whether this is a live session, and not a recording.
-        live: Whether what is on display is live.
+        live: Whether the display is live.
         behind: Events that came after it.
         manner: How it is played.
         chosen: Whether there is a range to loop over.

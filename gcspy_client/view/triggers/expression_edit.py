@@ -1,4 +1,4 @@
-"""A line in which an expression is written: what is wrong is underlined at its place, names are offered.
+"""A line in which an expression is written: errors are underlined at their places, and names are suggested.
 
 Knows text and completions; does not know expressions: its user provides completions and errors.
 """

@@ -1,6 +1,6 @@
 """A layout that puts widgets side by side and begins a new line where the width ends.
 
-Knows sizes; does not know what stands in it.
+Knows sizes; does not know its content.
 """
 
 from __future__ import annotations

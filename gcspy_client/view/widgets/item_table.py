@@ -1,7 +1,7 @@
 """`ItemTable`: a table of few rows, which may be sorted by any column, changed in place, and copied.
 
-A row is named by what it stands for and not by its place, which changes when it is sorted. Knows cells; does not know what
-they mean.
+A row is identified by its item and not by its place, which changes when the table is sorted. Knows cells; does not know their
+meaning.
 """
 
 from __future__ import annotations

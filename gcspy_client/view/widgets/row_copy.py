@@ -23,7 +23,7 @@ class RowCopy(QObject):
 
     Args:
         view: The view; with the keyboard in it, the keys for copying are its own, and not the window's.
-        rows: Returns what is copied, the headings first.
+        rows: Returns the rows to copy, the headings first.
         menu: Whether the view has a menu for it; else it may have another one.
     """
 

@@ -1,9 +1,9 @@
 """`HeapDump`: a heap dump as a graph of objects, with the columns that an answer about holders needs.
 
-An object's number is its place among all objects by address. References that do not hold what they lead to, those of `java.lang.ref`, are not
-followed; of softly held objects, and of those that wait for their finalizer, they are if nothing else holds them.
+An object's number is its place among all objects by address. The references of `java.lang.ref`, which do not keep their targets alive, are not
+followed, except to softly reachable objects, and to objects that wait for their finalizer, if nothing else holds these.
 
-Knows the format; what a reference is called is in `names`.
+Knows the format; `names` has the names of references.
 """
 
 from __future__ import annotations

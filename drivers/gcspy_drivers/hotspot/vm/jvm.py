@@ -149,7 +149,7 @@ class Jvm:
         """Refuse what cannot be read.
 
         Raises:
-            Unsupported: It names what it is, and what is known.
+            Unsupported: The JVM is not supported; the error names its kind or version, and the supported ones.
         """
         if self.image.file.machine != MACHINE_X86_64:
             raise Unsupported(

@@ -1,4 +1,4 @@
-"""The space of a part of the heap: one tile a few hundred bytes, with what lies in it.
+"""The space of a part of the heap: one tile for a few hundred bytes, with their content.
 
 A part is a space of the plan, or both halves of a copying space side by side: then the idle half is unused tiles, with a line between the two.
 

@@ -56,7 +56,7 @@ class SimulationOptions:
         level: How much is gathered.
         slow: Units of a collection between two events; 0: none in between.
         steps: The program ends after this many steps; 0: the program decides.
-        plan: More options of the collector, by name; program_options: what the program's knobs begin with.
+        plan: More options of the collector, by name; program_options: initial values of the program's knobs.
         lesson: Name of the lesson that this is; empty: none.
     """
 

@@ -1,6 +1,6 @@
 """Spaces that are not memory: free lists, cards, remembered sets, regions and trains, one tile each (the paper's table 1, and drivers 5 and 6 of its section 5.6).
 
-Small structures: level 2. Knows what a plan reports about them; knows no objects.
+Small structures: level 2. Knows a plan's reports about them; knows no objects.
 """
 
 from __future__ import annotations

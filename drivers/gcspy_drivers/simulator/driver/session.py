@@ -1,9 +1,9 @@
-"""A simulation that is watched: heap, collector, program and server, and what becomes an event.
+"""A simulation and its session: heap, collector, program and server, and the events.
 
 The program runs in the thread that calls `run`; a pause, a step or a filter holds it within `finish`, in the middle of a collection too,
-so everything that is shown is exact. Events and what they show depend on the options and on what is changed meanwhile, not on time.
+so all values are exact. Events and their values depend on the options and on changes of settings, not on time.
 
-Knows how the parts hang together; what is gathered for which space is in their modules.
+Knows how the parts are connected; the modules of the spaces know what to gather.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The key of a car is the number of its train, and behind it the car's own, so that comparing keys compares the order in which cars will be collected.
 Cars are numbered as they are made: a car that is appended has the highest number of its train.
 
-Knows the heap and `policies/slotsets.py`. When what is collected is the plan's business.
+Knows the heap and `policies/slotsets.py`. The plan decides when which car is collected.
 """
 
 from __future__ import annotations

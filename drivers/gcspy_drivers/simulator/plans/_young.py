@@ -1,7 +1,7 @@
 """Loops of a collection of the young generation: for `generational`.
 
-The collection copies what is reachable from the roots and from the entries of the write barrier:
-into the other half of the young generation, or into the old one for objects that are old enough.
+The collection copies the objects that the roots and the entries of the write barrier reach: into
+the other half of the young generation, or into the old one for objects that are old enough.
 Copies with unscanned fields are in a queue, since they are not contiguous as Cheney's are.
 
 Knows the heap and the records of `policies/cards.py` and `policies/freelist.py`.

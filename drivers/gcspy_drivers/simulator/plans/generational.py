@@ -2,7 +2,7 @@
 
 Source: H. Lieberman and C. Hewitt, A real-time garbage collector based on the lifetimes of objects, CACM 26(6), 1983, and D. Ungar, Generation
 scavenging, 1984, for promotion by age; RJVM, of the GCspy paper's section 5.6, is a semi-space young generation before a mark-sweep or mark-compact
-old one, with cards. The young generation here is two halves, or a nursery that is emptied each time; what the barrier records is in `policies/cards.py`.
+old one, with cards. The young generation here is two halves, or a nursery that is emptied each time; `policies/cards.py` has the records of the barrier.
 
 Different from these: there is no eden beside the halves. A survivor that the old generation has no room for stays young. When half
 of the young generation is full of survivors, the next collection promotes everything. A collection of kind ``full`` marks both
@@ -57,7 +57,7 @@ class Generational(Plan):
         young: ``semispace``: two halves; ``bump``: a nursery, of which everything is promoted.
         young_bytes: Size of the young generation; 0: a quarter of the heap.
         tenuring: Collections that an object survives in the young generation before the next one promotes it.
-        barrier: ``cards`` or ``set``: what is recorded of references from old to young objects.
+        barrier: ``cards`` or ``set``: the record of references from old to young objects.
         card_bytes: Size of a card.
         buffer_bytes: Size of a thread's allocation buffer.
         lists: How many free lists the old generation has; see `FreeListSpace`.

@@ -1,14 +1,14 @@
-"""Incremental mark-sweep: a bit of a collection at each allocation, with the program running in between, and a barrier that keeps it honest.
+"""Incremental mark-sweep: a part of a collection at each allocation, with the program running in between, and a barrier that keeps marking correct.
 
-A program that runs during marking can hide an object: it stores the only reference to a white object into a black one, and drops the one that
-marking would have come by. One of three write barriers prevents that, all of them cheap and each conservative in another way:
+A program that runs during marking can hide an object: it stores a reference to a white object into a black one, and drops all references that
+marking would have followed. One of three write barriers prevents that, all of them cheap and each conservative in another way:
 
 * ``insertion``: the target of each store is shaded, so no black object ever refers to a white one. E. W. Dijkstra and others, On-the-fly garbage
   collection: an exercise in cooperation, CACM 21(11), 1978.
 * ``retreating``: a black object that receives a reference to a white one turns grey again, and is
   scanned a second time. G. L. Steele Jr., Multiprocessing compactifying garbage collection, CACM
   18(9), 1975.
-* ``snapshot``: what a store overwrites is shaded, so all is kept that could be reached when marking began. T. Yuasa, Real-time
+* ``snapshot``: an overwritten target is shaded, so all objects are kept that could be reached when marking began. T. Yuasa, Real-time
   garbage collection on general-purpose machines, Journal of Systems and Software 11, 1990.
 
 Roots have no barrier with the first two: the phase ``remark`` reads them again, and is over only

@@ -1,4 +1,4 @@
-"""Mark-compact: what the roots reach is marked and then slid to the beginning of the heap, in its order; allocation is from one end.
+"""Mark-compact: reachable objects are marked and then slid to the beginning of the heap, in their order; allocation is from one end.
 
 Source: the Lisp-2 algorithm (`policies/sliding.py` cites the sources and lists the differences).
 RJVM used it for its old generation by default, and is the second of the drivers in section 5.6 of

@@ -1,4 +1,4 @@
-"""Mark-sweep: what the roots reach is marked, everything else goes into free lists.
+"""Mark-sweep: reachable objects are marked, everything else goes into free lists.
 
 Source: J. McCarthy, Recursive functions of symbolic expressions and their computation by machine,
 CACM 3(4), 1960. He had cells of one size and one free list; the lists here, and how they are filled

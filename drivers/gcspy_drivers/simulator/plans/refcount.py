@@ -1,12 +1,13 @@
 """Reference counting, and trial deletion for the cycles that it cannot see.
 
-Every reference, from roots too, counts; an object whose count falls to 0 is freed at once, and those that only it referred to, so there are no pauses but for large
-structures. A cycle that nothing else refers to keeps itself alive. An object whose count fell, but not to 0, may belong to one: it is a *candidate*. A
-collection takes the counts that come from within what candidates reach away on trial; what is at 0 then is a garbage cycle, for the rest they are put back.
+Every reference counts, also from roots. An object whose count falls to 0 is freed at once, with those that only it referred to, so only large
+structures cause pauses. A cycle that nothing else refers to keeps itself alive. An object whose count fell, but not to 0, may belong to one: it is a *candidate*.
+A collection tentatively subtracts the counts of references between the objects that candidates reach. Objects with count 0 then are garbage cycles; the counts
+of the others are restored.
 
 Source: G. E. Collins, A method for overlapping and erasure of lists, CACM 3(12), 1960, for the counting; D. F. Bacon and V. T. Rajan, Concurrent cycle collection
-in reference counted systems, ECOOP 2001, for the cycles: their synchronous algorithm, of section 3. We differ in this: their recursion is two stacks, so that it can
-be stopped after each object; what they call green, the objects that cannot be in a cycle, are those without fields; freed cells go to a queue first, since a freed
+in reference counted systems, ECOOP 2001, for the cycles: their synchronous algorithm, of section 3. Different here: their recursion is two stacks, so that it can
+be stopped after each object; their green objects, which cannot be in a cycle, are those without fields; freed cells go to a queue first, since a freed
 cell's words are the allocator's.
 
     count     the link, upper half of word 1          NOTED    is a candidate

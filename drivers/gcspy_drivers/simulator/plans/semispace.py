@@ -1,4 +1,4 @@
-"""Semi-space: what is reached is copied into the other half of the heap, breadth first, and the halves change places.
+"""Semi-space: reachable objects are copied into the other half of the heap, breadth first, and the halves change places.
 
 Source: C. J. Cheney, A nonrecursive list compacting algorithm, CACM 13(11), 1970: the unscanned
 copies are the queue, between `scan` and the top of to-space, and no other state is needed.

@@ -66,7 +66,7 @@ CAR: Final = "train"
 _NURSERY: Final = ("remembered", "roots")
 _CAR: Final = ("count", "from roots", "from other trains", "from own train", "free")
 _RESERVE: Final = 3
-"""Cars: what one holds fits into two, whatever the sizes of its objects, since none is larger than half a car; and one for what was begun."""
+"""Cars: the objects of one fit into two, whatever their sizes, since none is larger than half a car; and one more because one car may be partly filled."""
 _PATIENCE: Final = 3
 """Collections of a car that free none before all are collected."""
 _LAST_TRIES: Final = 8

@@ -124,7 +124,7 @@ class OldToYoung:
         self.barrier, self.start, self.end, self.card_words = barrier, *old, card_words
         self.table: Bytes = np.zeros(-(-(old[1] - old[0]) // card_words), dtype=np.uint8)
         self.starts: Words = np.full(len(self.table), old[0], dtype=np.int64)
-        # np.empty: what is never used never becomes memory.
+        # np.empty: pages that are never used take up no memory.
         self.noted: Words = np.empty((old[1] - old[0]) // HEADER_WORDS + 1, dtype=np.int64)
         self.state: Words = np.array(
             [BARRIERS.index(barrier), old[0], card_words, 0, old[0], *young], dtype=np.int64

@@ -8,7 +8,7 @@ Source: E. W. Dijkstra, L. Lamport, A. J. Martin, C. S. Scholten and E. F. M. St
 in cooperation, CACM 21(11), 1978, for the colours; the stack is the textbook's. It has room for every object, so it never overflows: real
 collectors cannot afford that.
 
-Knows the heap and the roots. Who sweeps, and what a barrier does, is not its business.
+Knows the heap and the roots; does not know sweeping or barriers.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Marking:
 
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
-        # np.empty: what is never pushed never becomes memory.
+        # np.empty: pages that are never used take up no memory.
         self.stack: Words = np.empty(
             (heap.end - heap.start) // _SMALLEST + len(heap.roots) + 1, dtype=np.int64
         )

@@ -1,4 +1,4 @@
-"""Mark-region: blocks of lines. Objects are bumped into free lines, and what is marked is lines, not cells.
+"""Mark-region: blocks of lines. Objects are bump-allocated in free lines, and lines are marked, not cells.
 
 A *line* is some hundred bytes, a *block* some thousand; an object may lie across lines, never across blocks, unless it is large: then it has blocks of its
 own. A line is free if no object that was marked touches it. A *hole* is a row of free lines in a block; threads take holes as their
@@ -8,7 +8,7 @@ buffers, so allocation is as simple as in an empty heap, and no free lists are n
 
 Free cells of a block are merged when it is swept, so that each hole lies in one free cell; taking the hole splits that one in three.
 
-Knows heap and colours. Which blocks are evacuated, and when, is the plan's business (`plans.immix`, which names the paper).
+Knows heap and colours. The plan decides which blocks are evacuated, and when (`plans.immix`, which names the paper).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = ["KIND_NAMES", "BlockSpace", "reach_roots", "trace"]
 FREE_BLOCK, RECYCLABLE, IN_USE, LARGE, ABSENT = range(5)
 KIND_NAMES: Final = ("free", "recyclable", "in use", "large", "not in the heap")
 
-# Geometry: what does not change.
+# Geometry: constants.
 _START, _BLOCKS, _BLOCK_WORDS, _LINE_WORDS = range(4)
-# State: what does.
+# State: variables.
 _LINE, _CURSOR, _LIVE, _FREE_BLOCKS, _COPIED, _COPIED_OBJECTS, _FREED = range(7)
 _STATES: Final = 7
 

@@ -1,7 +1,7 @@
 """Decoding as one loop over the words of a chunk, for `machine_code`. `layout` defines the words. Equivalent to `vectors`.
 
 It calls nothing, so that numba's cache can be trusted, and is one function, because each call in it
-would cost what it is there to save.
+would cost as much as it saves.
 """
 
 from __future__ import annotations
