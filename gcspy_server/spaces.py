@@ -53,6 +53,7 @@ class StreamOptions(TypedDict, total=False):
     order: int
     accumulates: bool
     names_from: int | None
+    threshold: bool
     description: str
 
 

@@ -169,6 +169,12 @@ _LOOKS = {
 _OVERFLOW_CHOICES: Floats = np.array([[0.62, 0.22, 35.0], [0.70, 0.24, 330.0], [0.86, 0.15, 200.0]])
 """Vermilion; if the stream's own colour is close to it, magenta or cyan. Lightness, chroma, hue."""
 
+_BEYOND_CHOICES: dict[Theme, Floats] = {
+    Theme.DARK: np.array([[0.99, 0.01, 105.0], [0.90, 0.07, 160.0], [0.86, 0.07, 230.0]]),
+    Theme.LIGHT: np.array([[0.13, 0.02, 295.0], [0.30, 0.07, 160.0], [0.34, 0.07, 230.0]]),
+}
+"""What is normally above the maximum: nearly white or black; if the ramp ends there, pale green or blue. Lightness, chroma, hue."""
+
 _UNKNOWN_CHOICES: Floats = np.array([[0.56, 0.02, 320.0], [0.60, 0.13, 70.0], [0.62, 0.13, 320.0]])
 """A greyish tone, bronze, orchid: whichever is farthest from the ramp in every kind of vision."""
 
@@ -192,7 +198,7 @@ def palette_for(stream: Stream, theme: Theme) -> Palette:
     """The palette in which a stream is painted."""
     if stream.presentation is Presentation.ENUM:
         return names_palette(stream, theme)
-    return sequential(theme, stream.colour)
+    return sequential(theme, stream.colour, quiet_above=stream.is_exceeded_normally)
 
 
 def names_palette(stream: Stream, theme: Theme) -> Palette:
@@ -202,15 +208,28 @@ def names_palette(stream: Stream, theme: Theme) -> Palette:
     return categorical(theme, len(stream.enum_names))
 
 
-@lru_cache(maxsize=128)
 def sequential(
-    theme: Theme, colour: tuple[int, int, int] | None = None, ramp: Ramp = Ramp.VIOLET
+    theme: Theme,
+    colour: tuple[int, int, int] | None = None,
+    ramp: Ramp = Ramp.VIOLET,
+    *,
+    quiet_above: bool = False,
 ) -> Palette:
     """An even ramp, in the hue of a colour hint or, without one, of one of the ramps.
+
+    Values above the maximum have a colour that stands out. With `quiet_above`, for values that are
+    normally above it, it is as quiet as the end of the ramp, and lighter; darker on a light ground.
 
     A hint that is grey or black has no hue to follow and gives the ramp: the
     original painted a whole stream black because a colour's name was not found.
     """
+    return _sequential(theme, colour, ramp, quiet_above)
+
+
+@lru_cache(maxsize=128)
+def _sequential(
+    theme: Theme, colour: tuple[int, int, int] | None, ramp: Ramp, quiet_above: bool
+) -> Palette:
     hint = oklab_from_rgb(np.array(colour if colour is not None else (0, 0, 0), dtype=np.float64))
     hint_chroma = float(np.hypot(hint[1], hint[2]))
     if colour is not None and hint_chroma >= 0.04:
@@ -220,7 +239,8 @@ def sequential(
     else:
         colours, first_hue = _even_ramp(theme, ramp)
     quiet = _quiet_colours(theme, first_hue)
-    overflow = farthest(_OVERFLOW_CHOICES, np.concatenate([colours, quiet]))
+    above = _BEYOND_CHOICES[theme.ground] if quiet_above else _OVERFLOW_CHOICES
+    overflow = farthest(above, np.concatenate([colours, quiet]))
     unknown = farthest(_UNKNOWN_CHOICES, np.concatenate([colours, quiet, overflow[None]]))
     return _assemble(theme, colours, quiet, overflow, unknown)
 
@@ -349,12 +369,16 @@ def _category_colours(theme: Theme) -> Floats:
     )
     candidates = fit_oklch(grid[:, 0], grid[:, 1], grid[:, 2])
     quiet = _quiet_colours(theme, _LOOKS[theme].low_hue)
-    taken = [candidates[int(np.argmin(np.abs(grid[:, 0] - span[2]) + np.abs(grid[:, 2] - 240.0)))]]
+    taken = [int(np.argmin(np.abs(grid[:, 0] - span[2]) + np.abs(grid[:, 2] - 240.0)))]
+    seen = [seen_by(vision, candidates) for vision in VISIONS]
+    apart = _worst_distances(candidates, quiet)
     while len(taken) < CATEGORIES:
-        rivals = np.concatenate([np.array(taken), quiet])
-        apart = _worst_distances(candidates, rivals)
-        taken.append(candidates[int(np.argmax(apart))])
-    return np.array(taken)
+        # What was taken last is one rival more; the distances to the others are known.
+        latest = [distance(each, each[taken[-1]]) for each in seen]
+        apart = np.minimum(apart, np.min(latest, axis=0))
+        taken.append(int(np.argmax(apart)))
+    chosen: Floats = candidates[taken]
+    return chosen
 
 
 def _worst_distances(candidates: Floats, rivals: Floats) -> Floats:

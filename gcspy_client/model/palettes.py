@@ -38,9 +38,9 @@ class PaletteChoice:
         if stream.presentation is Presentation.ENUM:
             return names_palette(stream, theme)
         own = self.by_stream.get((space, stream.name))
-        if own is not None:
-            return sequential(theme, None, own)
-        return sequential(theme, stream.colour if self.hints else None, self.ramp)
+        ramp = self.ramp if own is None else own
+        hint = stream.colour if self.hints and own is None else None
+        return sequential(theme, hint, ramp, quiet_above=stream.is_exceeded_normally)
 
     def choose(self, ramp: Ramp | None, *, space: str = "", stream: str = "") -> None:
         """Choose a ramp for one stream (None: as the others), or without names for all that have none of their own."""

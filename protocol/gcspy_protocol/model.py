@@ -8,7 +8,7 @@ Knows the meaning of the terms; does not know their bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum, IntFlag, StrEnum
 
 import numpy as np
@@ -144,6 +144,8 @@ class Stream:
         order: Importance: the client lists lower numbers first.
         accumulates: Values accumulate over events instead of being gathered again.
         names_from: Id of a space with text names: the value v means its tile v; None: a value is a number.
+        threshold: Whether the maximum, or 100 %, is a threshold that values pass in normal operation, not a limit. Streams that
+            differ in it alone are equal: their values mean the same.
         description: One sentence for a tooltip.
     """
 
@@ -164,6 +166,7 @@ class Stream:
     order: int = 0
     accumulates: bool = False
     names_from: int | None = None
+    threshold: bool = field(default=False, compare=False)
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -202,6 +205,11 @@ class Stream:
             raise LocalProtocolError(
                 f"stream {self.name!r}: a max stream belongs to PERCENT_VAR, and that needs one"
             )
+
+    @property
+    def is_exceeded_normally(self) -> bool:
+        """Whether a value above the maximum is nothing to be alarmed about: it is declared so, or shown as ``max+``."""
+        return self.threshold or self.presentation is Presentation.PLUS
 
     @property
     def summary_length(self) -> int:

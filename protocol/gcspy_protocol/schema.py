@@ -57,6 +57,7 @@ def _pack_stream(stream: Stream) -> dict[str, Any]:
         "about": stream.description,
         # Left out if there is none, as for most streams.
         **({} if stream.names_from is None else {"names_from": stream.names_from}),
+        **({"threshold": True} if stream.threshold else {}),
     }
 
 
@@ -114,6 +115,7 @@ def _read_stream(fields: Fields) -> Stream:
             order=fields.integer("order", -_I64, _I64, 0),
             accumulates=fields.flag("accumulates", False),
             names_from=fields.optional_integer("names_from", 0, 0xFFFF),
+            threshold=fields.flag("threshold", False),
             description=fields.text("about", ""),
         )
     except LocalProtocolError as error:

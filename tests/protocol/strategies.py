@@ -83,6 +83,7 @@ def streams(draw: DrawFn, stream_id: int, others: list[int]) -> Stream:
         order=draw(st.integers(-(1 << 63) + 1, (1 << 63) - 1)),
         accumulates=draw(st.booleans()),
         names_from=draw(st.none() | U16),
+        threshold=draw(st.booleans()),
         description=draw(TEXT),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,3 +137,13 @@ def test_a_number_of_a_stream_is_from_the_least_signed_to_the_greatest_unsigned(
 def test_any_values_are_read_or_blamed_on_the_peer(values: dict[str, Any]) -> None:
     with suppress(RemoteProtocolError):
         read_space(1, Fields(values, "space", text_chars=100), LIMITS)
+
+
+def test_a_threshold_is_sent_only_where_there_is_one_and_says_nothing_about_values() -> None:
+    plain = Stream(id=1, name="Count", maximum=700)
+    limit = replace(plain, threshold=True)
+    assert limit == plain, "recordings of both can be compared"
+    for stream in (plain, limit):
+        sent = pack_space(Space(id=3, name="Generations", streams=(stream,)))
+        assert ("threshold" in sent["streams"][0]) is stream.threshold
+        assert read(3, sent).streams[0].threshold is stream.threshold

@@ -145,6 +145,7 @@ def to_json(value: Any) -> Any:
 _LATER = {
     "driver_failed",
     "names_from",
+    "threshold",
     "stopped_nanos",
     "waited_nanos",
     "details",

@@ -52,6 +52,7 @@ def add_amount(
     paint_style: PaintStyle = PaintStyle.ZERO,
     colour: Colour | None = None,
     dtype: str = "",
+    threshold: bool = False,
 ) -> ServerStream:
     """Add a stream of amounts; zero has a colour of its own.
 
@@ -67,6 +68,7 @@ def add_amount(
         paint_style: How zero is painted.
         colour: Red, green and blue, 0 to 255 each.
         dtype: Type on the wire; empty: 32 bits if `most` fits, otherwise 64.
+        threshold: Whether `most`, or 100 %, is a threshold that values pass in normal operation.
     """
     return space.add_stream(
         name,
@@ -78,6 +80,7 @@ def add_amount(
         paint_style=paint_style,
         colour=colour,
         order=order,
+        threshold=threshold,
         description=description,
     )
 

@@ -6,6 +6,7 @@ disagree with the picture it explains.
 
 from __future__ import annotations
 
+import numpy as np
 from gcspy_protocol.model import PaintStyle, Presentation, Stream
 from gcspy_protocol.streams.named_stream import NamedStream
 from PySide6.QtCore import QRect, QSize, Qt
@@ -24,7 +25,7 @@ from gcspy_client.model.palette import (
     Palette,
     Theme,
 )
-from gcspy_client.model.raster import atlas
+from gcspy_client.model.raster import draw_stamps
 from gcspy_client.model.renderers.bivariate import STEPS, bivariate
 from gcspy_client.model.renderers.bivariate import legend as square
 from gcspy_client.model.tile_source import StreamSource, TileSource
@@ -69,7 +70,9 @@ class Swatch(QWidget):
         if self._palette is None:
             return
         side = round(self.width() * self.devicePixelRatioF())
-        stamp = atlas(self._palette, side, side, 0)[self._code].copy()
+        stamps = np.empty((256, side, side), dtype=np.uint32)  # only one is drawn
+        draw_stamps(stamps, np.array([self._code]), self._palette, 0)
+        stamp = stamps[self._code].copy()
         image = QImage(stamp.data, side, side, side * 4, QImage.Format.Format_RGB32)
         with QPainter(self) as painter:
             painter.drawImage(self.rect(), image)
@@ -162,6 +165,7 @@ class Legend(QWidget):
         super().__init__(parent)
         self._shown: tuple[object, ...] = ()
         self._factor = 1.0
+        self._filled: tuple[object, ...] = ()
         self._ramp = RampStrip()
         self._ends = [ElidedLabel(), ElidedLabel(), ElidedLabel()]
         self._ramp_box = QWidget()
@@ -297,12 +301,16 @@ class Legend(QWidget):
             if stream.paint_style is PaintStyle.ZERO:
                 entries.append((ZERO, "zero" if stream.zero == 0 else f"zero ({stream.zero:,})"))
             if stream.presentation is not Presentation.MAX_VAR:
-                entries.append((OVERFLOW, "above the maximum"))
+                entries.append((OVERFLOW, _above_words(stream)))
         entries.append((UNKNOWN, "unknown"))
         entries.append((UNUSED, unused_text or "unused"))
         return entries
 
     def _fill(self, entries: list[tuple[int, str]], palette: Palette) -> None:
+        wanted = tuple(entries), palette, self._factor
+        if wanted == self._filled:
+            return  # to make them again takes longer than a picture of the tiles
+        self._filled = wanted
         while (item := self._grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
@@ -315,6 +323,13 @@ class Legend(QWidget):
             row, column = divmod(number, 1 if self._factor > _ROOMY_FACTOR else 2)
             self._grid.addWidget(swatch, row, 2 * column)
             self._grid.addWidget(label, row, 2 * column + 1)
+
+
+def _above_words(stream: Stream) -> str:
+    """What it means that a value is painted as one above the maximum."""
+    if stream.threshold:
+        return "above the threshold"
+    return "above: shown as +" if stream.is_exceeded_normally else "above the maximum"
 
 
 def _scale_texts(source: TileSource, maximum: int) -> tuple[str, str, str]:

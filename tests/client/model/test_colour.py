@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gcspy_protocol.model import Presentation, Stream
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,10 +25,13 @@ from gcspy_client.model.palette import (
     UNUSED,
     ZERO,
     Palette,
+    Ramp,
     Theme,
     categorical,
+    palette_for,
     sequential,
 )
+from gcspy_client.model.palettes import PaletteChoice
 
 HINTS = [
     None,
@@ -77,6 +81,36 @@ def test_what_is_not_a_value_looks_like_no_value_to_any_eyes(
     for one in quiet:
         for other in quiet:
             assert one == other or distance(lab[one], lab[other]) > 0.03, (one, other)
+
+
+@pytest.mark.parametrize("ramp", list(Ramp))
+@pytest.mark.parametrize("theme", list(Theme))
+@pytest.mark.parametrize("hint", HINTS)
+def test_what_is_normally_above_the_maximum_is_seen_and_not_loud(
+    theme: Theme, hint: tuple[int, int, int] | None, ramp: Ramp
+) -> None:
+    loud = lab_of(sequential(theme, hint, ramp))
+    quiet = lab_of(sequential(theme, hint, ramp, quiet_above=True))
+    assert np.array_equal(loud[LOW : HIGH + 1], quiet[LOW : HIGH + 1]), "values look the same"
+    chroma = np.hypot(quiet[OVERFLOW, 1], quiet[OVERFLOW, 2])
+    assert chroma < 0.08 < np.hypot(loud[OVERFLOW, 1], loud[OVERFLOW, 2])
+    others = [HIGH, CANVAS, UNUSED, ZERO, UNKNOWN]
+    # On a light ground the canvas is far from it; on a dark one nothing else is so light.
+    assert distance(quiet[others], quiet[OVERFLOW]).min() > 0.04
+
+
+def test_a_threshold_and_max_plus_are_normally_exceeded() -> None:
+    quiet = [
+        Stream(id=0, name="Count", threshold=True),
+        Stream(id=0, name="Objects", presentation=Presentation.PLUS),
+    ]
+    assert all(stream.is_exceeded_normally for stream in quiet)
+    for stream in quiet:
+        wanted = sequential(Theme.DARK, quiet_above=True).lut[OVERFLOW]
+        assert palette_for(stream, Theme.DARK).lut[OVERFLOW] == wanted
+        assert PaletteChoice().palette("heap", stream, Theme.DARK).lut[OVERFLOW] == wanted
+    loud = Stream(id=0, name="Used", presentation=Presentation.PERCENT)
+    assert palette_for(loud, Theme.DARK).lut[OVERFLOW] == sequential(Theme.DARK).lut[OVERFLOW]
 
 
 @pytest.mark.parametrize("vision", list(VISIONS))

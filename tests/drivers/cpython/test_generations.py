@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 from gcspy_drivers.cpython.collector.generations import Generations, read_generations
 from gcspy_drivers.cpython.layouts import GcLayout
-from gcspy_drivers.cpython.spaces.generation_space import cause_text, collections_between
+from gcspy_drivers.cpython.spaces.generation_space import (
+    GenerationSpace,
+    cause_text,
+    collections_between,
+)
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
+
+from gcspy_server.api import Server
 
 LAYOUT = GcLayout()
 
@@ -109,3 +115,11 @@ def test_collections_are_told_by_generation_and_interpreter() -> None:
     assert cause_text({0: (3, 1, 0)}) == "gen0 +3, gen1 +1"
     assert cause_text({2: (0, 0, 1), 0: (1, 0, 0)}) == "gen0 +1; interpreter 2: gen2 +1"
     assert cause_text({0: (0, 0, 0)}) == ""
+
+
+def test_counts_may_pass_their_threshold() -> None:
+    server = Server("test", events=("Clock",))
+    space = GenerationSpace(server, "Generations")
+    declared = {stream.name for stream in space.space.schema.streams if stream.threshold}
+    assert declared == {"Count"}
+    server.close()

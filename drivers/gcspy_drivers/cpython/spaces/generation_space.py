@@ -46,6 +46,7 @@ class GenerationSpace:
             "Young: allocations less deallocations since its last collection; else: collections of the next younger one",
             dtype="i4",
             of=self.threshold,
+            threshold=True,
         )
         self.collections = self._stream("Collections", 2, "Number of collections", dtype="i8")
         self.collected = self._stream(
@@ -111,6 +112,7 @@ class GenerationSpace:
         dtype: str,
         of: ServerStream | None = None,
         suffix: str = "",
+        threshold: bool = False,
     ) -> ServerStream:
         return add_amount(
             self.space,
@@ -121,6 +123,7 @@ class GenerationSpace:
             suffix=suffix,
             of=of,
             dtype=dtype,
+            threshold=threshold,
         )
 
     def fill(
