@@ -7,8 +7,11 @@ import subprocess
 import sys
 import textwrap
 import threading
+import weakref
+from functools import partial
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -77,6 +80,75 @@ def test_what_is_due_is_collected_each_time(qtbot: QtBot) -> None:
 
     qtbot.waitUntil(all_were, timeout=60_000)
     assert gc.get_count()[0] < 100_000
+    end(owner, qtbot)
+
+
+def collected(timer: GarbageTimer, thing: weakref.ref[object]) -> bool:
+    timer._look()
+    return thing() is None
+
+
+class Knot:
+    """Refers to itself, so that only the collector ends it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_survives_a_full_collection_is_not_visited_by_the_next_until_nobody_acts(
+    qtbot: QtBot,
+) -> None:
+    owner = QObject()
+    timer = GarbageTimer(owner)
+    timer.least_new, timer.idle_secs = 1, 1e9
+    knot = Knot()
+    thing: weakref.ref[object] = weakref.ref(knot)
+    timer._collect_all()
+    assert not any(one is knot for one in gc.get_objects(generation=2))
+    del knot
+    gc.collect()
+    assert thing() is not None, "it is frozen"
+    assert not collected(timer, thing), "someone acts"
+    timer._new, timer.least_new, timer.idle_secs = 1 << 30, 1, 0.0
+    timer._frozen = 1
+    timer._rests_until = 0.0
+    assert collected(timer, thing)
+    assert timer._new == 0
+    end(owner, qtbot)
+
+
+def test_keys_and_the_mouse_put_a_deep_collection_off(qtbot: QtBot) -> None:
+    owner = QObject()
+    timer = GarbageTimer(owner)
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    widget.show()
+    handle = widget.windowHandle()
+    timer._watch(handle)
+    for act in (
+        partial(QTest.keyClick, handle, Qt.Key.Key_A),
+        partial(QTest.mouseMove, handle, QPoint(3, 4)),
+    ):
+        timer._acted = 0.0
+        act()
+        qtbot.waitUntil(lambda: timer._acted > 0)
+    timer._acted = 0.0
+    widget.resize(100, 100)
+    widget.repaint()
+    assert timer._acted == 0, "nobody acted"
+    end(owner, qtbot)
+
+
+def test_what_is_built_at_once_is_not_visited(qtbot: QtBot) -> None:
+    owner = QObject()
+    timer = GarbageTimer(owner)
+    gc.collect()
+    before = [one["collections"] for one in gc.get_stats()]
+    built = [[number] for number in range(50_000)]
+    timer._look()
+    assert [one["collections"] for one in gc.get_stats()] == before
+    assert gc.get_count()[0] < 5_000
+    assert len(built) == 50_000
     end(owner, qtbot)
 
 
