@@ -27,7 +27,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, UniformNames
 
-__all__ = ["Program", "has_seen", "main", "turns_until", "watching"]
+__all__ = ["Program", "has_passed", "has_seen", "main", "turns_until", "watching"]
 
 _HELD_SECS = 0.05
 _MOST_SECS = 60.0
@@ -94,6 +94,11 @@ def turns_until(condition: Callable[[], bool]) -> float:
         app.processEvents()
         longest = max(longest, time.thread_time() - began)
     return longest
+
+
+def has_passed(moment: float) -> bool:
+    """Whether a moment of the monotonic clock has passed, in seconds."""
+    return time.monotonic() > moment
 
 
 def has_seen(window: MainWindow, events: int) -> bool:

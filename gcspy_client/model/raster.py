@@ -91,8 +91,10 @@ def draw_stamps(stamps: Pixels, codes: Indices, palette: Palette, gap: int) -> N
     _, cell_height, cell_width = stamps.shape
     width, height = cell_width - gap, cell_height - gap
     canvas = palette.lut[CANVAS]
-    stamps[codes] = canvas
-    stamps[codes, :height, :width] = palette.lut[codes, None, None]
+    for code, colour in zip(codes.tolist(), palette.lut[codes], strict=True):
+        stamp = stamps[code]
+        stamp[:height, :width] = colour
+        stamp[height:] = stamp[:height, width:] = canvas
     wanted = set(codes.tolist())
     if BACKGROUND in wanted:
         stamps[BACKGROUND] = canvas
@@ -182,16 +184,29 @@ class Raster:
             padded = np.full(layout.seen_rows * layout.columns, CANVAS, dtype=np.uint8)
             padded[: last - first] = codes[first:last]
             self._draw_stamps(padded)
-            lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
-            few = len(padded) < len(
-                self._atlas
-            )  # cells that are large, too: a copy of all of them costs more than the few
-            for y in range(layout.cell_height):
-                # A row of each cell at a time: long contiguous writes instead of many small squares.
-                row = self._atlas[:, y, :]
-                row = row if few else np.ascontiguousarray(row)
-                lines[:, y, :] = row[padded].reshape(layout.seen_rows, layout.width)
+            self._paint_lines(padded)
             self._paint_edges(np.arange(first, last, dtype=np.int64), control)
+
+    def _paint_lines(self, codes: Codes) -> None:
+        """Paint cells a line of pixels at a time: long contiguous writes instead of many small squares.
+
+        Args:
+            codes: Shape (seen rows × columns,): those of all cells that are seen.
+        """
+        layout = self.layout
+        lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
+        there = np.flatnonzero(np.bincount(codes, minlength=256))
+        number: Codes = np.zeros(256, dtype=np.uint8)
+        number[there] = np.arange(len(there), dtype=np.uint8)
+        codes = number[codes]
+        stamps = self._atlas[there]
+        whole = np.empty((len(codes), layout.cell_width), dtype=np.uint32)
+        for y in range(layout.cell_height):
+            if y and np.array_equal(stamps[:, y], stamps[:, y - 1]):
+                lines[:, y] = lines[:, y - 1]  # most lines of a cell are like the one above
+                continue
+            np.take(np.ascontiguousarray(stamps[:, y]), codes, axis=0, out=whole, mode="clip")
+            lines[:, y] = whole.reshape(layout.seen_rows, layout.width)
 
     def paint(self, changed: Indices, codes: Codes, control: NDArray[Any]) -> None:
         """Paint the tiles that changed; `changed` is increasing, `codes` is of all tiles."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from gcspy_protocol.text.visible import visible, visible_lines
 from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtGui import (
+    QFont,
     QImage,
     QTextCharFormat,
     QTextCursor,
@@ -120,6 +121,7 @@ class MarkdownParagraph(QLabel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._markdown = ""
+        self._shown: tuple[str, QFont] | None = None
         self.setWordWrap(True)
         self.setTextFormat(Qt.TextFormat.RichText)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
@@ -130,7 +132,9 @@ class MarkdownParagraph(QLabel):
 
     def setText(self, text: str) -> None:
         """Say something else, in Markdown."""
-        self._markdown = text
+        if (text, self.font()) == self._shown:
+            return
+        self._markdown, self._shown = text, (text, self.font())
         made = markdown_document(text)
         made.setDefaultFont(self.font())
         # Written by Qt of a document without pictures and links: nothing that was in the text is a tag.

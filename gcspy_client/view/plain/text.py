@@ -27,6 +27,7 @@ __all__ = [
     "show_tip",
     "shown",
     "shown_lines",
+    "tip_is_shown",
     "tip_words",
 ]
 
@@ -103,6 +104,11 @@ def show_tip(place: QPoint, text: str, widget: QWidget) -> None:
         widget: It goes when the mouse leaves this.
     """
     QToolTip.showText(place, tip_words(text), widget)
+
+
+def tip_is_shown(widget: QWidget) -> bool:
+    """Whether a tooltip is shown now while the mouse is over a widget."""
+    return QToolTip.isVisible() and widget.underMouse()
 
 
 def hide_tip() -> None:

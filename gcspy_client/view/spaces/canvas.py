@@ -24,14 +24,17 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
 from gcspy_client.model.spaces.label_names import distinct_names
 from gcspy_client.model.spaces.picture import SpacePicture
-from gcspy_client.view.plain.text import draw_text, elided
+from gcspy_client.view.pixel_image import image_over
+from gcspy_client.view.plain.text import draw_text
+from gcspy_client.view.plain.text_lines import TextLines
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
+from gcspy_client.view.widgets.drag import MapDrag
 
 __all__ = ["PaintProbe", "TileCanvas"]
 
@@ -52,6 +55,9 @@ _PANS = {
 }
 """Eighths of the seen rows by which a key pans, with Shift."""
 
+_LABEL_INSET = 7.0
+"""Logical pixels between the left edge of a cell and its words."""
+
 _PINCH_STEP = 0.15
 """Share by which two fingers spread for one step."""
 
@@ -66,6 +72,7 @@ class TileCanvas(QWidget):
         moved: Another part is seen, as requested with the mouse; the place before.
         entered: A button of the mouse was pressed in it.
         seen_changed: Another part is seen.
+        tip_wanted: The tooltip is about to be shown: now is the time to say what it says.
 
     Args:
         picture: The picture; it is laid out again when the widget is resized.
@@ -77,6 +84,7 @@ class TileCanvas(QWidget):
     moved = Signal(object)
     entered = Signal()
     seen_changed = Signal()
+    tip_wanted = Signal()
 
     def __init__(self, picture: SpacePicture, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,12 +94,13 @@ class TileCanvas(QWidget):
         self.probe: PaintProbe | None = None
         self.painted = False
         self.marks: list[int] = []
-        self._drag: tuple[QPointF, int, object] | None = None
-        self._press: QPointF | None = None
+        self._drag = MapDrag()
+        self._drag_from: tuple[int, object] = (0, None)
         self._pinched = 0.0
         self._mark_from: int | None = None
         self._anchor: tuple[QPointF, int | None] | None = None
         self._sequence = 0
+        self._labels: tuple[QFont, TextLines, TextLines] | None = None
         self._image = QImage()
         self._wrapped: object = None
         self.setMouseTracking(True)
@@ -112,6 +121,11 @@ class TileCanvas(QWidget):
         """Draw another picture of the same space."""
         self.picture = picture
         self.refit()
+
+    def show_strip(self, *, on: bool) -> None:
+        """Show all tiles in a strip, or not."""
+        self.picture.show_strip(on=on)
+        self.update()
 
     def refit(self) -> None:
         """Lay the picture out for the size and scale of the widget."""
@@ -195,9 +209,7 @@ class TileCanvas(QWidget):
         """The picture as a QImage over the same memory."""
         pixels = self.picture.pixels
         if self._wrapped is not pixels:
-            height, width = pixels.shape
-            self._image = QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
-            self._image.setDevicePixelRatio(self.devicePixelRatioF())
+            self._image = image_over(pixels, self.devicePixelRatioF())
             self._wrapped = pixels  # the memory lives as long as the image does
         return self._image
 
@@ -243,44 +255,49 @@ class TileCanvas(QWidget):
 
     def _paint_labels(self, painter: QPainter) -> None:
         """A name and a value on each cell."""
-        picture, space = self.picture, self.picture.space
-        name_font = small_font(self.font())
-        value_font = QFont(self.font())
-        value_font.setBold(True)
-        inset = 7.0
-        tiles = range(picture.layout.first, picture.layout.last)
-        names = distinct_names([space.names.name(tile) for tile in tiles])
-        for tile, name in zip(tiles, names, strict=True):
+        picture, space, layout = self.picture, self.picture.space, self.picture.layout
+        names, values = self._label_lines()
+        scale = self.devicePixelRatioF()
+        tiles = range(layout.first, layout.last)
+        room = int((layout.cell_width - layout.gap) / scale - 2 * _LABEL_INSET)
+        below = (layout.cell_height - layout.gap) / scale - 3 - values.height
+        labels = []
+        for number, name in enumerate(distinct_names([space.names.name(tile) for tile in tiles])):
+            tile = tiles[number]
             code = int(picture.codes[tile])
-            if code == BACKGROUND:
-                continue
-            cell = self.rectangle_of(tile)
-            ink = (
-                QColor(tokens(picture.theme).text)
-                if code == ZERO
-                else QColor.fromRgb(int(picture.palette.ink[code]))
-            )
-            painter.setPen(ink)
-            text = QRectF(
-                cell.left() + inset, cell.top() + 3, cell.width() - 2 * inset, cell.height() - 6
-            )
-            painter.setFont(name_font)
-            metrics = painter.fontMetrics()
-            draw_text(
-                painter,
-                text,
-                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop),
-                elided(metrics, name, Qt.TextElideMode.ElideMiddle, int(text.width())),
-            )
-            value = space.space.unused_text if code == UNUSED else picture.source.short(space, tile)
-            painter.setFont(value_font)
-            metrics = painter.fontMetrics()
-            draw_text(
-                painter,
-                text,
-                int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom),
-                elided(metrics, value, Qt.TextElideMode.ElideRight, int(text.width())),
-            )
+            if code != BACKGROUND:
+                row, column = divmod(number, layout.columns)
+                left = column * layout.cell_width / scale + _LABEL_INSET
+                top = row * layout.cell_height / scale
+                value = (
+                    space.space.unused_text if code == UNUSED else picture.source.short(space, tile)
+                )
+                labels.append((code, left, top, name, value))
+        inks = self._inks({label[0] for label in labels})
+        painter.setFont(names.font)
+        for code, left, top, name, _value in labels:
+            painter.setPen(inks[code])
+            names.draw(painter, left, top + 3, room, name)
+        painter.setFont(values.font)
+        for code, left, top, _name, value in labels:
+            painter.setPen(inks[code])
+            values.draw(painter, left, top + below, room, value)
+
+    def _label_lines(self) -> tuple[TextLines, TextLines]:
+        """What draws names and values, in the fonts of now."""
+        font = self.font()
+        if self._labels is None or self._labels[0] != font:
+            bold = QFont(font)
+            bold.setBold(True)
+            names = TextLines(small_font(font), Qt.TextElideMode.ElideMiddle)
+            self._labels = font, names, TextLines(bold, Qt.TextElideMode.ElideRight)
+        return self._labels[1:]
+
+    def _inks(self, codes: set[int]) -> dict[int, QColor]:
+        """The colours of words upon paint codes."""
+        ink = self.picture.palette.ink
+        words = QColor(tokens(self.picture.theme).text)
+        return {code: words if code == ZERO else QColor.fromRgb(int(ink[code])) for code in codes}
 
     # -------------------------------------------------------------------------- events
 
@@ -296,16 +313,13 @@ class TileCanvas(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Pan, or find the tile under the mouse."""
         self._anchor = None
-        if self._press is not None and self._is_dragged(event.position()):
-            self._begin_drag(self._press)
-        if self._drag is not None:
-            position, first_row, _ = self._drag
-            rows = (
-                (position.y() - event.position().y())
-                * self.devicePixelRatioF()
-                / self.picture.layout.cell_height
-            )
-            self.picture.scroll_to(first_row + round(rows))
+        if self._drag.move(event.position()):
+            if not self.picture.layout.scrolls:
+                return  # all tiles are seen
+            if self._drag.begins:
+                self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            rows = -self._drag.way.y() * self.devicePixelRatioF() / self.picture.layout.cell_height
+            self.picture.scroll_to(self._drag_from[0] + round(rows))
             self.seen_changed.emit()
             self.update()
             return
@@ -314,40 +328,24 @@ class TileCanvas(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Select a tile."""
         self.entered.emit()
-        if event.button() is Qt.MouseButton.MiddleButton:
-            self._begin_drag(event.position())
-            return
-        tile = self.tile_at(event.position())
-        if event.button() is not Qt.MouseButton.LeftButton:
-            return
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        left = event.button() is Qt.MouseButton.LeftButton
+        tile = self.tile_at(event.position()) if left else None
+        if left and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._mark_from = tile
             return
-        self._press = event.position()  # also beside the tiles: what is dragged is the map
+        if left or event.button() is Qt.MouseButton.MiddleButton:
+            # Also beside the tiles: what is dragged is the map.
+            self._drag.press(event.button(), event.position())
+            self._drag_from = self.picture.layout.first_row, self.place()
         if tile is not None:
             self.picked.emit(tile)
 
-    def _is_dragged(self, position: QPointF) -> bool:
-        assert self._press is not None
-        way = (position - self._press).manhattanLength()
-        return self._drag is None and way >= QApplication.startDragDistance()
-
-    def _begin_drag(self, position: QPointF) -> None:
-        """Pan from here on, if there is more than is seen."""
-        self._press = None
-        if self.picture.layout.scrolls:
-            self._drag = position, self.picture.layout.first_row, self.place()
-            self.setCursor(Qt.CursorShape.ClosedHandCursor)
-
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Pan no more; mark tiles."""
-        self._press = None
-        if self._drag is not None:
-            before = self._drag[2]
-            self._drag = None
+        if self._drag.release():
             self.unsetCursor()
-            if self.place() != before:
-                self.moved.emit(before)
+            if self.place() != self._drag_from[1]:
+                self.moved.emit(self._drag_from[1])
         elif event.button() is Qt.MouseButton.LeftButton and self._mark_from is not None:
             first, self._mark_from = self._mark_from, None
             last = self.tile_at(event.position())
@@ -373,7 +371,9 @@ class TileCanvas(QWidget):
             event.ignore()
 
     def event(self, event: QEvent) -> bool:
-        """Two fingers on a touch pad zoom."""
+        """Two fingers on a touch pad zoom; a tooltip says what is under the mouse."""
+        if event.type() is QEvent.Type.ToolTip:
+            self.tip_wanted.emit()
         if (
             not isinstance(event, QNativeGestureEvent)
             or event.gestureType() is not Qt.NativeGestureType.ZoomNativeGesture

@@ -38,7 +38,6 @@ class SpacesPart(Part):
         space = self._desk.session.active_space()
         if space is not None and space.space.id in self._desk.spaces.panels:
             self._views.zoom(space.space.id, step)
-            self._desk.updater.refresh()
 
     def stop(self) -> None:
         """Paint nothing any more."""

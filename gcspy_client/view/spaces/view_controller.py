@@ -155,7 +155,9 @@ class ViewController(Part):
             place = partial(self._use_place, space)
             key = None if alone else ("zoom", space)
             self._desk.undo.done("zoom", partial(place, after), partial(place, before), key)
-            self._desk.updater.refresh()
+            # All other texts a moment later: a wheel turns faster than they can be updated.
+            self._desk.spaces.panels[space].refresh(self._desk.session.interpreter.last_event)
+            self._desk.updater.speak_soon()
 
     def mark(self, space: int, first: int, last: int, on: bool) -> None:
         """Mark tiles, or take their marks away; a single one that is marked already loses its mark."""

@@ -6,8 +6,8 @@ import pytest
 from gcspy_protocol.text.visible import Lines
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetrics, QFontMetricsF, QGuiApplication
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QFontMetricsF, QGuiApplication, QImage, QPainter
 from PySide6.QtGui import Qt as GuiQt
 from PySide6.QtWidgets import QDialog, QWidget
 from pytestqt.qtbot import QtBot
@@ -16,6 +16,7 @@ from gcspy_client.view.plain.text import (
     MOST_SHOWN,
     button_words,
     copy_text,
+    draw_text,
     elided,
     set_accessible_name,
     set_tip,
@@ -24,6 +25,7 @@ from gcspy_client.view.plain.text import (
     shown_lines,
     tip_words,
 )
+from gcspy_client.view.plain.text_lines import TextLines
 
 HTML = '<img src="file:///x"> &lt;b&gt;\n<b>x</b>'
 
@@ -89,3 +91,33 @@ def test_a_long_text_is_cut_to_a_width(
     assert words.startswith("<b>")
     assert words.endswith("…")
     assert made.horizontalAdvance(words) <= 200
+
+
+@pytest.mark.parametrize("room", [300, 40])
+@pytest.mark.parametrize("text", ["0x00f000", "12.5 KiB", "<b>x</b>", "a\nb", "&lt; & Ω", ""])
+def test_a_line_that_is_kept_looks_as_one_that_is_not(text: str, room: int, qtbot: QtBot) -> None:
+    font = QFont()
+    lines = TextLines(font, Qt.TextElideMode.ElideMiddle)
+    pictures = []
+    for kept in (False, True, True):
+        image = QImage(320, 40, QImage.Format.Format_RGB32)
+        image.fill(Qt.GlobalColor.white)
+        with QPainter(image) as painter:
+            painter.setFont(font)
+            if kept:
+                lines.draw(painter, 5, 7, room, text)
+            else:
+                words = elided(QFontMetrics(font), text, Qt.TextElideMode.ElideMiddle, room)
+                draw_text(painter, QRectF(5, 7, 310, 30), Qt.AlignmentFlag.AlignLeft, words)
+        pictures.append(image)
+    assert pictures[1] == pictures[0]
+    assert pictures[2] == pictures[0]
+
+
+def test_lines_are_forgotten_before_they_fill_the_memory(qtbot: QtBot) -> None:
+    lines = TextLines(QFont(), Qt.TextElideMode.ElideRight)
+    image = QImage(8, 8, QImage.Format.Format_RGB32)
+    with QPainter(image) as painter:
+        for number in range(5000):
+            lines.draw(painter, 0, 0, 8, f"{number}")
+    assert 0 < len(lines._lines) <= 4096
