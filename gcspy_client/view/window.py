@@ -34,6 +34,7 @@ from gcspy_client.view.panels.facts import FactPanels
 from gcspy_client.view.panels.growth_line import GrowthLine
 from gcspy_client.view.panels.object_tracker import ObjectTracker
 from gcspy_client.view.panels.settings import SettingPart
+from gcspy_client.view.panels.tile_types import TileTypes
 from gcspy_client.view.panels.type_panels import TypePanels
 from gcspy_client.view.part import Part
 from gcspy_client.view.plain.text import set_window_title
@@ -198,6 +199,7 @@ class MainWindow(QMainWindow):
         self.compare = ComparePart(desk, self.details)
         self.ranges = RangePart(desk, self.time_panel, self.compare)
         self.types = TypePanels(desk, self.compare)
+        self.tile_types = TileTypes(desk)
         self.growth_line = GrowthLine(desk, self.types.log)
         self.holders = HolderPart(desk, self.types.chosen_type)
         self.types.who_asked.connect(self.holders.ask_type)
@@ -244,6 +246,7 @@ class MainWindow(QMainWindow):
             self.views,
             self.formulas,
             self.types,
+            self.tile_types,
             self.growth_line,
             self.holders,
             self.objects,

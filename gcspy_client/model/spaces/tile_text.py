@@ -5,15 +5,19 @@ Knows the session; does not know clipboards.
 
 from __future__ import annotations
 
+from gcspy_protocol.details import ColumnKind, DetailTable
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control
+from gcspy_protocol.text.visible import Lines
 
 from gcspy_client.model.session import ClientSession, tile_rows, tile_title
-from gcspy_client.model.text import summary_text
+from gcspy_client.model.text import short_number, summary_text
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["tile_text", "tile_tip"]
+__all__ = ["tile_text", "tile_tip", "types_line"]
+
+_TYPES_TOLD = 4
 
 
 def tile_tip(
@@ -42,7 +46,32 @@ def tile_tip(
     ]
     if beside:
         lines.append(f"Neighbours: {', '.join(beside)}")
-    return "\n".join(lines)
+    return Lines(*lines)
+
+
+def types_line(table: DetailTable) -> str:
+    """The most important types of a tile in one line: how many objects, and their bytes.
+
+    Args:
+        table: The answer to a question about types: a name first, then numbers.
+    """
+    if not table.rows:
+        return f"Types: {table.note or 'none'}"
+    kinds = [column.kind for column in table.columns]
+    number = kinds.index(ColumnKind.NUMBER) if ColumnKind.NUMBER in kinds else None
+    size = kinds.index(ColumnKind.BYTES) if ColumnKind.BYTES in kinds else None
+    told = []
+    for row in table.rows[:_TYPES_TOLD]:
+        words = str(row[0])
+        if number is not None and isinstance(count := row[number], int):
+            words += f" × {count:,}"
+        if size is not None and isinstance(taken := row[size], int):
+            words += f" ({short_number(taken, 1024)}B)"
+        told.append(words)
+    rest = len(table.rows) - len(told) + table.rest
+    if rest:
+        told.append(f"{rest:,} {'other' if rest == 1 else 'others'}")
+    return f"Types: {', '.join(told)}"
 
 
 def _brief(space: SpaceState, tile: int, source: TileSource) -> str:

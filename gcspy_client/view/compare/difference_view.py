@@ -37,6 +37,9 @@ DIFFERENCE_VIEWS = (TILES, "rows", "hilbert")
 """Views that give each tile a place of its own, so that a difference can be painted there; others show tiles."""
 
 
+_LEAST_HEIGHT = 24
+
+
 class DifferencePicture(SpacePicture):
     """The tiles of a space of differences, in the colours of differences."""
 
@@ -71,6 +74,7 @@ class DifferenceView(SpaceView):
     """
 
     keeps_height = True
+    has_strip = True
 
     def __init__(
         self,
@@ -85,6 +89,7 @@ class DifferenceView(SpaceView):
         self.space, self.source, self.look = space, source, look
         self._theme, self._stale = theme, stale
         self.compared: SpaceComparison | None = None
+        self._is_strip = False
         self._canvas: TileCanvas | RendererCanvas | None = None
         self._stack = QStackedLayout(self)
         self._stack.setContentsMargins(0, 0, 0, 0)
@@ -93,7 +98,7 @@ class DifferenceView(SpaceView):
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._words.setWordWrap(True)
         self._stack.addWidget(self._words)
-        self.setMinimumSize(60, 24)
+        self.setMinimumSize(60, _LEAST_HEIGHT)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     # ---------------------------------------------------------------------- the display
@@ -114,6 +119,7 @@ class DifferenceView(SpaceView):
             self._canvas = self._make_canvas(compared)
             self._stack.addWidget(self._canvas)
             self.setFocusProxy(self._canvas)
+            self._fit_strip()
         elif isinstance(self._canvas, TileCanvas):
             self._use_picture(self._canvas, compared)
         else:
@@ -124,9 +130,13 @@ class DifferenceView(SpaceView):
         self.painted = True
         self.changed.emit()
 
+    def _shows_tiles(self) -> bool:
+        """Whether the differences are shown as tiles when they are not a strip."""
+        return self.look.view == TILES or self.look.view not in DIFFERENCE_VIEWS
+
     def _make_canvas(self, compared: SpaceComparison) -> TileCanvas | RendererCanvas:
         canvas: TileCanvas | RendererCanvas
-        if self.look.view not in DIFFERENCE_VIEWS or self.look.view == TILES:
+        if self._is_strip or self._shows_tiles():
             canvas = TileCanvas(DifferencePicture(compared.space, compared.source, self._theme))
         else:
             load = known_renderers()[self.look.view].load
@@ -146,9 +156,33 @@ class DifferenceView(SpaceView):
     def _use_picture(self, canvas: TileCanvas, compared: SpaceComparison) -> None:
         before = canvas.picture
         picture = DifferencePicture(compared.space, compared.source, self._theme)
-        picture.zoom = before.zoom
+        picture.zoom, picture.is_strip = before.zoom, before.is_strip
         canvas.use(picture)
         picture.scroll_to(before.layout.first_row)
+
+    def show_strip(self, *, on: bool) -> None:
+        """Show all differences in a strip, or not."""
+        if on == self._is_strip:
+            return
+        self._is_strip = on
+        self._words.setWordWrap(not on)
+        if isinstance(self._canvas, TileCanvas) and self._shows_tiles():
+            self._fit_strip()
+        elif self._canvas is not None:
+            # A strip is of tiles, whatever the view: the painter is another one.
+            before, self._canvas = self._canvas, None
+            self._stack.removeWidget(before)
+            if isinstance(before, RendererCanvas):
+                before.stop()
+            before.deleteLater()
+            self.take(self.compared)
+
+    def _fit_strip(self) -> None:
+        """Let the tiles be as low as a strip, or not."""
+        if isinstance(self._canvas, TileCanvas):
+            self._canvas.setMinimumHeight(1 if self._is_strip else _LEAST_HEIGHT)
+            self._canvas.picture.show_strip(on=self._is_strip)
+            self._canvas.update()
 
     def follow(self, change: EventChange) -> None:
         """Compare the new values soon."""

@@ -47,6 +47,7 @@ from gcspy_client.model.history.view import (
 )
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.history.time import HistoryTime
+from gcspy_client.view.pixel_image import image_over
 from gcspy_client.view.plain.text import draw_text, set_accessible_name
 from gcspy_client.view.theme import small_font, tokens
 
@@ -191,11 +192,7 @@ class HistoryCanvas(QWidget):
         """Show a picture that came."""
         picture = drawn.picture
         self.drawn = picture if len(picture.events) else None
-        height, width = picture.pixels.shape
-        self._image = QImage(
-            picture.pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32
-        )
-        self._image.setDevicePixelRatio(self.devicePixelRatioF())
+        self._image = image_over(picture.pixels, self.devicePixelRatioF())
         self._rest_until = time.monotonic() + _REST_PER_DRAWING * drawn.secs
         self.drawn_anew.emit()
         self.update()

@@ -33,6 +33,7 @@ from gcspy_client.view.plain.widgets import PlainToolButton
 from gcspy_client.view.shell.view_undo import ViewUndo
 from gcspy_client.view.theme import small_font, tokens
 from gcspy_client.view.widgets.elided_label import ElidedLabel
+from gcspy_client.view.widgets.limits import NO_LIMIT
 
 __all__ = ["Dock", "Docks"]
 
@@ -64,7 +65,6 @@ _LEFT_TO_CENTRE = 76
 _BOTTOM_SHARE = 0.3
 """Share of the height that a panel below the centre opens with, at least."""
 
-_NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
 
 _MENU = "&View/&Panels"
 
@@ -428,7 +428,7 @@ class Docks(QObject):
                 Qt.DockWidgetArea.TopDockWidgetArea,
             )
             limited = there and not one.dock.isFloating()
-            one.dock.setMaximumHeight(most if limited else _NO_LIMIT)
+            one.dock.setMaximumHeight(most if limited else NO_LIMIT)
         self.height_changed.emit(height)
 
     def _give_room(self, dock: Dock, seen: bool) -> None:

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 from gcspy_protocol.interpreter import SpaceState
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import BACKGROUND, CANVAS, UNUSED, ZERO, Theme, palette_for
 from gcspy_client.model.session import ClientSession, tile_title
 from gcspy_client.model.spaces.magnifier import TileInterval, stretch_around
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.pixel_image import image_over
 from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.theme import small_font, tokens
@@ -114,8 +115,7 @@ class Strip(QWidget):
         palette = palette_for(what.source.schema, self.theme)
         width, height = self._cell
         pixels = stretch.pixels(palette, round(width * scale), round(height * scale))
-        high, wide = pixels.shape
-        image = QImage(pixels.data, wide, high, wide * 4, QImage.Format.Format_RGB32)
+        image = image_over(pixels)
         colours = tokens(self.theme)
         with QPainter(self) as painter:
             left = (self.width() - len(stretch.codes) * width) // 2

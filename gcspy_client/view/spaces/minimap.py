@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.layout import TileLayout, fit
 from gcspy_client.model.raster import Raster
+from gcspy_client.view.pixel_image import image_over
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.theme import tokens
@@ -76,11 +77,7 @@ class Minimap(QWidget):
         raster = self._raster
         if raster is None or raster.layout != layout or raster.palette is not picture.palette:
             self._raster = raster = Raster(layout, picture.palette)
-            height, width = raster.pixels.shape
-            self._image = QImage(
-                raster.pixels.data, width, height, width * 4, QImage.Format.Format_RGB32
-            )
-            self._image.setDevicePixelRatio(scale)
+            self._image = image_over(raster.pixels, scale)
         raster.paint_all(picture.codes, picture.space.control.values)
         self.update()
 

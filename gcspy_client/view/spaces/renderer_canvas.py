@@ -13,13 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QImage,
     QKeyEvent,
     QMouseEvent,
+    QNativeGestureEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -33,15 +34,20 @@ from gcspy_client.model.renderers import Inscription, LabelSide, Place, Renderer
 from gcspy_client.model.renderers.renderer_worker import Drawn, SpaceRenderer
 from gcspy_client.model.spaces.viewport import Viewport
 from gcspy_client.model.tile_source import TileSource
+from gcspy_client.view.pixel_image import image_over
 from gcspy_client.view.plain.text import draw_text, draw_text_at, elided
 from gcspy_client.view.spaces.frames import paint_frame
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.theme import small_font, tokens
+from gcspy_client.view.widgets.drag import MapDrag
 
 __all__ = ["RendererCanvas"]
 
 _LEFT, _TOP, _BELOW = 64, 8, 20
 """Logical pixels of the margins for words."""
+
+_LEAST_WIDTH, _LEAST_HEIGHT = 48, 28
+"""Logical pixels of a picture in which anything can be read; below it stands what to do."""
 
 _ZOOM = 1.25
 _PATIENCE_SECS = 0.03
@@ -90,7 +96,8 @@ class RendererCanvas(SpaceView):
         self._late_hover: QPointF | None = None
         self._late_pick: QPointF | None = None
         self._late_key: tuple[int, int] | None = None
-        self._drag: QPointF | None = None
+        self._drag = MapDrag()
+        self._dragged = QPointF()
         self._drag_from: object = None
         self._mark_from: int | None = None
         self._stopped = False
@@ -311,6 +318,10 @@ class RendererCanvas(SpaceView):
         )
         self._down.setGeometry(area.right() + 1 - thick, area.top(), thick, area.height() - thick)
 
+    def _scrolls(self) -> bool:
+        """Whether there is more than is seen."""
+        return self._across.maximum() > 0 or self._down.maximum() > 0
+
     def _scrolled(self) -> None:
         now = self.viewport
         self.viewport = now.moved(
@@ -323,7 +334,7 @@ class RendererCanvas(SpaceView):
     def pixel_at(self, position: QPointF) -> tuple[int, int] | None:
         """The pixel of the picture at a place in the widget; None beside it."""
         area, scale = self.area(), self.devicePixelRatioF()
-        if self._shown is None or not area.contains(position):
+        if self._shown is None or not self.has_room or not area.contains(position):
             return None
         x, y = (position.x() - area.x()) * scale, (position.y() - area.y()) * scale
         return self.viewport.pixel_at(x, y, self._shown.asked)
@@ -434,9 +445,7 @@ class RendererCanvas(SpaceView):
         if right <= left or bottom <= top:
             return None
         part = np.ascontiguousarray(drawn.pixels[top:bottom, left:right])
-        image = QImage(
-            part.data, right - left, bottom - top, (right - left) * 4, QImage.Format.Format_RGB32
-        )
+        image = image_over(part)
         image = image.copy() if (right - left, bottom - top) != (width, height) else image
         x, y = self.viewport.place_of(left, top, drawn.asked)
         target = QRectF(
@@ -453,6 +462,9 @@ class RendererCanvas(SpaceView):
             if not self._space.count:
                 painter.setPen(QColor(colours.dim))
                 draw_text(painter, self.rect(), Qt.AlignmentFlag.AlignCenter, "no tiles yet")
+            elif not self.has_room:
+                painter.setPen(QColor(colours.text))
+                self._paint_no_room(painter)
             elif drawn is not None:
                 painter.setClipRect(area)
                 seen = self._seen(drawn)
@@ -470,6 +482,20 @@ class RendererCanvas(SpaceView):
         self.painted = self.painted or drawn is not None
         if self.probe is not None and drawn is not None:
             self.probe(self._space.space.id, drawn.sequence, time.monotonic_ns())
+
+    @property
+    def has_room(self) -> bool:
+        """Whether its picture is large enough to be read."""
+        area = self.area()
+        return area.width() >= _LEAST_WIDTH and area.height() >= _LEAST_HEIGHT
+
+    def _paint_no_room(self, painter: QPainter) -> None:
+        """Say that there is no room, and what a user can do."""
+        painter.setFont(small_font(self.font()))
+        words = f"No room for this view. {self.how_to_enlarge}".strip()
+        room = self.width() - 8
+        words = elided(painter.fontMetrics(), words, Qt.TextElideMode.ElideRight, room)
+        draw_text(painter, self.rect(), Qt.AlignmentFlag.AlignCenter, words)
 
     def _frame(self, painter: QPainter, tile: int, colour: str, width: float) -> None:
         if 0 <= tile < self._space.count:
@@ -533,6 +559,19 @@ class RendererCanvas(SpaceView):
 
     # -------------------------------------------------------------------------- events
 
+    def event(self, event: QEvent) -> bool:
+        """Two fingers on a touch pad zoom."""
+        if (
+            not isinstance(event, QNativeGestureEvent)
+            or event.gestureType() is not Qt.NativeGestureType.ZoomNativeGesture
+        ):
+            return super().event(event)
+        place = self.place()
+        self.zoom_at(1 + event.value(), event.position())
+        if self.place() != place:
+            self.moved.emit(place)
+        return True
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Draw for the new size."""
         super().resizeEvent(event)
@@ -550,9 +589,11 @@ class RendererCanvas(SpaceView):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Pan, or find the tile under the mouse."""
-        if self._drag is not None:
-            moved = (self._drag - event.position()) * self.devicePixelRatioF()
-            self._drag = event.position()
+        if self._drag.move(event.position()):
+            if self._drag.begins and self._scrolls():
+                self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            moved = (self._dragged - self._drag.way) * self.devicePixelRatioF()
+            self._dragged = self._drag.way
             self.viewport = self.viewport.moved(moved.x(), moved.y())
             self._sync_bars()
             self.update()
@@ -560,21 +601,20 @@ class RendererCanvas(SpaceView):
         self._hover(event.position())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Select a tile; with the middle button pan."""
+        """Select a tile, or begin to pan or mark."""
         self.entered.emit()
-        if event.button() is Qt.MouseButton.MiddleButton:
-            self._drag, self._drag_from = event.position(), self.place()
-            self.setCursor(Qt.CursorShape.ClosedHandCursor)
-        elif event.button() is Qt.MouseButton.LeftButton:
-            if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-                self._mark_from = self.tile_at(event.position(), wait_secs=_PATIENCE_SECS)
-            else:
+        left = event.button() is Qt.MouseButton.LeftButton
+        if left and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._mark_from = self.tile_at(event.position(), wait_secs=_PATIENCE_SECS)
+        elif left or event.button() is Qt.MouseButton.MiddleButton:
+            self._drag.press(event.button(), event.position())
+            self._dragged, self._drag_from = QPointF(), self.place()
+            if left:
                 self._pick(event.position())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Pan no more; mark tiles."""
-        if event.button() is Qt.MouseButton.MiddleButton and self._drag is not None:
-            self._drag = None
+        if self._drag.release():
             self.unsetCursor()
             if self.place() != self._drag_from:
                 self.moved.emit(self._drag_from)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from gcspy_protocol.messages import Event
+from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QColor, QCursor, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -29,7 +30,7 @@ from gcspy_client.model.spaces.tile_text import tile_tip
 from gcspy_client.model.spaces.trend import SummaryTrend
 from gcspy_client.model.text import duration, summary_heading, summary_short
 from gcspy_client.model.tile_source import TileSource
-from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.text import set_tip, show_tip, tip_is_shown
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.spaces.minimap import Minimap
@@ -39,6 +40,7 @@ from gcspy_client.view.spaces.veil import Veil
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.fold_button import FoldButton
+from gcspy_client.view.widgets.limits import NO_LIMIT
 
 __all__ = ["SpacePanel"]
 
@@ -46,9 +48,16 @@ _MARGIN = 8
 _LINE_MARGIN = 4
 _STRIP_HEIGHT = 16
 _LEAST_CANVAS = 24
-_NO_LIMIT = 16777215  # QWIDGETSIZE_MAX
 _MOST_NAME_WIDTH = 190
 _MOST_SUMMARY_WIDTH = 250
+
+
+_HOW_TO_ENLARGE = {
+    PanelForm.LINE: "",
+    PanelForm.OPEN: "Click here to make this space the large one.",
+    PanelForm.LARGE: "Close panels, or make the window larger.",
+}
+"""What a view without room says besides."""
 
 
 class SpacePanel(QFrame):
@@ -98,6 +107,7 @@ class SpacePanel(QFrame):
         self.toolbar = SpaceToolbar()
         self._has_toolbar = True
         self._event: Event | None = None
+        self._more: tuple[int | None, str] = (None, "")
         self.form = PanelForm.LARGE
         self._trend_of = SummaryTrend() if trend else None
         self._click = QTimer(self)  # opens a line, unless the click becomes a double click
@@ -176,7 +186,10 @@ class SpacePanel(QFrame):
     @property
     def shown(self) -> TileCanvas | SpaceView:
         """The display: the tiles, or the view in their place."""
-        return self.canvas if self.view is None or self.form is PanelForm.LINE else self.view
+        view = self.view
+        if view is None or (self.form is PanelForm.LINE and not view.has_strip):
+            return self.canvas
+        return view
 
     @property
     def maximum(self) -> int:
@@ -186,11 +199,9 @@ class SpacePanel(QFrame):
 
     def follow(self, change: EventChange) -> None:
         """Apply an event to the display."""
-        if self.view is None or self.form is PanelForm.LINE:
-            self.canvas.follow(change)
+        self.shown.follow(change)
+        if self.shown is self.canvas:
             self.minimap.follow()
-        else:
-            self.view.follow(change)
 
     def set_form(self, form: PanelForm) -> None:
         """Become a line, an open panel, or the large one."""
@@ -200,6 +211,8 @@ class SpacePanel(QFrame):
         line = form is PanelForm.LINE
         self._fold.setVisible(form is not PanelForm.LARGE)
         self._fold.point(down=not line)
+        if self.view is not None:
+            self.view.how_to_enlarge = _HOW_TO_ENLARGE[form]
         if line is was_line:
             return
         keyboard = self.has_keyboard()
@@ -210,40 +223,51 @@ class SpacePanel(QFrame):
         self._header.setStretchFactor(self._view, 0 if line else 1)
         margin = _LINE_MARGIN if line else _MARGIN - 3
         self._column.setContentsMargins(_MARGIN, margin, _MARGIN, margin if line else _MARGIN)
-        self.canvas.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, line)
-        self.canvas.setFocusPolicy(Qt.FocusPolicy.NoFocus if line else Qt.FocusPolicy.StrongFocus)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if line else Qt.FocusPolicy.NoFocus)
         if line:
             self._bar.hide()
-            self._header.insertWidget(self._header.indexOf(self._view), self.canvas, 1)
-            self._keep_strip_height()
         else:
             for part in (self._name, self._view, self._trend):
                 part.setMinimumWidth(0)
-                part.setMaximumWidth(_NO_LIMIT)
+                part.setMaximumWidth(NO_LIMIT)
                 text = part.text()
                 part.setText("")  # a label remembers the width that it had to have
                 part.setText(text)
-            self.canvas.setMinimumHeight(_LEAST_CANVAS)
-            self.canvas.setMaximumHeight(_NO_LIMIT)
-            self._body.insertWidget(0, self.canvas, 1)
-        if self.view is not None:
-            self.view.setVisible(not line)
-            if line:
-                self.canvas.picture.show(self.source)  # events went by it
-            else:
-                self.view.use_space(self.canvas.picture.space)
-        self.canvas.setVisible(line or self.view is None)
-        self.canvas.picture.show_strip(on=line)
-        self.veil.lie_over(self.shown)
-        self.canvas.refit()
+        self._put_display()
+        if self.shown is self.canvas and self.view is not None:
+            self.canvas.picture.show(self.source)  # events went by it
+        elif self.view is not None:
+            self.view.use_space(self.canvas.picture.space)
         if keyboard:
             (self if line else self.shown).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _put_display(self) -> None:
+        """Put what is shown into the line, or below the header; the rest is hidden."""
+        line = self.form is PanelForm.LINE
+        view, shown = self.view, self.shown
+        if view is not None:
+            view.how_to_enlarge = _HOW_TO_ENLARGE[self.form]
+            (self.canvas if shown is view else view).hide()
+        for strip in (self.canvas, *((view,) if view is not None and view.has_strip else ())):
+            strip.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, line)
+            strip.setFocusPolicy(Qt.FocusPolicy.NoFocus if line else Qt.FocusPolicy.StrongFocus)
+            strip.setMinimumHeight(_LEAST_CANVAS)
+            strip.setMaximumHeight(NO_LIMIT)
+            strip.show_strip(on=line)
+        if line:
+            self._header.insertWidget(self._header.indexOf(self._view), shown, 1)
+            self._keep_strip_height()
+        else:
+            self._body.insertWidget(0, shown, 1)
+        shown.show()
+        self.veil.lie_over(shown)
+        if shown is self.canvas:
+            self.canvas.refit()
 
     def release_height(self) -> None:
         """Take whatever height it is given."""
         self.setMinimumHeight(0)
-        self.setMaximumHeight(_NO_LIMIT)
+        self.setMaximumHeight(NO_LIMIT)
 
     def has_keyboard(self) -> bool:
         """Whether it, or anything in it, has the keyboard."""
@@ -275,19 +299,37 @@ class SpacePanel(QFrame):
                 part.setFixedWidth(width)
 
     def _keep_strip_height(self) -> None:
-        self.canvas.setFixedHeight(round(_STRIP_HEIGHT * self.canvas.picture.enlarged))
+        self.shown.setFixedHeight(round(_STRIP_HEIGHT * self.canvas.picture.enlarged))
 
     def _toggle(self) -> None:
         self._click.stop()
         self.opened.emit(self.space_id, self.form is PanelForm.LINE)
 
-    def _describe(self, tile: int | None) -> None:
-        """Describe the tile under the mouse in the tooltip."""
-        picture, text = self.canvas.picture, ""
-        if tile is not None and 0 <= tile < picture.space.count:
-            together = picture.layout.per_pixel if self.view is None else 1
-            text = tile_tip(picture.space, tile, picture.source, self._event, together)
-        set_tip(self.shown, text)
+    def _describe(self) -> None:
+        """Describe the tile under the mouse in the tooltip; only when it is shown, as that takes a moment."""
+        set_tip(self.shown, self._tip())
+
+    def _tip(self) -> str:
+        picture, tile = self.canvas.picture, self.shown.under_mouse
+        if tile is None or not 0 <= tile < picture.space.count:
+            return ""
+        together = picture.layout.per_pixel if self.view is None else 1
+        text = tile_tip(picture.space, tile, picture.source, self._event, together)
+        known = self._more[0] == picture.space.names.key(tile)
+        return Lines(text, self._more[1]) if known else text
+
+    def add_to_tip(self, key: int, words: str) -> None:
+        """Say more of a tile in its tooltip, also if that is shown already.
+
+        Args:
+            key: Stable key of the tile.
+            words: One line.
+        """
+        if (key, words) == self._more:
+            return
+        self._more = key, words
+        if tip_is_shown(self.shown):
+            show_tip(QCursor.pos(), self._tip(), self.shown)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Open a line, a moment later."""
@@ -321,27 +363,18 @@ class SpacePanel(QFrame):
         had_focus = (before or self.canvas).hasFocus()
         selected = self.canvas.selected
         if before is not None:
-            self._body.removeWidget(before)
             before.stop()
             before.setParent(None)
             before.deleteLater()
         if view is not None:
             self._connect(view)
-            self._body.insertWidget(0, view, 1)
-            self.veil.lie_over(view)
             view.select(selected)
             view.mark_tiles(self.canvas.marks)
-            view.show()
             self._bar.hide()
         elif before is not None:
             self.canvas.picture.show(self.source)  # events went by it
-        line = self.form is PanelForm.LINE
-        if view is not None and line:
-            view.hide()
-        self.canvas.setVisible(view is None or line)
-        if view is None or line:
-            self.veil.lie_over(self.canvas)
-            self.canvas.refit()
+        self._put_display()
+        if self.shown is self.canvas:
             self._sync_bar()
         if had_focus:
             self.shown.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -350,7 +383,7 @@ class SpacePanel(QFrame):
         space_id = self.space_id
         view.entered.connect(lambda: self.activated.emit(space_id))
         view.hovered.connect(lambda tile: self.hovered.emit(space_id, tile))
-        view.hovered.connect(self._describe)
+        view.tip_wanted.connect(self._describe)
         view.picked.connect(lambda tile: self.picked.emit(space_id, tile))
         view.marked.connect(lambda first, last, on: self.marked.emit(space_id, first, last, on))
         view.moved.connect(lambda place: self.moved.emit(space_id, place))
@@ -434,8 +467,6 @@ class SpacePanel(QFrame):
     def refresh(self, event: Event | None) -> None:
         """Update the header."""
         self._event = event
-        if self.shown.under_mouse is not None:
-            self._describe(self.shown.under_mouse)
         picture = self.canvas.picture
         schema, space = picture.source.schema, picture.space
         stream = space.streams.get(schema.id)

@@ -6,7 +6,7 @@ Knows signals and tiles; does not know how anything is shown.
 from __future__ import annotations
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QWidget
 
 from gcspy_client.model.palette import Theme
@@ -28,6 +28,7 @@ class SpaceView(QWidget):
         moved: The visible part was changed with the mouse; the previous one.
         failed: Why it failed, as text.
         changed: Its description changed, such as how many tiles share a place.
+        tip_wanted: The tooltip is about to be shown: now is the time to say what it says.
 
     Attributes:
         selected: The selected tile.
@@ -35,9 +36,12 @@ class SpaceView(QWidget):
         marks: Marked tiles.
         painted: Whether tiles were painted yet.
         keeps_height: Whether it has the place that tiles would have; else it takes what there is.
+        has_strip: Whether it can show all tiles in a strip, in place of the strip of tiles.
+        how_to_enlarge: What a user can do if it has no room.
     """
 
     keeps_height = False
+    has_strip = False
 
     hovered = Signal(int)
     picked = Signal(int)
@@ -46,6 +50,7 @@ class SpaceView(QWidget):
     moved = Signal(object)
     failed = Signal(str)
     changed = Signal()
+    tip_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,6 +58,13 @@ class SpaceView(QWidget):
         self.under_mouse: int | None = None
         self.painted = False
         self.marks: list[int] = []
+        self.how_to_enlarge = ""
+
+    def event(self, event: QEvent) -> bool:
+        """Let the tooltip say what is under the mouse."""
+        if event.type() is QEvent.Type.ToolTip:
+            self.tip_wanted.emit()
+        return super().event(event)
 
     def follow(self, change: EventChange) -> None:
         """Take an event, right after the interpreter did."""
@@ -81,6 +93,9 @@ class SpaceView(QWidget):
         """Show these tiles as marked."""
         self.marks = tiles
         self.update()
+
+    def show_strip(self, *, on: bool) -> None:
+        """Show all tiles in a strip, or not; only if it `has_strip`."""
 
     def zoom_to_tiles(self) -> None:
         """Zoom in until each tile has its own place."""

@@ -227,13 +227,14 @@ class Spaces(QWidget):
         )
         view = panel.view
         if (
-            isinstance(view, RendererView)
+            self.instead is None
+            and isinstance(view, RendererView)
             and view.look.view == look.view
             and (look.view != TILES or look.order is not None)
         ):
             view.set_look(look)
             return False
-        if isinstance(view, TableView) and look.view == TABLE:
+        if self.instead is None and isinstance(view, TableView) and look.view == TABLE:
             return False
         panel.show_view(self._view(panel, look))
         panel.note("")

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QHelpEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolTip
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
 from gcspy_client.model.compare.comparison import SpaceComparison
 from gcspy_client.model.derived_source import DerivedSource
 from gcspy_client.model.palette import LOW, ZERO, Theme, diverging
+from gcspy_client.model.spaces.panel_heights import PanelForm
 from gcspy_client.view.compare.difference_view import DifferenceView
 from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
@@ -305,3 +306,57 @@ def test_a_comparison_that_was_left_by_mistake_is_had_again_with_undo(
     window.undo.redo()
     assert not window.compare.on
     assert watched.shows(6)
+
+
+def displayed(window: MainWindow, space: int) -> QWidget:
+    return window.spaces.panels[space].shown
+
+
+def test_lines_of_other_spaces_show_their_differences(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    other = next(number for number in window.spaces.panels if number != HEAP)
+    panel = window.spaces.panels[other]
+    window.spaces.open(other, on=False)
+    go(watched, wait, 3)
+    press(window, Qt.Key.Key_A)
+    go(watched, wait, 9)
+    compared = found(window, other)
+    view = view_of(window, other)
+    assert panel.form is PanelForm.LINE
+    assert displayed(window, other) is view
+    assert view.isVisible()
+    assert not panel.canvas.isVisible()
+    assert view.height() == 16
+    strip = view.canvas
+    assert isinstance(strip, TileCanvas)
+    layout = strip.picture.layout
+    assert (layout.first, layout.last) == (0, compared.space.count)
+    assert layout.height <= 16, "all of them are seen"
+    assert np.array_equal(strip.picture.palette.lut, diverging(Theme.DARK).lut)
+    window.spaces.open(other)
+    wait(lambda: view.height() > 16)
+    assert not strip.picture.is_strip
+    window.spaces.open(other, on=False)
+    wait(lambda: view.height() == 16)
+    press(window, Qt.Key.Key_Escape)
+    assert displayed(window, other) is panel.canvas
+    assert panel.canvas.isVisible()
+    assert panel.canvas.height() == 16
+
+
+def test_a_line_is_of_tiles_whatever_the_view(watched: Watched, wait: Wait) -> None:
+    window = watched.window
+    other = next(number for number in window.spaces.panels if number != HEAP)
+    window.selection.turn_to(other)
+    window.views.choose_view("hilbert")
+    window.selection.turn_to(HEAP)
+    window.spaces.open(other)
+    go(watched, wait, 3)
+    press(window, Qt.Key.Key_A)
+    go(watched, wait, 9)
+    found(window, other)
+    assert isinstance(view_of(window, other).canvas, RendererCanvas)
+    window.spaces.open(other, on=False)
+    assert isinstance(view_of(window, other).canvas, TileCanvas)
+    window.spaces.open(other)
+    assert isinstance(view_of(window, other).canvas, RendererCanvas)

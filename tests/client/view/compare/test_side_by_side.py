@@ -234,7 +234,7 @@ def test_two_live_programs_are_compared_as_they_go(
     for number in range(1, EVENTS + 4):
         program.let_happen()
         wait(partial(_has, other, number))
-    assert beside(window).by_place, "two processes"
+    wait(lambda: beside(window).by_place)  # two processes
     watched.happen(3)
     wait(lambda: beside(window).requested == EVENTS + 3)
     window.sides.bar.offset.setValue(-2)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from gcspy_protocol.details import Answer, AnswerState, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.settings import SetSetting
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QHelpEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from gcspy_client.model.palette import CATEGORIES, LOW, UNKNOWN
 from gcspy_client.model.panels.tile_questions import QuestionSubject, TileQuestions
@@ -284,3 +285,48 @@ def test_a_look_leaves_the_level_as_it_was_unless_another_was_chosen(
         typed.happen()
         wait(lambda: window.session.events_seen > count)
         assert typed.server.settings[0].value == chosen
+
+
+def test_a_tooltip_names_the_types_of_the_tile_on_which_the_mouse_rests(
+    typed: Typed, window: MainWindow, wait: Wait
+) -> None:
+    panel = window.spaces.panels[typed.heap.id]
+    canvas = panel.canvas
+    sent: list[Query] = []
+
+    def send(query: Query) -> None:
+        sent.append(query)
+        window.link.send(query)
+
+    window.tile_types.asking._send = send
+    tip = QHelpEvent(QEvent.Type.ToolTip, QPoint(5, 5), canvas.mapToGlobal(QPoint(5, 5)))
+    for tile in range(5):
+        canvas._hover(tile)
+    assert canvas.toolTip() == "", "a mouse that passes costs no text"
+    wait(lambda: panel._more[1].startswith("Types:"))
+    assert [query.key for query in sent] == [panel.canvas.picture.space.names.key(4)]
+    QApplication.sendEvent(canvas, tip)
+    lines = canvas.toolTip().split("\n")
+    assert lines[0].startswith("Pool [0x1040")
+    assert any(line.startswith("Neighbours: before ") for line in lines)
+    assert lines[-1] == 'Types: of tile 4 × 1 (64 B), small, "b" × 301 (32 B), odd × 1, 2 others'
+    canvas._hover(9)
+    QApplication.sendEvent(canvas, tip)
+    assert "Types" not in canvas.toolTip(), "those are of another tile"
+    wait(lambda: panel._more[1].startswith("Types: of tile 9"))
+    canvas._hover(None)
+    QApplication.sendEvent(canvas, tip)
+    assert canvas.toolTip() == ""
+
+
+def test_a_tooltip_of_the_past_says_that_types_are_of_the_present(
+    typed: Typed, window: MainWindow, wait: Wait
+) -> None:
+    for event in range(2, 4):
+        typed.happen()
+        wait(partial(seen, window, event))
+    window.navigator.go_to(1)
+    wait(lambda: not window.session.is_live)
+    panel = window.spaces.panels[typed.heap.id]
+    panel.canvas._hover(3)
+    wait(lambda: panel._more[1] == "Types: known of the latest event only")

@@ -10,15 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QNativeGestureEvent, QPointingDevice, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import LOW, UNKNOWN, Theme, sequential
 from gcspy_client.model.renderers.bivariate import bivariate
 from gcspy_client.model.renderers.registry import load_renderer
 from gcspy_client.model.renderers.renderer_worker import Drawn, SpaceRenderer
+from gcspy_client.model.spaces.panel_heights import PanelForm
 from gcspy_client.model.tile_source import StreamSource
 from gcspy_client.model.view_states import OrderChoice, SpaceViewState
 from gcspy_client.view.plain.widgets import PlainMenu
@@ -491,3 +492,86 @@ def test_a_reconnect_keeps_how_spaces_are_looked_at(watched: Watched, wait: Wait
     assert table.model.rowCount() == 3
     rows = table.model.table
     wait(lambda: rows.text(0, 0).endswith("young"))  # names of the visible rows are requested
+
+
+def pinch(canvas: QWidget, value: float, at: QPointF) -> None:
+    """Spread two fingers on a touch pad."""
+    event = QNativeGestureEvent(
+        Qt.NativeGestureType.ZoomNativeGesture,
+        QPointingDevice.primaryPointingDevice(),
+        2,
+        at,
+        at,
+        QPointF(canvas.mapToGlobal(at)),
+        value,
+        QPointF(),
+    )
+    QApplication.sendEvent(canvas, event)
+
+
+def test_two_fingers_zoom_the_tiles_and_every_view(watched: Watched) -> None:
+    window = watched.window
+    tiles = window.spaces.panels[1].canvas
+    place, before = QPointF(tiles.rect().center()), tiles.picture.layout
+    for _ in range(4):
+        pinch(tiles, 0.05, place)
+    near = tiles.picture.layout
+    assert near.cell_height > before.cell_height
+    assert window.undo.can_undo
+    for _ in range(4):
+        pinch(tiles, -0.05, place)
+    assert tiles.picture.layout.cell_height < near.cell_height
+    canvas = shown_as(watched, "hilbert")
+    place = QPointF(canvas.rect().center())
+    pinch(canvas, 0.5, place)
+    assert canvas.viewport.zoom == 1.5
+    pinch(canvas, -0.4, place)
+    assert canvas.viewport.zoom < 1.5
+
+
+def test_dragging_with_the_left_button_pans_and_a_click_selects(
+    watched: Watched, wait: Wait
+) -> None:
+    canvas = shown_as(watched, "hilbert")
+    for _ in range(6):
+        canvas.zoom(1)
+    watched.window.settle()
+    start = canvas.area().center().toPoint()
+    before, seen = canvas.place(), canvas.viewport
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=start)
+    wait(lambda: watched.window.session.selected(1) is not None)
+    assert canvas.place() == before
+    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(canvas, start + QPoint(-30, -40))
+    assert canvas.testAttribute(Qt.WidgetAttribute.WA_SetCursor)
+    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=start + QPoint(-30, -40))
+    assert canvas.cursor().shape() is Qt.CursorShape.ArrowCursor
+    assert canvas.place() == (seen.zoom, seen.left + 30, seen.top + 40)
+    QTest.keyClick(watched.window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert canvas.place() == before
+
+
+def has_room(canvas: RendererCanvas) -> bool:
+    return canvas.has_room
+
+
+def test_a_view_without_room_says_so_and_what_to_do(watched: Watched) -> None:
+    canvas = shown_as(watched, "histogram")
+    panel = watched.window.spaces.panels[1]
+    assert has_room(canvas)
+    assert "larger" in canvas.how_to_enlarge
+    panel.set_form(PanelForm.OPEN)
+    assert canvas.how_to_enlarge == "Click here to make this space the large one."
+    high = canvas.grab().toImage()
+    canvas.setFixedHeight(50)
+    QApplication.processEvents()
+    assert not has_room(canvas)
+    assert canvas.tile_at(QPointF(canvas.rect().center())) is None, "nothing can be read there"
+    low = canvas.grab().toImage()
+    assert low.size() != high.size()
+    ground = low.pixel(0, 0)
+    columns = [
+        x for x in range(low.width()) if any(low.pixel(x, y) != ground for y in range(low.height()))
+    ]
+    assert columns, "words"
+    assert columns[0] > low.width() // 8, "and no bars"
