@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcspy_protocol.text.rest import rest_heading
 from gcspy_protocol.text.visible import visible
 
 from gcspy.gui import require_gui
@@ -166,7 +167,7 @@ def _print_table(findings: QueryResult, output: Output) -> None:
             "" if cell is None else _words(cell, one)
             for cell, one in zip(cells, columns, strict=True)
         ]
-        table.add_row(f"({findings.rest:,} others)", *others[1:], style="dim")
+        table.add_row(rest_heading(findings.rest), *others[1:], style="dim")
     console = Console(highlight=False)
     (console if console.is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)).print(table)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gcspy_protocol.details import Cell, ColumnKind, DetailColumn, DetailTable
+from gcspy_protocol.text.rest import rest_heading
 from gcspy_protocol.text.visible import visible
 
 from gcspy.output.terminal import say
@@ -55,7 +56,7 @@ def print_table(table: DetailTable, *, rounded: bool = False) -> None:
     rows = [texts(row, "" if rounded else "unknown") for row in table.rows]
     if table.rest:
         sums = texts(table.rest_cells, "") if table.rest_cells else [""] * len(head)
-        rows.append([f"({table.rest:,} others)", *sums[1:]])
+        rows.append([rest_heading(table.rest), *sums[1:]])
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     for row in [head, *rows]:
         cells = [

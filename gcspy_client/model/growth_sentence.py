@@ -106,7 +106,7 @@ def growth_sentence(growth: Growth) -> str:
     if held:
         said += f". Held by {held}"
     if whole and unsure >= _WORTH_NAMING * whole:
-        said += f". Whose {100 * unsure / whole:.0f} % of it is, is not known"
+        said += f". The owner of {100 * unsure / whole:.0f} % of it is not known"
     return said + "."
 
 

@@ -124,7 +124,7 @@ def test_it_says_of_how_much_growth_the_owner_is_not_known(leaking: int, gcspy: 
         for row in growth["memory"]["rows"]
         if "owner not known" in row["what"] or "too fast to tell" in row["what"]
     )
-    assert re.search(r"Whose \d+ % of it is, is not known\.$", growth["sentence"])
+    assert re.search(r"The owner of \d+ % of it is not known\.$", growth["sentence"])
 
 
 @pytest.mark.timeout(300)
@@ -136,7 +136,7 @@ def test_of_a_recording_it_says_so_too(leaking: int, gcspy: Run, tmp_path: Path)
     assert done.returncode == ExitCode.OK, done.stderr
     found = json.loads(gcspy("why", path, "--json").stdout)
     assert found["types"]["from"] < found["types"]["to"]
-    assert re.search(r"Whose \d+ % of it is, is not known\.$", found["sentence"])
+    assert re.search(r"The owner of \d+ % of it is not known\.$", found["sentence"])
 
 
 def test_what_is_neither_a_process_nor_a_recording_is_refused(here: Run) -> None:

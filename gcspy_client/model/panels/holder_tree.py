@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gcspy_protocol.details import Cell, ColumnKind, DetailTable
+from gcspy_protocol.text.rest import rest_heading
 
 from gcspy_client.model.panels.one_object import address_of
 
@@ -84,7 +85,7 @@ def holder_tree(table: DetailTable) -> list[HolderNode]:
     _sum_up(top, names, {name for name in summed if _sums(table, name)})
     if table.rest:
         cells = (*table.rest_cells[1:], *[None] * len(names))[: max(0, len(names) - 1)]
-        rest = f"({table.rest:,} others)"
+        rest = rest_heading(table.rest)
         top.children.append(HolderNode(rest, rest, cells, parent=top))
     for child in top.children:
         child.parent = None

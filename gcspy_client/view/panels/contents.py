@@ -6,6 +6,7 @@ Knows an answer's table, and the text on why there is none; sends no questions.
 from __future__ import annotations
 
 from gcspy_protocol.details import Cell, ColumnKind, DetailTable
+from gcspy_protocol.text.rest import rest_heading
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
@@ -44,7 +45,7 @@ def rows_of(table: DetailTable) -> list[tuple[BarCell, ...]]:
         for row in table.rows
     ]
     if table.rest:
-        cells = [BarCell(f"({table.rest:,} others)", None, tone="dim")]
+        cells = [BarCell(rest_heading(table.rest), None, tone="dim")]
         cells += [
             BarCell(_cell(value, column.kind, 0).text, None, tone="dim")
             for value, column in zip(table.rest_cells[1:], table.columns[1:], strict=False)

@@ -53,7 +53,7 @@ def test_without_types_it_says_how_much() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     growth = Growth(secs=60.0, resident=100 * MIB, grew=10 * MIB, parts=PARTS, unsure=4 * MIB)
-    assert growth_sentence(growth).endswith("Whose 42 % of it is, is not known.")
+    assert growth_sentence(growth).endswith("The owner of 42 % of it is not known.")
 
 
 def test_growth_of_objects_has_no_part_of_memory_that_is_none() -> None:
@@ -70,7 +70,9 @@ def test_what_no_type_grew_by_has_no_known_owner() -> None:
     assert growth.unsure == 10 * MIB
     assert sum(part.grew for part in growth.parts) == growth.grew
     said = growth_sentence(growth)
-    assert said.endswith("mostly Order (30 %) and list (15 %). Whose 50 % of it is, is not known.")
+    assert said.endswith(
+        "mostly Order (30 %) and list (15 %). The owner of 50 % of it is not known."
+    )
     reused = growth_of_types(secs=60.0, resident=100 * MIB, grew=MIB, types=types, total=9 * MIB)
     assert reused.unsure == 0
     assert "not known" not in growth_sentence(reused), "types grew in memory that was there before"

@@ -93,7 +93,7 @@ def test_it_says_what_part_of_the_growth_no_type_accounts_for(
     text = label.text()
     assert "resident set grew by 40" in text
     assert "type 0 (26 %)" in text, "of all growth, and not of that of types"
-    assert text.endswith("Whose 50 % of it is, is not known.")
+    assert text.endswith("The owner of 50 % of it is not known.")
     growing.happen(60, 140 << 20, [3 * size for size in sizes])
     wait(partial(seen, window, 3))
     assert "not known" not in label.text()

@@ -268,9 +268,11 @@ def test_a_look_leaves_the_level_as_it_was_unless_another_was_chosen(
     panel.look.click()
     wait(lambda: typed.server.settings[0].value == 3)
     wait(lambda: "level is 2 again" in panel.said)
+    seen = window.session.events_seen
     assert typed.server.should_transmit(0) is not None
     typed.heap.reset()
     typed.server.finish(0)
+    wait(lambda: window.session.events_seen > seen)
     wait(lambda: window.session.live.settings.settings[0].value == 3)
     assert typed.server.settings[0].value == 3, "no types have come yet"
     if chosen is not None:
