@@ -239,7 +239,7 @@ class Camera:
         Args:
             interpreter: A viewer's state right after the event; it may change in place from event
                 to event.
-            change: The event, and what it changed.
+            change: The event and its changes.
 
         Raises:
             CommandError: The requested space does not have the requested stream.
@@ -297,7 +297,7 @@ def chart_picture(
         chart: The chart to draw; None: nothing, which the picture says.
         title: Above it.
         size: Width and height in pixels.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
     application()
     view = ChartView(tokens(theme))

@@ -38,10 +38,10 @@ class UserSettings:
     """Values by name.
 
     Args:
-        path: The file that keeps them; None keeps them in memory only. `of_user` is what a program uses.
+        path: The file that stores them; None: they are stored in memory only. Programs use `of_user`.
 
     Attributes:
-        cache: Folder for what may be lost, such as pictures; None: nothing is kept.
+        cache: Folder for data that may be lost, such as pictures; None: such data is not stored.
     """
 
     def __init__(self, path: Path | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The participants and how far they have read, and what the leader is viewing: the state that a class shares (SPEC.md section 8.12).
+"""The participants with their progress in reading, and the leader's place: the state that a class shares (SPEC.md section 8.12).
 
 Nothing here accesses the target. Places and lists of participants are sent at a bounded rate,
 always the latest: one list for any number of changes. Clients with long queues get neither, until

@@ -109,10 +109,10 @@ class LiveUpdater(QObject):
         """Show the state that the session shows now.
 
         Args:
-            change: How it differs from what is on the screen; None: it is another state altogether.
+            change: The changes since the state on the screen; None: the whole state may differ.
         """
         if self._session.interpreter.last_event is None:
-            return  # the bootstrap of another connection is coming: what is on the screen stays until then
+            return  # the bootstrap of another connection is coming: keep the display until then
         self._spaces.sync()
         if change is not None:
             self._spaces.follow(change)

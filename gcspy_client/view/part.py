@@ -1,8 +1,8 @@
-"""The base of everything that a window is made of; see `desk` for what a part works with.
+"""The base class of all parts of a window; see `desk` for the services that they use.
 
 Every method does nothing by default. A new panel is a module with a subclass, and a line in `MainWindow`.
 
-Knows when a window calls its parts; does not know what any of them does.
+Knows when a window calls its parts; does not know their functions.
 """
 
 from __future__ import annotations

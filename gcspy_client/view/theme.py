@@ -137,7 +137,7 @@ def dress(window: QWidget, theme: Theme, *, points: float = 0.0) -> None:
 
     Args:
         window: The window.
-        theme: For which ground.
+        theme: The theme of its colours.
         points: Size of all type in it; 0: each part has its own.
     """
     t = tokens(theme)

@@ -1,4 +1,4 @@
-"""A class on one session: who is present, and what the leader is viewing (SPEC.md section 8.12).
+"""A class on one session: the participants, and the leader's place (SPEC.md section 8.12).
 
 Names and places come from strangers. So everything here has a limit, and a displayed name can
 neither leave its line nor change the direction of writing.

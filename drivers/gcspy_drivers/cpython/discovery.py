@@ -84,7 +84,7 @@ class RuntimeFound:
         """Refuse builds and versions that cannot be read.
 
         Raises:
-            Unsupported: It names what it is, and what is known.
+            Unsupported: The build is not supported; the error names it, and the supported ones.
         """
         found = f"{self.name} {'.'.join(map(str, self.version))}"
         if self.free_threaded:

@@ -47,7 +47,7 @@ class Handover:
     Args:
         process: The target.
         code: Whether the target is to map code from it, which some places refuse.
-        room_bytes: Room that the place must have for what the target is to write.
+        room_bytes: Free bytes that the place must have for the target's output.
 
     Attributes:
         path: The folder, as the target sees it.

@@ -64,10 +64,10 @@ class ConditionCheck:
     """The check of a condition while it is typed.
 
     Attributes:
-        problem: The error, or what is missing; empty: none.
-        offset: At which character; None: nowhere in particular.
-        waits: It is a condition about something that does not exist yet: it may be set, and waits.
-        clear: The condition with the space before each name that several spaces have: what is to be set.
+        problem: The error, or the missing part; empty: none.
+        offset: Character of the error; None: the error has no place.
+        waits: Whether the condition names something that does not exist yet: it may be set, and waits.
+        clear: The condition to set, with the space before each name that several spaces have.
     """
 
     problem: str = ""

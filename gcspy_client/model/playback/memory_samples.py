@@ -82,7 +82,7 @@ def columns_of_summaries(source: MemoryStreams, summaries: NDArray[np.int64]) ->
     Args:
         source: Its quantities.
         summaries: Shape (events, streams, 3), of the streams `source.wanted`: tiles covered, -1 where
-            there is no summary; the sum; what it is a share of.
+            there is no summary; the sum; the total that the sum is a share of.
 
     Returns:
         Shape (quantities + 1, events), new: bytes, or `NOT_GATHERED`, or `UNKNOWN`; in the last row µs.

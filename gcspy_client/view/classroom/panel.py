@@ -44,7 +44,7 @@ class ClassPanel(QFrame):
         line_asked: Show the line to join with.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     opened = Signal()

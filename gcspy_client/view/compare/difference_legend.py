@@ -31,11 +31,11 @@ __all__ = ["DifferenceLegend"]
 
 _HEIGHT = 14
 _GAP = 4
-"""Between the two sides: what is equal stands there."""
+"""Gap between the two sides, for the colour of equal tiles."""
 
 
 class _Scale(QWidget):
-    """From the most that is less, over equal, to the most that is more."""
+    """The scale of colours, from the largest decrease over equal to the largest increase."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -2,7 +2,7 @@
 
 The user of the difference provides the other states: a stored event, or another session.
 
-Knows sessions, their panels and the comparison; does not know what is compared with what, nor why.
+Knows sessions, their panels and the comparison; does not know how the compared states are chosen.
 """
 
 from __future__ import annotations

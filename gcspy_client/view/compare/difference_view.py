@@ -68,7 +68,7 @@ class DifferenceView(SpaceView):
     Args:
         space: As it is.
         source: The displayed numbers.
-        theme: For which ground.
+        theme: The theme of its colours.
         look: Through which view.
         stale: Called when what it shows is not of now any more.
     """

@@ -46,15 +46,15 @@ class Other(QObject):
     """A session that shows the event that it is set to.
 
     Attributes:
-        session: It.
+        session: The other session.
         name: Its name for users.
         clock: Its program's clock.
 
     Signals:
-        ready: It is known what there is of it.
+        ready: Its events are known.
         moved: It shows another event.
         grown: There are more events of it.
-        failed: It cannot be read or joined, or an event cannot be got at; why, in words.
+        failed: It cannot be read or joined, or an event cannot be decoded; the reason as text.
     """
 
     ready = Signal()

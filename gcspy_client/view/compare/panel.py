@@ -241,7 +241,7 @@ class ComparePanel(QWidget):
         space_asked: Id of a space that was clicked.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     set_asked = Signal()

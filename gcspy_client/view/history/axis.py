@@ -54,7 +54,7 @@ class HistoryAxis(QWidget):
     """Draws the axis.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:

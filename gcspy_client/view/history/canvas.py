@@ -1,11 +1,11 @@
 """A history graph on the screen: events from left to right, tiles from top to bottom.
 
 It blits the pixels of a drawn graph one to one, whatever the screen's scale, with an axis of tiles, the event that
-the window shows, the selected tile, and ranges of tiles that the user drew. It draws no graph itself: it says what it would
-like to see (`requested`), and shows what it has, moved and scaled, until that comes.
+the window shows, the selected tile, and ranges of tiles that the user drew. It draws no graph itself: it requests the
+part to show (`requested`), and shows the graph that it has, moved and scaled, until the requested one is ready.
 
     click               go to the event, select the tile
-    drag                choose tiles, to plot what they held
+    drag                choose tiles, to plot their values
     wheel               closer to, farther from the time under the mouse; Shift + wheel: along
     Ctrl + wheel        the same for tiles; with Shift along them
     drag, middle        along both
@@ -95,7 +95,7 @@ class HistoryCanvas(QWidget):
 
     Args:
         time: The stretch of time that is seen.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     requested = Signal(object)

@@ -31,10 +31,10 @@ class HistoryFeed(QObject):
     Signals:
         grew: Something was read.
         drawn: A graph was drawn; its `HistoryDrawn`.
-        failed: Why it cannot be read (any more), in words.
+        failed: The recording cannot be read (any more); the reason as text.
 
     Args:
-        open_recording: Opens what is recorded, None while there is nothing yet; or None: nothing is.
+        open_recording: Opens the recorded events; returns None while there are none yet. None: nothing is recorded.
 
     Attributes:
         events: The events of all graphs.

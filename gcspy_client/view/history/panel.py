@@ -1,11 +1,11 @@
-"""History graphs in the window, one above the other on one axis of events, over all events that can be gone to.
+"""History graphs in the window, one above the other on one axis of events, over all events that can be displayed.
 
 The first shows the active space in its chosen stream; others keep their space and stream. They are
 filled from the time shift, or from the files of the played recording; if those are not known, from
 new events while they are open. They grow with the recording, whatever the window shows meanwhile.
 The timeline determines the visible interval.
 
-Knows the session, what is recorded of it, and the parts below; does not know how rows are kept or pixels made.
+Knows the session, its recording and the parts below; does not know how rows are stored or pixels made.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class HistoryPanel(QWidget):
         session: The active space and stream.
         shift: The kept events of a live session.
         files: The files of the recording that is played; none where they are not known.
-        theme: For which ground.
+        theme: The theme of its colours.
 
     Attributes:
         tracks: The graphs, from top to bottom.

@@ -77,7 +77,7 @@ class HistorySeries(QWidget):
 
     Args:
         canvas: The history graph above it.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     def __init__(self, canvas: HistoryCanvas, theme: Theme, parent: QWidget | None = None) -> None:

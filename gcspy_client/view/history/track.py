@@ -65,7 +65,7 @@ class HistoryTrack(QWidget):
     Args:
         spec: Its specification.
         time: The stretch of time that is seen.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     pointed = Signal()

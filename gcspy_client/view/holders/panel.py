@@ -32,7 +32,7 @@ class HolderPanel(QWidget):
         chosen: The tile of a row is to be shown; its `HolderNode`.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
 
     Attributes:
         tree: The answer.

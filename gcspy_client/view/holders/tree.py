@@ -190,7 +190,7 @@ class HolderTree(QTreeView):
     """The tree.
 
     Args:
-        colours: Of the theme.
+        colours: Colours of the theme.
     """
 
     def __init__(self, colours: Tokens, parent: QWidget | None = None) -> None:

@@ -47,7 +47,7 @@ class AgePanel(ChartView):
         asked: Another question was chosen.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     opened = Signal()

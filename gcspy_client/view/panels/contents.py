@@ -74,7 +74,7 @@ class ContentsPanel(TablePanel):
         kind_asked: Report another kind of content.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     whole_asked = Signal(bool)

@@ -1,7 +1,7 @@
 """The panels about the active space: view chooser and legend, tile information and summaries, graph; and the kinds of event.
 
-One table says of each stream what the tile under the mouse, the selected tile
-and the whole space have; its rows are clickable and choose the view.
+One table shows the values of each stream for the tile under the mouse, the selected
+tile and the whole space; its rows are clickable and choose the view.
 """
 
 from __future__ import annotations

@@ -316,7 +316,7 @@ class FilterPanel(QFrame):
         requested: Filters that the user wants for: a tuple of `EventFilter`.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
         now: The filter of a kind of event that is in force; the table follows a moment later.
     """
 

@@ -31,7 +31,7 @@ class GrowthPanel(TablePanel):
         look_asked: Types are to be gathered now.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     look_asked = Signal()

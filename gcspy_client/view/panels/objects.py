@@ -47,7 +47,7 @@ class ObjectsPanel(TablePanel):
         chosen: A row was chosen: its cells by the names of their columns.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     sought = Signal()

@@ -28,7 +28,7 @@ class SummaryPanel(QFrame):
     """A table of a space's summaries.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
 
     Attributes:
         rows: The rows of the table.

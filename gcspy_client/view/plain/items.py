@@ -1,10 +1,10 @@
 """Rows and columns: models and items whose texts and tooltips are plain.
 
 Item views show a tooltip as HTML when it looks like some, and lay out a text of any length to see
-how wide it is. So a model says what a cell holds in `cell_data` and `header_data`, and what Qt is
-given of it goes through here.
+how wide it is. So a model returns the content of cells in `cell_data` and `header_data`, and the
+classes here pass it on to Qt as plain text.
 
-Knows Qt's models; does not know what their rows are about.
+Knows Qt's models; does not know the meaning of their rows.
 """
 
 from __future__ import annotations

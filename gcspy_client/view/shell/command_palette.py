@@ -169,12 +169,12 @@ _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class CommandPalette(QFrame):
-    """A field to type into, and what matches below it.
+    """A text field, and the matching entries below it.
 
     Args:
         entries: Returns the present entries, called each time it is opened.
-        colours: Of the theme.
-        window: Over what it lies.
+        colours: Colours of the theme.
+        window: The window that it overlays.
     """
 
     def __init__(

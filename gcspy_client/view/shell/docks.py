@@ -220,11 +220,11 @@ class Docks(QObject):
 
     Args:
         centre: The central widget.
-        theme: For which ground.
-        undo: Takes back what the actions did to the layout.
+        theme: The theme of its colours.
+        undo: Undoes the actions' changes of the layout.
 
     Attributes:
-        area: Holds the centre and the panels; it is what to lay out.
+        area: Widget with the centre and the panels, to be placed in a layout.
     """
 
     height_changed = Signal(int)

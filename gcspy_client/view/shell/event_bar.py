@@ -29,7 +29,7 @@ class EventBar(QWidget):
     """Server, mode and role at the left; the event at the right.
 
     Signals:
-        live_asked: Show what is live.
+        live_asked: Show the live state.
 
     Args:
         session: The session.

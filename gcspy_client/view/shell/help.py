@@ -29,7 +29,7 @@ class HelpPart(Part):
     Args:
         desk: The window's desk.
         entries: The entries of the command palette.
-        key_rows: All keys, and what they do.
+        key_rows: Returns all keys and their actions.
 
     Attributes:
         palette: The command palette.

@@ -202,7 +202,7 @@ class FormulaDialog(QDialog):
     Args:
         formulas: The formulas.
         space: Of which space.
-        theme: For which ground.
+        theme: The theme of its colours.
 
     Attributes:
         listed: The formulas there are.

@@ -58,7 +58,7 @@ class Strip(QWidget):
     Args:
         cell: Width and height of a cell, in logical pixels.
         words: Whether values stand on the cells.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     pointed = Signal(int)
@@ -170,7 +170,7 @@ class Magnifier(QWidget):
 
     Args:
         session: For the selected tile.
-        theme: For which ground.
+        theme: The theme of its colours.
 
     Attributes:
         small: The strip of small tiles.

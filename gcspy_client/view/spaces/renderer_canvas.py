@@ -64,7 +64,7 @@ class RendererCanvas(SpaceView):
         make: Makes the renderer.
         space: The space.
         source: The numbers, for the renderer's thread alone.
-        theme: For which ground.
+        theme: The theme of its colours.
         margins: The places of labels, where they are known before the first picture.
     """
 

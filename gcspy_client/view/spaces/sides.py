@@ -144,7 +144,7 @@ class OtherPane(QWidget):
 
     Args:
         session: The other one.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     def __init__(self, session: ClientSession, theme: Theme, parent: QWidget | None = None) -> None:

@@ -35,9 +35,9 @@ class SpaceView(QWidget):
         under_mouse: The tile under the mouse.
         marks: Marked tiles.
         painted: Whether tiles were painted yet.
-        keeps_height: Whether it has the place that tiles would have; else it takes what there is.
+        keeps_height: Whether it gets the height that tiles would have; otherwise it takes all available height.
         has_strip: Whether it can show all tiles in a strip, in place of the strip of tiles.
-        how_to_enlarge: What a user can do if it has no room.
+        how_to_enlarge: Text that tells users how to give it room.
     """
 
     keeps_height = False

@@ -71,7 +71,7 @@ class TableModel(PlainTableModel):
 
     Args:
         table: The rows.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     sorted_anew = Signal()
@@ -226,7 +226,7 @@ class TableView(SpaceView):
     Args:
         space: The space.
         sources: Its streams, and those that the user made of them: asked again when another state is shown.
-        theme: For which ground.
+        theme: The theme of its colours.
         look: How it looks first.
 
     Attributes:

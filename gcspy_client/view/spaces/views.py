@@ -149,7 +149,7 @@ def make_view(
         space: The space.
         source: The numbers that are shown.
         sources: All numbers that it has.
-        theme: For which ground.
+        theme: The theme of its colours.
         look: The look.
         looks: Where streams are found.
     """

@@ -193,9 +193,9 @@ class ProcessWatcher(QObject):
     """Runs a command that prints lines for as long as its standard input is open; starts it again if it ends.
 
     Signals:
-        begun: It was started: what it printed before is void.
+        begun: It was started: its earlier output is void.
         printed: Lines that it printed, a list of bytes.
-        failed: Why it prints nothing.
+        failed: The reason why it prints nothing.
 
     Args:
         again_millis: Time before it is started again.

@@ -51,7 +51,7 @@ class StartPage(QWidget):
         back_asked: Back to the current session.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
         processes: Whether processes can be listed and attached to here.
     """
 

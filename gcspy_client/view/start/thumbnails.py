@@ -1,10 +1,10 @@
-"""Small pictures of sessions that were left, for the list of recent ones; kept in the user's cache folder.
+"""Small pictures of earlier sessions, for the list of recent ones; stored in the user's cache folder.
 
-A file is named by a hash of what was opened, so no name of a recording gets into a path. Number and
-size of the files are limited, and a file that is damaged, too large or a link is as if there were
-none. Nothing here raises: a cache that cannot be written has no pictures.
+A file is named by a hash of the opened source, so no name of a recording gets into a path. Number
+and size of the files are limited, and a file that is damaged, too large or a link is ignored.
+Nothing here raises: a cache that cannot be written has no pictures.
 
-Knows images and files; does not know what was opened.
+Knows images and files; does not know sessions.
 """
 
 from __future__ import annotations

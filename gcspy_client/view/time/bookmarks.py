@@ -167,7 +167,7 @@ class BookmarkPanel(QFrame):
     Args:
         bookmarking: The bookmarks that it shows and changes.
         session: For when the events happened.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     filled = Signal()

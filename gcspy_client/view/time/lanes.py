@@ -49,7 +49,7 @@ def draw_lanes(lanes: Lanes, theme: Theme, height: int, scale: float) -> QImage:
 
     Args:
         lanes: What.
-        theme: For which ground.
+        theme: The theme of its colours.
         height: Of all lanes, in logical pixels.
         scale: Device pixels a logical pixel.
     """

@@ -18,7 +18,7 @@ class TimePanel(QFrame):
     """Transport and timeline.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:

@@ -217,11 +217,11 @@ class ShiftPlayback(PlaybackController):
     one at a time, while the window continues.
 
     Signals:
-        moved: Another event is shown: what changed since the one before, or None where it is another state altogether.
+        moved: Another event is displayed; the changes since the previous one, or None if the whole state may differ.
 
     Args:
         session: The displayed and the live state.
-        recording: Opens what is kept.
+        recording: Opens the stored events.
     """
 
     moved = Signal(object)
@@ -313,10 +313,10 @@ class ShiftPlayback(PlaybackController):
         self.changed.emit()
 
     def leave(self, *, wait: bool = False) -> None:
-        """Drop the playback; the displayed event is no longer its business.
+        """Drop the playback; it no longer determines the displayed event.
 
         Args:
-            wait: Whether to wait for what is under way: the window is being closed.
+            wait: Whether to wait for the running seek, since the window is being closed.
         """
         self._next = None
         self._resumes = False

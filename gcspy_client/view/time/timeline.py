@@ -187,10 +187,10 @@ class TimelineStrip(QWidget):
         range_chosen: First and last event of the range that the user drew.
         range_forgotten: The user wants no range.
         looked: The visible part changed.
-        laid_out: The range, or what is visible, has another place in the widget.
+        laid_out: The range or the visible part has another place in the widget.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     scrubbed = Signal(int)

@@ -95,7 +95,7 @@ class PlaybackBar(QWidget):
         axis_chosen: Whether the axis of the timeline is time.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     pressed = Signal(str)

@@ -30,7 +30,7 @@ class ExpressionEdit(PlainLineEdit):
 
     Args:
         offer: From the text and the characters before the cursor to what may be meant.
-        colours: Of the theme.
+        colours: Colours of the theme.
     """
 
     def __init__(

@@ -88,7 +88,7 @@ class TriggerPanel(QWidget):
     Args:
         triggering: The triggers that it shows and changes.
         session: For what can be named.
-        theme: For which ground.
+        theme: The theme of its colours.
     """
 
     event_asked = Signal(int)

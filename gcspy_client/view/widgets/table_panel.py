@@ -29,7 +29,7 @@ class TablePanel(QWidget):
         who_asked: Ask who holds the objects of a row's type; the type.
 
     Args:
-        theme: For which ground.
+        theme: The theme of its colours.
         column: By which the table is sorted at first.
 
     Attributes:

@@ -60,7 +60,7 @@ INSIDE: Final = {
     "java.util.concurrent.LinkedBlockingQueue$Node": {"next"},
     "java.util.concurrent.PriorityBlockingQueue": {"queue"},
 }
-"""References by the class that declares them: what they lead to is a part of what has them."""
+"""References by the class that declares them: the object that a reference leads to is a part of the object that has it."""
 
 ITEMS: Final = {
     "java.util.LinkedList$Node": "item",

@@ -5,8 +5,8 @@ The door for the player, the recorder and the window. No loop, no window, no ser
 * Write: `RecordingWriter`, with a `WireTap` beside the connection, to a `FileStore`, `SplitStore`, `RingStore`, `ShiftStore` or
   `MemoryStore`.
 * Read: `Recording.open(FILE)`: `events`, `cursor()`, `seek`, `steps`, `nearest`, `find`, `refresh`.
-* Serve: `schema_messages` and `encode_keyframe` make what a viewer that jumps is sent; `RecordedEvent.data` what one
-  is sent that goes on.
+* Serve: `schema_messages` and `encode_keyframe` make the data for a viewer that jumps; `RecordedEvent.data` is the data for one
+  that continues.
 * Keep in order: `verify`, `repair`, `cut`; send: `pack`, `unpack`.
 * Bookmarks and notes beside it: `read_sidecar`, `write_sidecar`, `carry_sidecar`.
 """

@@ -31,7 +31,7 @@ class RecordedEvent(NamedTuple):
 
     Attributes:
         number: Its number in the recording.
-        change: The event, and what it changed.
+        change: The event and its changes.
         data: Its bytes: frames and EVENT, as a server may send them to a client that is at the event before.
         notices: Messages between the previous event and this one: schema, state, filters, counters.
         notice_data: The same as bytes.

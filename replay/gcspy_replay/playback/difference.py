@@ -1,6 +1,6 @@
 """The data for viewers at a move: the recorded bytes where they apply, otherwise the difference from the viewers' state.
 
-    the next event          its recorded frames, and what was said before it
+    the next event          its recorded frames, and the messages before it
     hidden events between   the tiles that any of them changed, as they are now
     a jump                  the tiles that differ
     the first, or unknown   everything

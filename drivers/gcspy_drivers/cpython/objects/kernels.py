@@ -94,12 +94,12 @@ def look_into(
         form: Numbers that stay the same: bytes of a pool's header, of a block of class 0, words of padding, flags of a reference count, the
             largest one believed, the lowest address, multiplier, shift and mask of ``slots``, shift, mask and multiplier of ``refused``;
             and of ``pools`` the first place and the bits of an address inside of one.
-        starts: (m,) first addresses of what is mapped.
-        ends: (m,) addresses behind it.
+        starts: (m,) first addresses of mappings.
+        ends: (m,) end addresses of mappings.
         slots: Number of the type whose address has this slot; -1.
         type_address: (types,).
         type_forms: (types, 5) bytes before the reference count, bytes that a block must have, whether it may be tracked, and where two
-            pointers to what an object keeps are.
+            pointers to an object's blocks are.
         refused: Words that were examined and are not types.
         recent: (`RECENT`,) zeros, room for the latest candidates.
         good: (n,) filled: whether the pool could be examined.

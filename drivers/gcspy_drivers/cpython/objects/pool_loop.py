@@ -43,7 +43,7 @@ class PoolLoop:
         layout: Layout of its objects.
         geometry: Sizes that its pymalloc was built with.
         blocks: About how many blocks are in use in all; more are no trouble.
-        entries: Where to say of each block what it is; see `references.BlockMap`. Without rows: nowhere.
+        entries: Filled with the type of each block; see `references.BlockMap`. Without rows: not filled.
         index: Places of pools.
 
     Attributes:

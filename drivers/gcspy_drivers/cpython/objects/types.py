@@ -101,7 +101,7 @@ class TypeTable:
         least_bytes: (types,) bytes that a block must have for one, prefix included.
         collected: (types,) whether the collector may track its objects.
         container: (types,) `containers.ContainerKind` of its objects.
-        pointers: (types, 2) where in its objects pointers to what they keep are, bytes from the reference count; 0: nowhere.
+        pointers: (types, 2) offsets of the pointers to its objects' blocks, bytes from the reference count; 0: none.
     """
 
     def __init__(self, memory: Memory, maps: LiveMaps, layout: ObjectLayout, root: int) -> None:
