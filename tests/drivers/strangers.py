@@ -41,9 +41,9 @@ def program_of(
     Args:
         uid: The user.
         source: The program.
-        arguments: What it is started with.
-        python: What runs it; None: a Python of all users.
-        prepare: What is done, given its number, before it gets its first line of input.
+        arguments: Arguments of its start.
+        python: Interpreter that runs it; None: a Python of all users.
+        prepare: Called with its process id before it gets its first line of input.
     """
     command = [python or python_of_all(), "-I", "-c", source, *arguments]
     other = uid != os.geteuid()
