@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.reporting import ProgressReport
+from tests.rewriting import RewritingPlugin
 
 # Before anything imports Qt.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -49,10 +50,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 @pytest.hookimpl(trylast=True)  # the terminal is made in the same step
 def pytest_configure(config: pytest.Config) -> None:
-    """Name tests that take long as they end, where there is a terminal to name them on."""
+    """Name tests that take long as they end, where there is a terminal to name them on; share rewriting between workers."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(ProgressReport(terminal), "progress-report")
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        number = int(worker["workerid"].removeprefix("gw"))
+        config.pluginmanager.register(RewritingPlugin(number, worker["workercount"]), "rewriting")
 
 
 def pytest_unconfigure() -> None:
