@@ -258,6 +258,7 @@ class Compiled(Generic[K]):
         self._helpers, self._kernels = helpers, kernels
         self._thread = CompilingThread(self._prepare, "gcspy machine code")
         self._found: K | None = None
+        self._loaded: K | None = None
 
     def want(self) -> None:
         """Compile them, or load them from the cache, in a thread; returns at once. Only the first call has an effect."""
@@ -281,9 +282,13 @@ class Compiled(Generic[K]):
         return self._thread.running
 
     def load(self) -> K | None:
-        """Compile them, or load them from the cache; None without numba. Takes seconds."""
+        """Compile them, or load them from the cache; None without numba. The first call takes seconds."""
         compiler = find_compiler()
-        return None if compiler is None else self.build(compiler.njit, keep=compiler.keep)
+        if compiler is None:
+            return None
+        if self._loaded is None:
+            self._loaded = self.build(compiler.njit, keep=compiler.keep)
+        return self._loaded
 
     def build(self, njit: Callable[..., Callable[[Any], Any]], *, keep: bool) -> K:
         """Compile them with numba's decorator; `keep` says whether numba may cache them."""

@@ -7,13 +7,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import pytest
+from gcspy_drivers.cpython.graph import machine_code
+from gcspy_objects.graph.kernels import LOOPS
 
 from benchmarks.targets.busy_target import BusyTarget
 from benchmarks.targets.busy_target import busy_target as running
 from gcspy.cli import main
+from gcspy_compiled.machine_code import VARIABLE, compile_all, forget
+from tests.once import compiled_once
 
 
 @pytest.fixture
@@ -42,6 +47,15 @@ def gcspy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         )
 
     return run
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands follow references with compiled loops, as users' commands do: interpreted ones take minutes on a busy machine."""
+    compiled_once(machine_code.load)
+    compiled_once(partial(compile_all, LOOPS))
+    forget()
+    monkeypatch.delenv(VARIABLE)
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ def _leaking(request: pytest.FixtureRequest) -> Iterator[int]:
             child.kill()
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.timeout(300)
 def test_the_holder_of_what_grew_is_named(leaking: int, gcspy: Run) -> None:
     done = gcspy("why", str(leaking), "--over", "2", "--json", "--hold")
@@ -71,6 +72,7 @@ def test_the_holder_of_what_grew_is_named(leaking: int, gcspy: Run) -> None:
     assert "Held by __main__.AUDIT" in growth["sentence"]
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.timeout(300)
 def test_the_line_that_allocated_what_grew_is_named_if_tracemalloc_is_on(gcspy: Run) -> None:
     command = [sys.executable, "-X", "tracemalloc=5", "-c", LEAK]
@@ -112,6 +114,7 @@ def test_a_recording_says_by_how_much_it_grew(leaking: int, gcspy: Run, tmp_path
     assert "Types were not recorded" in text.stdout
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("leaking", [MALLOC], indirect=True)
 def test_it_says_of_how_much_growth_the_owner_is_not_known(leaking: int, gcspy: Run) -> None:

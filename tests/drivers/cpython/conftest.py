@@ -6,12 +6,10 @@ import pytest
 from gcspy_drivers.cpython.graph import machine_code
 from gcspy_drivers.cpython.graph.machine_code import Loops
 
-from gcspy_compiled.machine_code import VARIABLE
+from tests.once import compiled_once
 
 
 @pytest.fixture(scope="session", name="compiled")
 def _compiled() -> Loops:
     """The loops as machine code, or as they are written where there is no numba."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
-        return machine_code.load()
+    return compiled_once(machine_code.load)

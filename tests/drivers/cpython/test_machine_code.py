@@ -24,17 +24,18 @@ from gcspy_drivers.cpython.target import ObjectReading, Target
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.test_objects import ZOO, by_type
 from tests.drivers.targets import write_memory
+from tests.once import compiled_once
 
 U64 = npt.NDArray[np.uint64]
 
 
 @pytest.fixture(scope="module")
 def code() -> Kernels:
-    """Return the compiled kernels; they are compiled here, and kept nowhere."""
-    numba = pytest.importorskip(
-        "numba", reason="numba is not installed: compiled loops are not compared"
-    )
-    return machine_code.build(numba.njit, keep=False)
+    """Return the compiled kernels."""
+    pytest.importorskip("numba", reason="numba is not installed: compiled loops are not compared")
+    found = compiled_once(machine_code.load)
+    assert found is not None
+    return found
 
 
 def assert_same(one: Any, other: Any, names: tuple[str, ...]) -> None:

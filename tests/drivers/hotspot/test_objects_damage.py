@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -24,6 +23,8 @@ from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.once import compiled_once
 
 I64 = npt.NDArray[np.int64]
 Walk = Callable[..., int]
@@ -168,7 +169,9 @@ def case() -> Case:
 @pytest.fixture(scope="module")
 def compiled() -> Walk:
     """Return the walk as machine code."""
-    return machine_code.build(numba.njit, keep=False).walk
+    found = compiled_once(machine_code.load)
+    assert found is not None
+    return found.walk
 
 
 def as_written(*arguments: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,7 @@ from tests.objects.anttracks.made import (
     trace,
 )
 from tests.objects.anttracks.samples import SAMPLES, sample
+from tests.once import compiled_once
 
 TABLES: SymbolTables = tables_of(read_symbols(symbols().data(), "symbols"))
 
@@ -259,10 +261,9 @@ def test_both_ways_say_the_same_of_flipped_bits_and_of_what_is_cut(data: st.Data
 
 
 def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(tmp_path: Path) -> None:
-    numba = pytest.importorskip("numba")
+    pytest.importorskip("numba")
     try:
-        for loop in (decoding._DECODE, buffers._UNPACK):
-            loop.compile(numba.njit, keep=False)
+        assert compiled_once(partial(machine_code.compile_all, (decoding._DECODE, buffers._UNPACK)))
         folder = write_run(tmp_path / "made", symbols(2), trace())
         for path in (folder, *(sample(name) for name in SAMPLES)):
             with AntTracksTrace(path, chunk_bytes=1 << 18) as opened:

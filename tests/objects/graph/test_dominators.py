@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 import networkx as nx
@@ -15,14 +16,14 @@ from gcspy_objects.graph.shortest import shortest_ways
 from numpy.typing import NDArray
 
 from gcspy_compiled import machine_code
+from tests.once import compiled_once
 
 
 @pytest.fixture(params=["numpy", "written", "machine"], autouse=True)
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if request.param == "machine":
         pytest.importorskip("numba")
-        monkeypatch.delenv(machine_code.VARIABLE)
-        machine_code.compile_all(LOOPS)
+        assert compiled_once(partial(machine_code.compile_all, LOOPS))
     elif request.param == "written":
         for loop in LOOPS:
             monkeypatch.setattr(loop, "machine", loop.written)

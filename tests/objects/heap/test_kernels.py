@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from gcspy_compiled import machine_code
 from tests.objects.anttracks.samples import FOLDER
 from tests.objects.heap.copying_world import Told, World
 from tests.objects.heap.test_rules import BROKEN, small
+from tests.once import compiled_once
 
 
 @pytest.fixture(params=["written", "machine"], name="loops")
@@ -28,9 +30,9 @@ def _loops(request: pytest.FixtureRequest) -> str:
 def taken(trace: Trace, loops: str) -> Iterator[tuple[HeapSnapshot, str]]:
     """Yield the heap at the end and at each collection, rebuilt by loops, or by numpy."""
     with pytest.MonkeyPatch.context() as patched:
+        if loops == "machine":
+            assert compiled_once(partial(machine_code.compile_all, (ALLOCATE, COLLECT)))
         for each in (ALLOCATE, COLLECT):
-            if loops == "machine":
-                machine_code.compile_all()
             patched.setattr(
                 each,
                 "machine",
@@ -72,9 +74,12 @@ def test_the_loop_of_a_collection_leaves_what_breaks_a_rule_to_numpy(what: str) 
 
 def test_machine_code_and_numpy_rebuild_the_same_from_a_real_trace_and_a_made_one() -> None:
     pytest.importorskip("numba")
-    with open_trace(FOLDER / "list.tar.xz") as trace:
-        compare(trace, "machine")
-    compare(MadeTrace(60_000, live=2_000, buffers=4), "machine")
+    try:
+        with open_trace(FOLDER / "list.tar.xz") as trace:
+            compare(trace, "machine")
+        compare(MadeTrace(60_000, live=2_000, buffers=4), "machine")
+    finally:
+        machine_code.forget()
 
 
 def compare(trace: Trace, loops: str) -> None:

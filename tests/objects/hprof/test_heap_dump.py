@@ -13,15 +13,13 @@ from gcspy_objects.hprof.machine_code import Loops
 from gcspy_objects.hprof.names import DumpNamer
 from gcspy_protocol.errors import TraceError
 
-from gcspy_compiled.machine_code import VARIABLE
 from tests.objects.hprof.made import Writer, read_slowly, small
+from tests.once import compiled_once
 
 
 @pytest.fixture(scope="session", name="compiled")
 def _compiled() -> Loops:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
-        return machine_code.load()
+    return compiled_once(machine_code.load)
 
 
 def read(data: bytes, loops: Loops | None = None) -> HeapDump:

@@ -9,8 +9,8 @@ import pytest
 from gcspy_objects.hprof import machine_code
 from gcspy_objects.hprof.machine_code import Loops
 
-from gcspy_compiled.machine_code import VARIABLE
 from tests.drivers.hotspot.holders.planted import compile_planted, running
+from tests.once import compiled_once
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +29,4 @@ def planted(java: str, planted_classes: Path) -> Iterator[int]:
 @pytest.fixture(scope="session", name="compiled")
 def _compiled() -> Loops:
     """The loops as machine code, or as they are written where there is no numba."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
-        return machine_code.load()
+    return compiled_once(machine_code.load)
