@@ -13,6 +13,7 @@ Does not know the loops.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import threading
@@ -186,7 +187,12 @@ class Loop:
 
 
 def compile_with(
-    njit: Callable[..., Any], signature: str, function: Callable[..., Any], *, keep: bool
+    njit: Callable[..., Any],
+    signature: str,
+    function: Callable[..., Any],
+    *,
+    keep: bool,
+    **options: bool,
 ) -> Callable[..., Any]:
     """Compile a function as all of ours are: without Python's lock, and dividing as numpy does.
 
@@ -195,11 +201,31 @@ def compile_with(
         signature: The signature for numba, such as ``int64(int64[::1], int64)``.
         function: The function.
         keep: Whether numba may cache it.
+        options: More options of numba.
     """
-    made: Callable[..., Any] = njit([signature], nogil=True, cache=keep, error_model="numpy")(
-        function
-    )
+    made: Callable[..., Any] = njit(
+        [signature], nogil=True, cache=keep, error_model="numpy", **options
+    )(function)
     return made
+
+
+def _compile_uncounted(
+    njit: Callable[..., Any],
+    signature: str,
+    function: Callable[..., Any],
+    *,
+    keep: bool,
+    **options: bool,
+) -> Callable[..., Any]:
+    """Compile a function that allocates no array, without counting who uses which array, as `compile_with`.
+
+    numba counts with atomic instructions, also for each array that is taken out of a tuple. Loops that follow references take three times
+    as long with it.
+    """
+    try:
+        return compile_with(njit, signature, function, keep=keep, _nrt=False, **options)
+    except KeyError:  # a numba that does not know the option, which is not documented
+        return compile_with(njit, signature, function, keep=keep, **options)
 
 
 def compile_all(loops: Iterable[Compilable] | None = None) -> bool:
@@ -239,6 +265,8 @@ def forget() -> None:
 
 class Compiled(Generic[K]):
     """Functions of a module as machine code, compiled in a thread of their own, and cached.
+
+    They allocate no array.
 
     Args:
         module: The module with their Python source.
@@ -290,6 +318,35 @@ class Compiled(Generic[K]):
             self._loaded = self.build(compiler.njit, keep=compiler.keep)
         return self._loaded
 
+    def load_kept(self) -> K | None:
+        """Return the compiled functions if they are ready, or load them from the cache; else request them, and return None.
+
+        Loading takes half a second; compiling would take ten.
+        """
+        if self._found is None and self.kept():
+            self._found = self.load()
+        if self._found is None:
+            self.want()
+        return self.get()
+
+    def kept(self) -> bool:
+        """Return whether machine code is enabled, and the cache has code of all functions that is newer than their source."""
+        if not wanted():
+            return False
+        folder, source = cache_folder(), getattr(self._module, "__file__", None)
+        if folder is None or source is None:
+            return False
+        where = Path(source).absolute().parent
+        # numba's own names: a folder for each folder of sources, an index for each function.
+        digest = hashlib.sha1(str(where).encode(), usedforsecurity=False).hexdigest()
+        name, newer = self._module.__name__.rpartition(".")[2], os.stat(source).st_mtime
+        kept = {
+            path.name.partition("-")[0]
+            for path in (folder / f"{where.name}_{digest}").glob(f"{name}.*.nbi")
+            if path.stat().st_mtime > newer
+        }
+        return kept.issuperset(f"{name}.{kernel}" for kernel in self._kernels)
+
     def build(self, njit: Callable[..., Callable[[Any], Any]], *, keep: bool) -> K:
         """Compile them with numba's decorator; `keep` says whether numba may cache them."""
         # They are compiled as functions of a module of their own, in which the helpers are compiled ones.
@@ -299,7 +356,11 @@ class Compiled(Generic[K]):
             written = getattr(self._module, name)
             function = FunctionType(written.__code__, space, name)
             function.__qualname__, function.__module__ = name, written.__module__
-            made[name] = space[name] = compile_with(njit, signature, function, keep=keep)
+            # A call of a function with twelve arrays copies ninety words, more than most of these do.
+            inline = {"forceinline": True} if name in self._helpers else {}
+            made[name] = space[name] = _compile_uncounted(
+                njit, signature, function, keep=keep, **inline
+            )
         return self._kind(**{name: made[name] for name in self._kernels})
 
     def _prepare(self) -> None:

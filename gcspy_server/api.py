@@ -40,6 +40,7 @@ from gcspy_server.memory_report import MemoryQuestion, MemoryReport
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import ServedSession, Server
 from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream, SpaceOptions
+from gcspy_server.type_count import TypeCount
 from gcspy_session.network.address import default_address
 from gcspy_session.options import SessionOptions
 
@@ -91,6 +92,7 @@ __all__ = [
     "TileNames",
     "Trigger",
     "TriggerAction",
+    "TypeCount",
     "UniformNames",
     "WaitingDriver",
     "bytes_per_tile",

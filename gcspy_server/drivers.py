@@ -24,6 +24,7 @@ from gcspy_server.heap_question import HeapQuestion
 from gcspy_server.interpreter.cost_accounting import LEVEL
 from gcspy_server.memory_report import MemoryQuestion, MemoryReport
 from gcspy_server.server import Server
+from gcspy_server.type_count import TypeCount
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -336,6 +337,32 @@ class Driver(ABC):
             f"process {pid}: its driver does not say what all of the memory is for",
             found=cls.__name__,
             known="the drivers cpython and hotspot",
+        )
+
+    @classmethod
+    def count_types(
+        cls, pid: int, _most: int, _progress: Callable[[str, int, int], None], /
+    ) -> Iterator[TypeCount]:
+        """Count the objects of a process by type, without a session; nothing is left behind in it.
+
+        The default refuses: the types are then asked of a session.
+
+        Args:
+            pid: The process.
+            _most: Maximum rows.
+            _progress: See `investigate`.
+
+        Yields:
+            Estimates, if counting takes long; at last the counts.
+
+        Raises:
+            Unsupported: This driver does not support it.
+            TargetError: It is gone, not permitted, or not supported.
+        """
+        raise Unsupported(
+            f"process {pid}: its driver counts types only in a session",
+            found=cls.__name__,
+            known="the driver cpython",
         )
 
     @abstractmethod

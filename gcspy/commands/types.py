@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from gcspy.options import driver_option, json_option, top_option
@@ -20,8 +22,13 @@ def command(pid: int, top: int, drivers: tuple[str, ...], as_json: bool) -> None
     The process is not stopped and nothing is left in it. Objects that changed during the sample are
     counted as unknown. Bytes are those of the objects themselves: in Python, list items and dict
     tables are in "(items, keys, text)". For a JVM, unreachable objects are counted, too.
-    """
-    from gcspy.connection.one_shot import look_once, print_as_json, print_as_text
 
-    found = look_once(pid, "types", most=top, drivers=drivers)
+    Counting a large Python heap takes seconds. In a terminal, estimates from a sample of it are
+    shown after one.
+    """
+    from gcspy.connection.one_shot import look_once, print_as_json, print_as_text, print_early
+
+    # Estimates are for a person who waits: beside the result, and only in a terminal.
+    early = print_early if sys.stderr.isatty() and not as_json else None
+    found = look_once(pid, "types", most=top, drivers=drivers, early=early)
     (print_as_json if as_json else print_as_text)(found)

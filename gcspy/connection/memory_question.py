@@ -5,10 +5,10 @@ Knows drivers and questions; does not format answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from gcspy.connection.target import one_driver_of
-from gcspy.output.progress import steps_shown
+from gcspy.output.progress import results_with_steps
 from gcspy_server.api import MemoryQuestion, MemoryReport
 
 __all__ = ["explain"]
@@ -27,17 +27,4 @@ def explain(
         CommandError: Several drivers were named.
     """
     driver = one_driver_of(pid, drivers)
-    shown: list[Callable[[str, int, int], None]] = []
-
-    def show(what: str, done: int, total: int) -> None:
-        shown[-1](what, done, total)
-
-    reports = driver.explain_memory(pid, question, show)
-    while True:
-        # The progress display is removed before the report is printed.
-        with steps_shown() as progress:
-            shown.append(progress)
-            report = next(reports, None)
-        if report is None:
-            return
-        yield report
+    yield from results_with_steps(lambda progress: driver.explain_memory(pid, question, progress))

@@ -37,13 +37,14 @@ def without_empty_columns(table: DetailTable) -> DetailTable:
     )
 
 
-def print_table(table: DetailTable, *, rounded: bool = False) -> None:
+def print_table(table: DetailTable, *, rounded: bool = False, err: bool = False) -> None:
     """A table for people.
 
     Args:
         table: The table.
         rounded: Whether bytes are printed as ``12.3 MiB``, and a missing value as nothing instead
             of "unknown".
+        err: Print to standard error.
     """
 
     def texts(row: tuple[Cell, ...], unknown: str) -> list[str]:
@@ -63,9 +64,9 @@ def print_table(table: DetailTable, *, rounded: bool = False) -> None:
             text.ljust(width) if column.kind is ColumnKind.TEXT else text.rjust(width)
             for text, width, column in zip(row, widths, table.columns, strict=True)
         ]
-        say("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip(), err=err)
     if table.note:
-        say(table.note)
+        say(table.note, err=err)
 
 
 def _text(cell: int | str, column: DetailColumn, *, rounded: bool) -> str:

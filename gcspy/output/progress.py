@@ -5,8 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-__all__ = ["progress_bar", "steps_shown"]
+__all__ = ["Progress", "progress_bar", "results_with_steps", "steps_shown"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with the current step of some work, its progress, and its total; 0: not known."""
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -51,7 +57,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def steps_shown() -> Iterator[Callable[[str, int, int], None]]:
+def steps_shown() -> Iterator[Progress]:
     """Show the current step of work that has several.
 
     Yields:
@@ -70,3 +76,28 @@ def steps_shown() -> Iterator[Callable[[str, int, int], None]]:
             status.update(what + much)
 
         yield show
+
+
+def results_with_steps(work: Callable[[Progress], Iterator[T]]) -> Iterator[T]:
+    """Do work that has several results, and show its current step; not while a result is handled.
+
+    Args:
+        work: Begins the work; its argument is as of `steps_shown`.
+
+    Yields:
+        The results.
+    """
+    shown: list[Progress] = []
+
+    def show(what: str, done: int, total: int) -> None:
+        shown[-1](what, done, total)
+
+    results = work(show)
+    while True:
+        # The display is removed before the caller prints something.
+        with steps_shown() as progress:
+            shown.append(progress)
+            result = next(results, None)
+        if result is None:
+            return
+        yield result

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from gcspy_compiled import machine_code
-from gcspy_compiled.machine_code import Loop
+from gcspy_compiled.machine_code import Compiled, Loop
 
 
 def total(values: NDArray[np.int64]) -> int:
@@ -80,3 +83,37 @@ def test_without_numba_there_is_none(only_one: Loop, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "numba", None)
     assert not machine_code.compile_all()
     assert only_one.machine is None
+
+
+class Totals(NamedTuple):
+    """What `Compiled` makes of this module."""
+
+    total: Callable[..., int]
+
+
+def test_code_is_loaded_at_once_if_it_was_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    numba = pytest.importorskip("numba")
+    monkeypatch.delenv(machine_code.VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(Compiled, "want", lambda _: None)
+
+    def compiled() -> Compiled[Totals]:
+        return Compiled(sys.modules[__name__], Totals, {}, {"total": "int64(int64[::1])"})
+
+    assert not compiled().kept()
+    assert compiled().load_kept() is None
+    assert compiled().load() is not None
+    assert compiled().kept()
+    loops = compiled().load_kept()
+    assert loops is not None
+    assert loops.total(np.arange(4)) == 6
+    monkeypatch.setenv(machine_code.VARIABLE, "no")
+    assert compiled().load_kept() is None
+    monkeypatch.delenv(machine_code.VARIABLE)
+    source = Path(__file__).stat().st_mtime
+    for index in tmp_path.rglob("*.nbi"):
+        os.utime(index, (source - 1, source - 1))
+    assert not compiled().kept(), "the source is newer"

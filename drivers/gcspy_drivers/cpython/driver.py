@@ -12,6 +12,7 @@ from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.options import OPTIONS
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.cpython.type_count import count_types
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import attach_exactly_or_else
 from gcspy_server.api import (
@@ -23,6 +24,7 @@ from gcspy_server.api import (
     Mode,
     ProgramStart,
     Specificity,
+    TypeCount,
 )
 
 __all__ = ["CLOCK", "COLLECTIONS", "CPythonDriver"]
@@ -81,6 +83,18 @@ class CPythonDriver(PassiveDriver):
             )
         with Target(pid) as target:
             yield from explain(target, question, progress)
+
+    @classmethod
+    def count_types(
+        cls, pid: int, most: int, progress: Callable[[str, int, int], None], /
+    ) -> Iterator[TypeCount]:
+        """Count its objects by type; see `type_count.count_types`.
+
+        Raises:
+            TargetError: The process cannot be read.
+        """
+        with Target(pid) as target:
+            yield from count_types(target, most, progress)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

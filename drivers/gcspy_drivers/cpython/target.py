@@ -7,7 +7,9 @@ their collectors. Does not know tiles, streams and events.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -111,6 +113,11 @@ class PymallocHeap:
 
     owner: int
     reading: HeapReading
+
+    @property
+    def used_pools(self) -> int:
+        """How many pools have a block in use."""
+        return int(np.count_nonzero(self.reading.pools.state == PoolState.USED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,6 +427,7 @@ class Target:
         references: bool = False,
         large: bool = False,
         copies: ObjectCopies | None = None,
+        progress: Callable[[str, int, int], None] = lambda *_: None,
     ) -> ObjectReading:
         """Examine the pools of some heaps: their objects, and on which of the collector's lists these are.
 
@@ -430,6 +438,7 @@ class Target:
             references: Whether to search for references too.
             large: Whether to search for large blocks too.
             copies: Their copies; without them they are copied now, a part at a time.
+            progress: Called with the current step, its progress, and its total; 0: not known.
 
         Raises:
             TargetGone: The target has ended.
@@ -445,7 +454,8 @@ class Target:
             types.begin()
         found: list[PymallocObjects] = []
         parts: list[tuple[HeapCopy, int]] = []
-        before = 0
+        before = examined = 0
+        used = sum(heap.used_pools for heap in heaps)
         for number, heap in enumerate(heaps):
             copy = (
                 HeapCopy(self._memory, heap.reading, self.geometry)
@@ -454,7 +464,13 @@ class Target:
             )
             after = before + len(heap.reading.pools)
             entries = NO_ENTRIES if blocks is None else blocks.entry[before:after]
-            objects = scanner.scan(copy, entries, index)
+            objects = scanner.scan(
+                copy,
+                entries,
+                index,
+                partial(_tell_pools, progress, before=examined, total=used),
+            )
+            examined += len(copy.rows)
             found.append(PymallocObjects(heap, objects, before))
             parts.append((copy, before))
             before = after
@@ -463,6 +479,7 @@ class Target:
         )
         nodes = Nodes.together([one.objects.nodes.moved(one.pools_before) for one in found])
         heads = None if copies is None else copies.heads
+        progress("following the collector's lists", 0, 0)
         lists = (
             ListReader(self._memory, self._maps, types, code, heads).read(nodes, ends)
             if ends
@@ -490,11 +507,34 @@ class Target:
             tuple(found), lists, owners, types, by_pool, by_list, counted, blocks_outside
         )
 
+    def sample_objects(
+        self, heaps: tuple[PymallocHeap, ...], *, every: int, code: Kernels | None = None
+    ) -> ObjectReading:
+        """Examine one in a number of the used pools of some heaps, at equal distances; the others are unknown, and so are lists.
+
+        Args:
+            heaps: As `heaps` read them, just before.
+            every: This number.
+            code: Compiled loops, to use instead of numpy.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+            TargetError: Its image does not contain the address of ``type``.
+        """
+        types = self._type_table()
+        types.begin()
+        scanner = ObjectScanner(types, self._layout.objects, self.geometry, code)
+        index = PoolIndex.of([heap.reading for heap in heaps], self.geometry)
+        found = []
+        for heap in heaps:
+            copy = HeapCopy(self._memory, heap.reading, self.geometry, every=every)
+            found.append(PymallocObjects(heap, scanner.scan(copy, NO_ENTRIES, index), 0))
+        return ObjectReading(tuple(found), None, (), types, *_NO_NODES)
+
     def warm(self, heaps: tuple[PymallocHeap, ...]) -> bool:
         """Have room for copies of some heaps, so that `copy_objects` needs no memory of the system; False when there is too little."""
-        pools = sum(
-            int(np.count_nonzero(heap.reading.pools.state == PoolState.USED)) for heap in heaps
-        )
+        pools = sum(heap.used_pools for heap in heaps)
         if pools * self.geometry.pool_bytes > _MOST_OF_FREE_MEMORY * _free_bytes():
             return False
         self._room.begin(pools)
@@ -686,6 +726,12 @@ class Target:
             self._places = {
                 place: reader for place, reader in self._places.items() if id(reader) in kept
             }
+
+
+def _tell_pools(
+    progress: Callable[[str, int, int], None], done: int, *, before: int, total: int
+) -> None:
+    progress("examining pools", before + done, total)
 
 
 def _free_bytes() -> int:

@@ -65,6 +65,9 @@ class State(IntEnum):
     """1: there was no room for more, or too much to examine; the result is incomplete."""
     LOOKS = 4
     """Number of words examined."""
+    OWN = 5
+    """Of the object that is examined: its own bytes, and behind them those outside."""
+    OUTSIDE = 6
 
 
 class Place(IntEnum):
@@ -702,7 +705,7 @@ def walk(
     address = walked[4]
     kind = walked[5]
     state = walked[8]
-    out = np.zeros(2, dtype=np.int64)
+    out = state[5:7]
     stop = min(state[0] + most, len(address))
     while state[0] < min(state[1], stop) and state[3] == 0:
         number = state[0]

@@ -35,19 +35,22 @@ class HeapCopy:
         memory: The target's memory.
         reading: Which pools there are.
         geometry: Sizes that its pymalloc was built with.
+        every: Take one in this number of pools, at equal distances; 1: all.
 
     Attributes:
         rows: Rows of the pools in the reading.
     """
 
-    def __init__(self, memory: Memory, reading: HeapReading, geometry: PoolGeometry) -> None:
+    def __init__(
+        self, memory: Memory, reading: HeapReading, geometry: PoolGeometry, *, every: int = 1
+    ) -> None:
         self._memory = memory
         self._geometry = geometry
         self._pools = max(1, COPY_BYTES // geometry.pool_bytes)
         self._room = np.zeros((0, geometry.pool_bytes), dtype=np.uint8)
         self._kept: list[tuple[npt.NDArray[np.intp], PoolCopies]] | None = None
         self.reading = reading
-        self.rows = np.flatnonzero(reading.pools.state == PoolState.USED)
+        self.rows = np.flatnonzero(reading.pools.state == PoolState.USED)[every // 2 :: every]
 
     def keep(self, room: RecordBuffers) -> None:
         """Copy everything now, and keep it.

@@ -14,7 +14,18 @@ from typing import Final, NamedTuple
 from gcspy_compiled.machine_code import VARIABLE, Compiled, cache_folder
 from gcspy_drivers.cpython.objects import kernels
 
-__all__ = ["VARIABLE", "Kernels", "build", "cache_folder", "coming", "compiled", "load", "want"]
+__all__ = [
+    "VARIABLE",
+    "Kernels",
+    "build",
+    "cache_folder",
+    "coming",
+    "compiled",
+    "kept",
+    "load",
+    "load_kept",
+    "want",
+]
 
 _I64, _I32, _U16, _I8, _FLAGS = (
     "int64[::1]",
@@ -73,6 +84,7 @@ class Kernels(NamedTuple):
 
 _compiled: Final = Compiled(kernels, Kernels, _HELPERS, _KERNELS)
 want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _compiled.build
+kept, load_kept = _compiled.kept, _compiled.load_kept
 
 
 def coming() -> bool:

@@ -13,7 +13,7 @@ Source: CPython 3.9 to 3.15 Include/object.h (PyObject), pycore_gc.h (PyGC_Head)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -211,7 +211,11 @@ class ObjectScanner:
         self._kernels = kernels
 
     def scan(
-        self, copy: HeapCopy, entries: I8 = NO_ENTRIES, index: PoolIndex | None = None
+        self,
+        copy: HeapCopy,
+        entries: I8 = NO_ENTRIES,
+        index: PoolIndex | None = None,
+        progress: Callable[[int], None] = lambda _: None,
     ) -> ScannedObjects:
         """Examine the pools in use.
 
@@ -220,6 +224,7 @@ class ObjectScanner:
             index: Places of the pools of all heaps; None: those of this one.
             entries: (pools, cells) filled: the kind of each block, see `references.BlockMap`;
                 without rows: not requested.
+            progress: Called with the number of pools examined so far.
 
         Raises:
             TargetGone: The target has ended.
@@ -240,13 +245,14 @@ class ObjectScanner:
         self._index = PoolIndex.of((copy.reading,), self._geometry) if index is None else index
         loop = self._loop(int(pools.blocks_used[copy.rows].sum()), entries)
         self._entries = entries
-        first = True
+        done = 0
         for part, copies in copy.parts():
-            if first:
+            if not done:
                 self._shift = self._padding(copies)
-                first = False
             if loop is None or not self._look_with(loop, copies, part, sums):
                 self._look_into(copies, part, sums)
+            done += len(part)
+            progress(done)
         if loop is not None:
             sums.add(loop)
         pool, kind, number, size = sums.columns()

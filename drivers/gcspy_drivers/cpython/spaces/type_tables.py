@@ -17,12 +17,15 @@ from gcspy_drivers.cpython.collector.generations import LISTS
 from gcspy_drivers.cpython.target import ObjectReading, PymallocObjects
 from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
 
-__all__ = ["TYPES", "TypeTables", "whole_table"]
+__all__ = ["TYPES", "TypeTables", "estimated_table", "table_of", "whole_table"]
 
 TYPES = "types"
 """The kind of the question."""
 
 _NO_OBJECT = "(items, keys, text)"
+
+_ESTIMATED = 3
+"""Columns that are known of a sample of the pools."""
 
 I64 = npt.NDArray[np.int64]
 
@@ -158,6 +161,63 @@ def whole_table(parts: Sequence[TypeTables], most: int) -> DetailTable | None:
     names = max((part.names for part in parts), key=len)
     torn = sum(int(np.count_nonzero(part.unknown)) for part in parts)
     return _ranked(sums, names, all(part.lists for part in parts), most, torn)
+
+
+def table_of(found: ObjectReading, most: int) -> DetailTable | None:
+    """Return the types of all objects of a reading, as `whole_table` does; None if no pool could be examined."""
+    if not found.heaps or not any(one.objects.known.any() for one in found.heaps):
+        return None
+    sums = _sums_of(found)
+    torn = sum(int(np.count_nonzero(~one.objects.known)) for one in found.heaps)
+    return _ranked(sums, found.types.names, found.lists is not None, most, torn)
+
+
+def estimated_table(found: ObjectReading, share: float, most: int) -> DetailTable | None:
+    """Return estimates for the whole heap from a sample of its pools: objects and bytes; None if no pool could be examined.
+
+    Args:
+        found: The sample.
+        share: Share of the used pools that are in it.
+        most: Maximum rows.
+    """
+    if not any(one.objects.pools_copied for one in found.heaps):
+        return None
+    rounded = np.vectorize(_rounded, otypes=[np.int64])(_sums_of(found) / share)
+    table = _ranked(rounded, found.types.names, False, most, 0)
+    return DetailTable(
+        columns=_COLUMNS[:_ESTIMATED],
+        rows=tuple(row[:_ESTIMATED] for row in table.rows),
+        rest=table.rest,
+        rest_cells=table.rest_cells[:_ESTIMATED],
+    )
+
+
+def _sums_of(found: ObjectReading) -> I64:
+    """Return what `TypeTables` sums, of all heaps; what a sample has no lists for is zero."""
+    kinds = len(found.types) + 1
+    sums = np.zeros((kinds, 6), dtype=np.int64)
+    for one in found.heaps:
+        objects = one.objects
+        kind = np.where(objects.type < 0, kinds - 1, objects.type)
+        count = objects.count.astype(np.float64)  # sums of less than 2^53 are exact
+        sums[:, 0] += np.bincount(kind, weights=count, minlength=kinds).astype(np.int64)
+        count *= objects.block_bytes
+        sums[:, 1] += np.bincount(kind, weights=count, minlength=kinds).astype(np.int64)
+    if found.lists is not None:
+        nodes = found.lists.inside
+        which = found.lists.of_node[: len(nodes)]
+        kind, which = nodes.type[nodes.type >= 0], which[nodes.type >= 0]
+        sums[:, 2] = np.bincount(kind, minlength=kinds)
+        kind, which = kind[which >= 0], which[which >= 0]
+        key = kind.astype(np.int64) * 3 + np.minimum(which % LISTS, 2)
+        sums[:, 3:] = np.bincount(key, minlength=3 * kinds).reshape(-1, 3)
+    return sums
+
+
+def _rounded(number: float) -> int:
+    """Return a number with its first three digits only."""
+    unit = int(10 ** max(0, len(str(int(number))) - 3))
+    return round(number / unit) * unit
 
 
 def _ranked(sums: I64, names: Sequence[str], lists: bool, most: int, torn: int) -> DetailTable:

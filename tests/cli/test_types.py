@@ -1,0 +1,78 @@
+"""`gcspy types` on a large heap: estimates in a terminal, and the result alone on standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+LARGE = """
+class Order:
+    __slots__ = ("number", "note")
+    def __init__(self, number): self.number, self.note = number, str(number)
+AUDIT = [Order(n) for n in range(1000, 401000)]
+print("begun", flush=True)
+input()
+"""
+"""A heap of some 60 MB."""
+
+
+@pytest.fixture(name="large", scope="module")
+def _large() -> Iterator[int]:
+    with subprocess.Popen(
+        [sys.executable, "-c", LARGE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline()
+        try:
+            yield child.pid
+        finally:
+            child.kill()
+
+
+def asked(pid: int, *options: str) -> tuple[str, str]:
+    """Return standard output, a pipe, and standard error, a terminal."""
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcspy", "types", str(pid), "--top", "4", *options],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+    ) as command:
+        os.close(theirs)
+        parts = []
+        try:
+            while part := os.read(ours, 4096):
+                parts.append(part)
+        except OSError:  # the other end was closed
+            pass
+        os.close(ours)
+        assert command.stdout is not None
+        out = command.stdout.read()
+    assert command.returncode == 0
+    return out, b"".join(parts).decode()
+
+
+@pytest.mark.timeout(300)
+def test_estimates_come_first_in_a_terminal(large: int) -> None:
+    out, err = asked(large)
+    assert "of the heap" in err
+    assert "the exact counts follow" in err
+    assert err.index("Order") < err.index("the exact counts follow")
+    assert "estimated" not in out
+    assert next(line for line in out.splitlines() if line.startswith("Order")).split()[1:3] == [
+        "400,000",
+        "19,200,000",
+    ]
+
+
+@pytest.mark.timeout(300)
+def test_json_has_the_result_alone(large: int) -> None:
+    out, err = asked(large, "--json")
+    rows = {row["type"]: row for row in json.loads(out)["rows"]}
+    assert rows["Order"]["objects"] == 400_000
+    assert "estimated" not in err
