@@ -73,10 +73,9 @@ def test_a_large_heap_is_estimated_first(start: Start, own_python: str) -> None:
         # Sampled pools are at equal distances, so that estimates of common types are close.
         assert isinstance(objects, int)
         assert isinstance(size, int)
-        assert estimated[name] == (
-            pytest.approx(objects, rel=0.1),
-            pytest.approx(size, rel=0.1),
-        )
+        about = estimated[name]
+        assert about[0] == pytest.approx(objects, rel=0.1)
+        assert about[1] == pytest.approx(size, rel=0.1)
 
 
 def test_a_process_without_pymalloc_is_left_to_a_session(start: Start, own_python: str) -> None:
