@@ -173,7 +173,7 @@ _BEYOND_CHOICES: dict[Theme, Floats] = {
     Theme.DARK: np.array([[0.99, 0.01, 105.0], [0.90, 0.07, 160.0], [0.86, 0.07, 230.0]]),
     Theme.LIGHT: np.array([[0.13, 0.02, 295.0], [0.30, 0.07, 160.0], [0.34, 0.07, 230.0]]),
 }
-"""What is normally above the maximum: nearly white or black; if the ramp ends there, pale green or blue. Lightness, chroma, hue."""
+"""Colours of values that are normally above the maximum: nearly white or black; if the ramp ends there, pale green or blue. Lightness, chroma, hue."""
 
 _UNKNOWN_CHOICES: Floats = np.array([[0.56, 0.02, 320.0], [0.60, 0.13, 70.0], [0.62, 0.13, 320.0]])
 """A greyish tone, bronze, orchid: whichever is farthest from the ramp in every kind of vision."""
@@ -373,7 +373,7 @@ def _category_colours(theme: Theme) -> Floats:
     seen = [seen_by(vision, candidates) for vision in VISIONS]
     apart = _worst_distances(candidates, quiet)
     while len(taken) < CATEGORIES:
-        # What was taken last is one rival more; the distances to the others are known.
+        # The colour taken last is a further rival; the distances to the others are known.
         latest = [distance(each, each[taken[-1]]) for each in seen]
         apart = np.minimum(apart, np.min(latest, axis=0))
         taken.append(int(np.argmax(apart)))

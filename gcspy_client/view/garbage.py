@@ -30,20 +30,20 @@ _REST: Final = 50
 """The oldest generation is collected again after this many times the duration of its last collection: at most 2 % of the time."""
 
 _IDLE_SECS: Final = 5.0
-"""A user who did nothing for so long does not notice a turn of a tenth of a second."""
+"""Time without input after which a user does not notice a turn of a tenth of a second."""
 
 _LEAST_NEW: Final = 100_000
 """Frozen objects before a deep collection is worth its time: a window on a session has as many."""
 
 _BURST: Final = 10_000
-"""Objects made since the last look that are frozen without being visited; that many take 2 ms."""
+"""Number of objects made since the last check that are frozen without being visited; visiting that many takes 2 ms."""
 
 _BURSTS: Final = 2
 _BURSTS_SECS: Final = 5.0
-"""So many times in so many seconds: what is made at this rate all the time may be garbage, and is collected."""
+"""At most `_BURSTS` such freezes in this many seconds: objects that are continually made at this rate may be garbage, and are collected."""
 
 _MOST_NEW: Final = 2_000_000
-"""Frozen objects after which a deep collection waits for nobody: they may be half a gigabyte of garbage."""
+"""Number of new frozen objects above which a deep collection does not wait for idle time: they may be half a gigabyte of garbage."""
 
 _ACTS: Final = frozenset(
     {
@@ -105,7 +105,7 @@ class GarbageTimer(QObject):
             return
         window.installEventFilter(self)
         if not self._frozen:
-            # What the first window is made of is there to stay, as modules are.
+            # The objects of the first window stay until the end, like modules.
             gc.freeze()
             self._frozen = gc.get_freeze_count()
 

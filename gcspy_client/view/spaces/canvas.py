@@ -284,7 +284,7 @@ class TileCanvas(QWidget):
             values.draw(painter, left, top + below, room, value)
 
     def _label_lines(self) -> tuple[TextLines, TextLines]:
-        """What draws names and values, in the fonts of now."""
+        """Return the painters of names and of values, in the present fonts."""
         font = self.font()
         if self._labels is None or self._labels[0] != font:
             bold = QFont(font)

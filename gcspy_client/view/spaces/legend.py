@@ -326,7 +326,7 @@ class Legend(QWidget):
 
 
 def _above_words(stream: Stream) -> str:
-    """What it means that a value is painted as one above the maximum."""
+    """Return the meaning of a value that is painted as one above the maximum."""
     if stream.threshold:
         return "above the threshold"
     return "above: shown as +" if stream.is_exceeded_normally else "above the maximum"

@@ -57,7 +57,7 @@ _HOW_TO_ENLARGE = {
     PanelForm.OPEN: "Click here to make this space the large one.",
     PanelForm.LARGE: "Close panels, or make the window larger.",
 }
-"""What a view without room says besides."""
+"""Remedies that a view without room shows."""
 
 
 class SpacePanel(QFrame):
