@@ -24,13 +24,13 @@ __all__ = [
     "is_address",
     "driver_options",
     "driver_values_of",
+    "heap_source_argument",
     "hold_option",
     "inject_option",
     "json_option",
     "loads_stub",
     "needs_token",
     "new_file_option",
-    "process_or_file_argument",
     "read_token",
     "reconnect_option",
     "mode_option",
@@ -89,22 +89,19 @@ def is_address(text: str) -> bool:
     return not text.startswith("/")
 
 
-def _process_or_file(_context: click.Context, _argument: click.Parameter, text: str) -> int | Path:
+def _source(_context: click.Context, _argument: click.Parameter, text: str) -> int | Path | str:
     if text.isdecimal() and int(text):
         return int(text)
     path = Path(text)
-    if not path.exists() and is_address(text):
-        raise click.BadParameter(
-            f"{text} is the address of a session: run this command where the process runs, or open the session with gcspy view "
-            "and press W, which asks over the connection"
-        )
-    if not path.exists():
-        raise click.BadParameter(f"{text} is neither a PID nor a file")
-    return path
+    if path.exists():
+        return path
+    if not is_address(text):
+        raise click.BadParameter(f"{text} is neither a PID, a file nor the address of a session")
+    return text
 
 
-process_or_file_argument = click.argument("target", metavar="PID|FILE", callback=_process_or_file)
-"""A process, a heap dump of a JVM, or an object trace."""
+heap_source_argument = click.argument("target", metavar="PID|FILE|ADDRESS", callback=_source)
+"""A process, a heap dump of a JVM, an object trace, or the address of a session, as a text."""
 
 moment_option = click.option(
     "--at",

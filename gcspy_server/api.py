@@ -9,6 +9,7 @@ from gcspy_protocol.details import (
     ColumnKind,
     DetailColumn,
     DetailTable,
+    MemoryReport,
     Query,
 )
 from gcspy_protocol.messages import Event
@@ -36,7 +37,7 @@ from gcspy_server.drivers import (
 from gcspy_server.heap_question import HeapQuestion, HeapQuestionKind
 from gcspy_server.interpreter.core import NEVER, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
-from gcspy_server.memory_report import MemoryQuestion, MemoryReport
+from gcspy_server.memory_report import MemoryQuestion
 from gcspy_server.names import ExtentNames, StringNames, TileNames, UniformNames
 from gcspy_server.server import ServedSession, Server
 from gcspy_server.spaces import DetailFunction, ServerSpace, ServerStream, SpaceOptions

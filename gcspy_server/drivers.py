@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar
 
-from gcspy_protocol.details import DetailTable
+from gcspy_protocol.details import DetailTable, MemoryReport
 from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.model import Mode, PauseActsOn
 from gcspy_protocol.settings import Setting, SettingKind
@@ -22,7 +22,7 @@ from gcspy_protocol.settings import Setting, SettingKind
 from gcspy_server.driver_options import DriverOption, OptionValue
 from gcspy_server.heap_question import HeapQuestion
 from gcspy_server.interpreter.cost_accounting import LEVEL
-from gcspy_server.memory_report import MemoryQuestion, MemoryReport
+from gcspy_server.memory_report import MemoryQuestion
 from gcspy_server.server import Server
 from gcspy_server.type_count import TypeCount
 

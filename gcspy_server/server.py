@@ -24,6 +24,7 @@ from gcspy_protocol.triggers import Trigger
 from gcspy_server.heap_question import Investigator
 from gcspy_server.interpreter.core import Core, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
+from gcspy_server.memory_report import Explainer
 from gcspy_server.names import StringNames, TileNames
 from gcspy_server.spaces import ServerSpace
 from gcspy_session.options import SessionOptions
@@ -362,6 +363,13 @@ class Server:
         progress, which raises when no client waits for the answer any more.
         """
         self._core.investigator = investigator
+
+    def explain_memory_with(self, explainer: Explainer | None) -> None:
+        """Set the function that answers the controller's question what memory is used for and what grows; None: it is refused.
+
+        See `investigate_with`; of both kinds one question is answered at a time.
+        """
+        self._core.explainer = explainer
 
     def let_go_when(self, why: Callable[[], str]) -> None:
         """Stop holding the target once this function returns a reason: it is called every half second of a delay or pause."""

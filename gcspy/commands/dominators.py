@@ -8,10 +8,11 @@ import click
 
 from gcspy.options import (
     driver_option,
+    heap_source_argument,
     hold_option,
     json_option,
     moment_option,
-    process_or_file_argument,
+    token_option,
     top_option,
 )
 
@@ -19,18 +20,20 @@ __all__ = ["command"]
 
 
 @click.command()
-@process_or_file_argument
+@heap_source_argument
 @top_option(1000)
 @hold_option
 @driver_option
 @moment_option
+@token_option
 @json_option
 def command(
-    target: int | Path,
+    target: int | Path | str,
     top: int,
     hold: bool,
     drivers: tuple[str, ...],
     at: str | None,
+    token_file: Path | None,
     as_json: bool,
 ) -> None:
     """Show the objects that keep most memory alive.
@@ -44,9 +47,12 @@ def command(
     A JVM needs --hold, since it stops while it writes the heap dump that is examined. FILE is a
     heap dump (HPROF) or an object trace with pointers. Of a trace, the answer describes the latest
     collection before --at.
+
+    ADDRESS is a running session (HOST:PORT or unix:PATH): its server reads the process, and answers
+    the client that controls the session.
     """
     from gcspy.connection.heap_answer import answer_for, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind
 
     question = HeapQuestion(kind=HeapQuestionKind.DOMINATORS, most=top, held=hold)
-    print_answer(answer_for(target, question, drivers, at), target, as_json=as_json)
+    print_answer(answer_for(target, question, drivers, at, token_file), target, as_json=as_json)

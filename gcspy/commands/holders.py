@@ -8,10 +8,11 @@ import click
 
 from gcspy.options import (
     driver_option,
+    heap_source_argument,
     hold_option,
     json_option,
     moment_option,
-    process_or_file_argument,
+    token_option,
     top_option,
 )
 
@@ -28,7 +29,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
 
 
 @click.command()
-@process_or_file_argument
+@heap_source_argument
 @click.option(
     "--type",
     "type_name",
@@ -47,15 +48,17 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
 @hold_option
 @driver_option
 @moment_option
+@token_option
 @json_option
 def command(
-    target: int | Path,
+    target: int | Path | str,
     type_name: str,
     address: int | None,
     top: int,
     hold: bool,
     drivers: tuple[str, ...],
     at: str | None,
+    token_file: Path | None,
     as_json: bool,
 ) -> None:
     """Show who holds objects in memory.
@@ -70,6 +73,9 @@ def command(
     A JVM needs --hold, since it stops while it writes the heap dump that is examined. FILE is a
     heap dump (HPROF) or an object trace with pointers. Of a trace, the answer describes the latest
     collection before --at.
+
+    ADDRESS is a running session (HOST:PORT or unix:PATH): its server reads the process, and answers
+    the client that controls the session.
     """
     from gcspy.connection.heap_answer import answer_for, print_answer
     from gcspy_server.api import HeapQuestion, HeapQuestionKind
@@ -77,4 +83,4 @@ def command(
     question = HeapQuestion(
         kind=HeapQuestionKind.HOLDERS, type_name=type_name, address=address, most=top, held=hold
     )
-    print_answer(answer_for(target, question, drivers, at), target, as_json=as_json)
+    print_answer(answer_for(target, question, drivers, at, token_file), target, as_json=as_json)

@@ -6,14 +6,23 @@ from pathlib import Path
 
 import click
 
-from gcspy.options import driver_option, hold_option, is_address, json_option, top_option
+from gcspy.options import (
+    driver_option,
+    hold_option,
+    is_address,
+    json_option,
+    needs_token,
+    read_token,
+    token_option,
+    top_option,
+)
 from gcspy.recorder.named_recordings import names_recording
 
 __all__ = ["command"]
 
 
 @click.command()
-@click.argument("sources", metavar="PID|FILE", nargs=-1, required=True)
+@click.argument("sources", metavar="PID|FILE|ADDRESS", nargs=-1, required=True)
 @click.option(
     "--over",
     "over_secs",
@@ -36,6 +45,7 @@ __all__ = ["command"]
     help="JVMs, JDK 11 or later: name the source lines that allocated the growth. Between the two samples, each thread's allocations are sampled, one per BYTES. Without a value: 524288.",
 )
 @driver_option
+@token_option
 @json_option
 def command(
     sources: tuple[str, ...],
@@ -44,6 +54,7 @@ def command(
     hold: bool,
     sample_bytes: int | None,
     drivers: tuple[str, ...],
+    token_file: Path | None,
     as_json: bool,
 ) -> None:
     """Show what memory is for, who holds it, and why it grows.
@@ -59,6 +70,9 @@ def command(
     For a recording, shows the growth of the resident set and of the types. Recordings have no
     references, so there are no holders. For an object trace, shows the growth by type and by
     allocation site in the second half of its collections.
+
+    ADDRESS is a running session (HOST:PORT or unix:PATH): its server reads the process, and answers
+    the client that controls the session.
     """
     if len(sources) == 1 and not sources[0].isdigit() and Path(sources[0]).exists():
         from gcspy.objects.trace_conversion import names_trace
@@ -79,32 +93,34 @@ def command(
         (print_as_json if as_json else print_as_text)(found)
         return
     (text,) = sources if len(sources) == 1 else ("",)
-    if is_address(text):
+    if not text.isdigit() and not is_address(text):
         raise click.BadParameter(
-            f"{text} is the address of a session: run this command where the process runs, or open the session with gcspy view "
-            "and press W, which asks over the connection",
-            param_hint="PID|FILE",
+            f"{' '.join(sources)} is neither a process nor a recording, nor the address of a session",
+            param_hint="PID|FILE|ADDRESS",
         )
-    if not text.isdigit():
-        raise click.BadParameter(
-            f"{' '.join(sources)} is neither a process nor a recording", param_hint="PID|FILE"
-        )
+    if drivers and not text.isdigit():
+        raise click.UsageError("--driver needs a process: a session has its own drivers")
     from gcspy.connection.memory_question import explain
+    from gcspy.connection.session_question import explain_session
     from gcspy.output.memory_text import print_first, print_later, report_as_json
     from gcspy.output.terminal import say_aside, say_json
     from gcspy_server.api import MemoryQuestion
 
-    pid = int(text)
     question = MemoryQuestion(
         over_secs=over_secs, most=top, held=hold, sample_bytes=sample_bytes or 0
     )
-    reports = explain(pid, question, drivers)
+    if text.isdigit():
+        reports = explain(int(text), question, drivers)
+    else:
+        token = read_token(token_file, ask=needs_token(text))
+        reports = explain_session(text, question, token or "")
     first = next(reports)
     if as_json:
         later = next(reports, None)
-        say_json({"pid": pid, **report_as_json(first, later)})
+        source = {"pid": int(text)} if text.isdigit() else {"session": text}
+        say_json({**source, **report_as_json(first, later)})
         return
-    print_first(first, f"process {pid}")
+    print_first(first, f"{'process' if text.isdigit() else 'session'} {text}")
     if over_secs:
         say_aside(f"comparing with another sample in {over_secs:g} s; Ctrl-C ends this command")
     for later in reports:

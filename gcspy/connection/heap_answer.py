@@ -1,4 +1,4 @@
-"""Questions about all objects of a process, a heap dump or an object trace: finds the driver, shows progress, and prints text or JSON.
+"""Questions about all objects of a process, a heap dump, an object trace or a session: finds the driver, shows progress, and prints text or JSON.
 
 Knows drivers and questions; does not know their subjects.
 """
@@ -11,6 +11,7 @@ from gcspy_protocol.details import DetailTable
 from gcspy_protocol.errors import CommandError
 
 from gcspy.connection.target import one_driver_of
+from gcspy.options import needs_token, read_token
 from gcspy.output.detail_text import print_table, rows_as_json
 from gcspy.output.progress import steps_shown
 from gcspy.output.terminal import say_json
@@ -32,18 +33,24 @@ def ask(pid: int, question: HeapQuestion, drivers: tuple[str, ...] = ()) -> Deta
 
 
 def answer_for(
-    target: int | Path, question: HeapQuestion, drivers: tuple[str, ...] = (), at: str | None = None
+    target: int | Path | str,
+    question: HeapQuestion,
+    drivers: tuple[str, ...] = (),
+    at: str | None = None,
+    token_file: Path | None = None,
 ) -> DetailTable:
-    """Ask a process, a heap dump, or an object trace.
+    """Ask a process, a heap dump, an object trace, or a session.
 
     Args:
-        target: A PID, or a file.
+        target: A PID, a file, or the address of a session.
         question: The question.
         drivers: Of a process, the chosen driver.
         at: Of an object trace, the moment, as `event_of` has it; None: its end.
+        token_file: Of a session that is joined over TCP, the file with its token.
 
     Raises:
-        CommandError: A file cannot be read, or is something else than `at` is for; and what `ask` does.
+        CommandError: A file cannot be read, or is something else than `at` or `drivers` are for; and what `ask` does.
+        LinkError: The session cannot be joined, or refuses.
         TargetError: See `ask`.
         TraceError: A dump or a trace is damaged.
     """
@@ -56,6 +63,13 @@ def answer_for(
         raise CommandError("--at needs an object trace: a process and a heap dump have one moment")
     if isinstance(target, Path):
         return ask_file(target, question)
+    if isinstance(target, str):
+        from gcspy.connection.session_question import ask_session
+
+        if drivers:
+            raise CommandError("--driver needs a process: a session has its own drivers")
+        token = read_token(token_file, ask=needs_token(target))
+        return ask_session(target, question, token or "")
     return ask(target, question, drivers)
 
 
@@ -94,10 +108,11 @@ def ask_trace(path: Path, question: HeapQuestion, at: str) -> DetailTable:
         return answer_of_graph(graph, heap.trace, question)
 
 
-def print_answer(table: DetailTable, target: int | Path, *, as_json: bool) -> None:
+def print_answer(table: DetailTable, target: int | Path | str, *, as_json: bool) -> None:
     """Print a table for people, or one JSON object; unknown is null there."""
     if as_json:
-        key = {"pid": target} if isinstance(target, int) else {"file": str(target)}
-        say_json({**key, **rows_as_json(table)})
+        names = {int: "pid", str: "session"}
+        key = names.get(type(target), "file")
+        say_json({key: str(target) if key == "file" else target, **rows_as_json(table)})
     else:
         print_table(table)

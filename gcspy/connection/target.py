@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import select
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -19,6 +19,8 @@ from gcspy_server.api import (
     Driver,
     DriverOption,
     HeapQuestion,
+    MemoryQuestion,
+    MemoryReport,
     ProgramStart,
     Recognition,
     find_drivers,
@@ -33,6 +35,7 @@ __all__ = [
     "attach_group",
     "command_of",
     "driver_of",
+    "explain_memory",
     "installed_drivers",
     "investigate",
     "one_driver_of",
@@ -278,6 +281,33 @@ def investigate(
         with suppress(Unsupported):
             return _bench((name,)).load(name).investigate(pid, question, progress)
     return _bench((names[-1],)).load(names[-1]).investigate(pid, question, progress)
+
+
+def explain_memory(
+    names: tuple[str, ...],
+    pid: int,
+    question: MemoryQuestion,
+    progress: Callable[[str, int, int], None],
+) -> Iterator[MemoryReport]:
+    """Report on all memory of a process, with the first of these drivers that supports it; in any thread.
+
+    Yields:
+        The result of the first sample; then, if a second one is requested, the growth until then.
+
+    Raises:
+        Unsupported: None of them supports it.
+        TargetError: The process is gone, not permitted, or not supported.
+    """
+    for name in names[:-1]:
+        reports = _bench((name,)).load(name).explain_memory(pid, question, progress)
+        try:
+            first = next(reports)
+        except Unsupported:
+            continue
+        yield first
+        yield from reports
+        return
+    yield from _bench((names[-1],)).load(names[-1]).explain_memory(pid, question, progress)
 
 
 def _attach(

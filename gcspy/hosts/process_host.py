@@ -90,7 +90,7 @@ def serve_target(
         CommandError: The condition of a trigger is ambiguous, or none.
     """
     # Imported only to serve: much code needs the options alone.
-    from gcspy.connection.target import attach_group, investigate
+    from gcspy.connection.target import attach_group, explain_memory, investigate
     from gcspy_server.api import AttachOptions, Trigger
     from gcspy_server.driver_options import named_values
     from gcspy_server.sampler import run_driver
@@ -113,6 +113,7 @@ def serve_target(
         )
         driver.open(server)
         server.investigate_with(partial(investigate, driver.names, options.pid))
+        server.explain_memory_with(partial(explain_memory, driver.names, options.pid))
         for number, condition in enumerate(options.triggers, start=1):
             try:
                 server.set_trigger(Trigger(id=number, expression=condition))

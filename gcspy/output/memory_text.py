@@ -16,7 +16,7 @@ from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentenc
 from gcspy_client.model.text import duration, size_in_words
 from gcspy_server.api import MemoryReport
 
-__all__ = ["print_first", "print_later", "report_as_json", "sentence_of"]
+__all__ = ["NOTHING_GREW", "print_first", "print_later", "report_as_json", "sentence_of"]
 
 _LIBRARY: Final = re.compile(r"^/.*/(?:(?:site|dist)-packages|lib/python\d+\.\d+)/")
 NOTHING_GREW = "Memory does not grow"
@@ -45,6 +45,7 @@ def print_later(report: MemoryReport) -> None:
     say("")
     say(sentence_of(report) or f"{NOTHING_GREW}: {_changed(report)}.")
     if not sentence_of(report):
+        _print_note(report)
         return
     say("")
     say("What grew most")

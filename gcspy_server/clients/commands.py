@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
-from gcspy_protocol.details import HEAP_KINDS
+from gcspy_protocol.details import HEAP_KINDS, MEMORY_KIND
 from gcspy_protocol.errors import ExpressionError, LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
@@ -43,7 +43,7 @@ def obey(session: Session, client: ClientConnection, message: Message) -> Error 
                 session.attendance.bring(client, session.controller)
         case m.Pong():
             session.attendance.ponged(client, message.number)
-        case m.Query() if message.kind in HEAP_KINDS:
+        case m.Query() if message.kind in (*HEAP_KINDS, MEMORY_KIND):
             controls = session.roles.controller == client.number
             session.heap_questions.ask(client, message, controls=controls)
         case m.Query():

@@ -1,8 +1,8 @@
-"""Questions of the controller about all objects of a target: one is answered at a time, in a worker thread beside the sampling.
+"""Questions of the controller about all objects and all memory of a target: one is answered at a time, in a worker thread beside the sampling.
 
 Such an answer takes seconds and a copy of the target's memory. So only the controller may ask. It
 gets reports on the progress. A new question, or the end of the client's connection, cancels the
-previous question. Knows clients and one function that answers; does not know how it does.
+previous question. Knows clients and the functions that answer; does not know how they do.
 """
 
 from __future__ import annotations
@@ -14,11 +14,21 @@ from functools import partial
 
 import trio
 from gcspy_protocol.codec import encode
-from gcspy_protocol.details import Answer, AnswerState, Cell, DetailTable, Query
+from gcspy_protocol.details import (
+    LEAST_SAMPLE_BYTES,
+    MEMORY_KIND,
+    Answer,
+    AnswerState,
+    Cell,
+    DetailTable,
+    MemoryReport,
+    Query,
+)
 from gcspy_protocol.errors import GCspyError, Unsupported
 
 from gcspy_server.heap_question import HeapQuestion, HeapQuestionKind, Investigator
 from gcspy_server.interpreter.detail_tables import extent_of
+from gcspy_server.memory_report import Explainer, MemoryQuestion
 from gcspy_server.names import TileNames
 from gcspy_session.client import ClientConnection
 
@@ -32,9 +42,15 @@ _TELL_SECS = 0.2
 _MOST_CHARS = 500
 """Characters of one cell: 1,024 rows of three texts are 6 MB at most."""
 
+_MOST_REPORT_CHARS = 250
+"""Characters of one cell of a report: three tables of 1,024 rows, with six texts together, are 6 MB at most."""
+
 _MOST_NOTE = 2000
 
 _NOBODY = "the driver of this session does not follow references between objects"
+_NOBODY_EXPLAINS = "the driver of this session does not say what all of the memory is for"
+
+_Progress = Callable[[str, int, int], None]
 
 
 class _GivenUp(Exception):
@@ -48,15 +64,17 @@ class _Work:
     Attributes:
         client: The client that asked.
         query: The client's question.
-        question: The same, to the driver.
+        answer: Asks the driver, in a worker thread, with a function to report progress.
         given_up: Whether the question was cancelled.
+        early: The report of the first of two samples, once there is one, until it is sent.
         step: The current step, its progress, and its total.
     """
 
     client: ClientConnection
     query: Query
-    question: HeapQuestion
+    answer: Callable[[_Work, _Progress], Answer]
     given_up: bool = False
+    early: Answer | None = None
     step: tuple[str, int, int] = field(default=("waiting for the end of the question before", 0, 0))
 
 
@@ -65,7 +83,8 @@ class HeapQuestions:
 
     Args:
         connected: Numbers of the clients that are connected.
-        investigator: Answers a question in any thread, if the driver can.
+        investigator: Answers a question about objects in any thread, if the driver can.
+        explainer: Reports on all memory in any thread, if the driver can.
         names: Tile names, by number of the space.
         sequence: Number of the latest snapshot.
     """
@@ -74,10 +93,12 @@ class HeapQuestions:
         self,
         connected: Callable[[], Container[int]],
         investigator: Callable[[], Investigator | None],
+        explainer: Callable[[], Explainer | None],
         names: Callable[[int], TileNames | None],
         sequence: Callable[[], int],
     ) -> None:
-        self._connected, self._investigator = connected, investigator
+        self._connected = connected
+        self._investigator, self._explainer = investigator, explainer
         self._names, self._sequence = names, sequence
         self._waiting: _Work | None = None
         self._current: _Work | None = None
@@ -88,17 +109,14 @@ class HeapQuestions:
 
         Args:
             client: The client that asks.
-            query: The question: one of `HEAP_KINDS`.
+            query: The question: one of `HEAP_KINDS`, or `MEMORY_KIND`.
             controls: Whether that client controls the session.
         """
         if not controls:
             reason = "only the client that controls the session may ask who holds objects"
             client.send(self._without(query, AnswerState.REFUSED, reason))
             return
-        if self._investigator() is None:
-            client.send(self._without(query, AnswerState.REFUSED, _NOBODY))
-            return
-        found = self._question(query)
+        found = self._about_memory(query) if query.kind == MEMORY_KIND else self._about_heap(query)
         if isinstance(found, Answer):
             client.send(found)
             return
@@ -106,6 +124,29 @@ class HeapQuestions:
             self._give_up(before)
         self._waiting = _Work(client, query, found)
         self._more.set()
+
+    def _about_memory(self, query: Query) -> Callable[[_Work, _Progress], Answer] | Answer:
+        """What answers a question about all memory; an answer instead if nothing does."""
+        explainer = self._explainer()
+        if explainer is None:
+            return self._without(query, AnswerState.REFUSED, _NOBODY_EXPLAINS)
+        question = MemoryQuestion(
+            over_secs=query.over_millis / 1000,
+            most=query.most,
+            held=query.held,
+            sample_bytes=query.sample_bytes and max(query.sample_bytes, LEAST_SAMPLE_BYTES),
+        )
+        return partial(self._explain, explainer, question)
+
+    def _about_heap(self, query: Query) -> Callable[[_Work, _Progress], Answer] | Answer:
+        """What answers a question about objects; an answer instead if nothing does, or there are none."""
+        investigator = self._investigator()
+        if investigator is None:
+            return self._without(query, AnswerState.REFUSED, _NOBODY)
+        question = self._question(query)
+        if isinstance(question, Answer):
+            return question
+        return partial(self._investigate, investigator, question)
 
     def _question(self, query: Query) -> HeapQuestion | Answer:
         """The question for the driver; an answer instead if the tile has no objects."""
@@ -150,21 +191,20 @@ class HeapQuestions:
                 self._current.given_up = True
 
     async def _answer(self, work: _Work) -> None:
-        investigator = self._investigator()
-        if investigator is None:
-            return
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tell_progress, work)
             answer = await trio.to_thread.run_sync(
-                partial(self._investigate, work, investigator), abandon_on_cancel=True
+                partial(self._result_of, work), abandon_on_cancel=True
             )
             nursery.cancel_scope.cancel()
+        self._send_early(work)
         if answer is not None and not self._nobody_waits(work):
             work.client.send(answer)
 
     async def _tell_progress(self, work: _Work) -> None:
         told: tuple[str, int, int] | None = None
         while not self._nobody_waits(work):
+            self._send_early(work)
             step = work.step
             if step != told:
                 told = step
@@ -174,10 +214,15 @@ class HeapQuestions:
                 work.client.push_if_room(encode(message).data)
             await trio.sleep(_TELL_SECS)
 
+    def _send_early(self, work: _Work) -> None:
+        early, work.early = work.early, None
+        if early is not None and not self._nobody_waits(work):
+            work.client.send(early)
+
     def _nobody_waits(self, work: _Work) -> bool:
         return work.given_up or work.client.number not in self._connected()
 
-    def _investigate(self, work: _Work, investigator: Investigator) -> Answer | None:
+    def _result_of(self, work: _Work) -> Answer | None:
         """Runs in a worker thread; None: no client waits for the answer any more."""
 
         def progress(what: str, done: int, total: int) -> None:
@@ -186,7 +231,7 @@ class HeapQuestions:
                 raise _GivenUp
 
         try:
-            table = investigator(work.question, progress)
+            return work.answer(work, progress)
         except _GivenUp:
             return None
         except Unsupported as error:
@@ -197,10 +242,27 @@ class HeapQuestions:
             log.exception("the driver failed to answer %r", work.query.kind)
             reason = "the driver failed: the log of the server says how"
             return self._without(work.query, AnswerState.UNKNOWN, reason)
+
+    def _investigate(
+        self, investigator: Investigator, question: HeapQuestion, work: _Work, progress: _Progress
+    ) -> Answer:
+        table = investigator(question, progress)
         return replace(
             self._without(work.query, AnswerState.ANSWERED, ""),
-            table=_bounded(table, work.query.most),
+            table=_bounded(table, question.most, _MOST_CHARS),
         )
+
+    def _explain(
+        self, explainer: Explainer, question: MemoryQuestion, work: _Work, progress: _Progress
+    ) -> Answer:
+        """Report on one sample, or on two; the report on the first of two is sent while the second is awaited."""
+        found: list[MemoryReport] = []
+        for report in explainer(question, progress):
+            found.append(_bounded_report(report, question.most))
+            if question.over_secs and len(found) == 1:
+                under_way = self._without(work.query, AnswerState.UNDER_WAY, "")
+                work.early = replace(under_way, report=found[0])
+        return replace(self._without(work.query, AnswerState.ANSWERED, ""), report=found[-1])
 
     def _without(self, query: Query, state: AnswerState, reason: str) -> Answer:
         return Answer(
@@ -212,17 +274,30 @@ class HeapQuestions:
         )
 
 
-def _bounded(table: DetailTable, most: int) -> DetailTable:
+def _bounded(table: DetailTable, most: int, most_chars: int) -> DetailTable:
     """The same with no more rows than requested, and without texts that are too long to read."""
+
+    def cut(cell: Cell) -> Cell:
+        if isinstance(cell, str) and len(cell) > most_chars:
+            return cell[: most_chars - 1] + "…"
+        return cell
+
     return replace(
         table,
-        rows=tuple(tuple(map(_cut, row)) for row in table.rows[:most]),
-        rest_cells=tuple(map(_cut, table.rest_cells)),
+        rows=tuple(tuple(map(cut, row)) for row in table.rows[:most]),
+        rest_cells=tuple(map(cut, table.rest_cells)),
         note=table.note[:_MOST_NOTE],
     )
 
 
-def _cut(cell: Cell) -> Cell:
-    if isinstance(cell, str) and len(cell) > _MOST_CHARS:
-        return cell[: _MOST_CHARS - 1] + "…"
-    return cell
+def _bounded_report(report: MemoryReport, most: int) -> MemoryReport:
+    def bounded(table: DetailTable) -> DetailTable:
+        return _bounded(table, most, _MOST_REPORT_CHARS)
+
+    return replace(
+        report,
+        memory=bounded(report.memory),
+        holders=bounded(report.holders),
+        sites=bounded(report.sites),
+        note=report.note[:_MOST_NOTE],
+    )

@@ -105,6 +105,7 @@ class Session:
         self.heap_questions = HeapQuestions(
             self._clients.keys,
             lambda: core.investigator,
+            lambda: core.explainer,
             lambda space: self.names.get(space, (0, None))[1],
             lambda: self.sequence,
         )

@@ -52,6 +52,7 @@ from gcspy_server.interpreter.transmission import (
     copy_keyframe,
 )
 from gcspy_server.interpreter.trigger_source import TriggerSource
+from gcspy_server.memory_report import Explainer
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
 from gcspy_session.interest import EVERYTHING, NOTHING, Interest
@@ -227,6 +228,7 @@ class Core:
         )
         self.details = DetailTables()
         self.investigator: Investigator | None = None
+        self.explainer: Explainer | None = None
         self._kinds = tuple(kinds)
         self._time_nanos = time_nanos
         self._encoding = threading.Lock()

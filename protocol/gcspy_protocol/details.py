@@ -1,4 +1,4 @@
-"""Detail on demand as a small table: the content of a tile or a space, or the holders of objects (SPEC.md section 8.11).
+"""Detail on demand as small tables: the content of a tile or a space, the holders of objects, or the use of memory (SPEC.md section 8.11).
 
 Knows questions and tables; does not know who answers them, or how.
 """
@@ -10,6 +10,10 @@ from enum import Enum
 
 __all__ = [
     "HEAP_KINDS",
+    "LEAST_SAMPLE_BYTES",
+    "LONGEST_OVER_MILLIS",
+    "MEMORY_KIND",
+    "MOST_SAMPLE_BYTES",
     "MOST_COLUMNS",
     "MOST_ROWS",
     "Answer",
@@ -18,6 +22,7 @@ __all__ = [
     "ColumnKind",
     "DetailColumn",
     "DetailTable",
+    "MemoryReport",
     "Query",
 ]
 
@@ -28,6 +33,15 @@ MOST_COLUMNS = 32
 
 HEAP_KINDS = ("holders", "dominators")
 """Kinds of questions about all objects and the references between them: who holds objects, and what keeps most alive."""
+
+MEMORY_KIND = "memory"
+"""Kind of the question what all memory is used for, what holds it, and what of it grows."""
+
+LONGEST_OVER_MILLIS = 86_400_000
+"""Longest time between the two samples of a question about memory: a day."""
+
+LEAST_SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 10, 1 << 30
+"""Limits of the distance of sampled allocations: a server takes a smaller number for the least."""
 
 Cell = int | str | None
 """One cell of a table; None is unknown."""
@@ -72,6 +86,39 @@ class DetailTable:
     note: str = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryReport:
+    """The result of one sample of all memory, or the change since an earlier one.
+
+    Attributes:
+        secs: Seconds since the first sample; 0: this is the first.
+        resident: Bytes of the resident set.
+        grew: By how much the resident set grew since the first sample; None at the first.
+        memory: Uses of the resident set: types of objects and other parts, which add up to
+            it. Columns: what, objects, bytes; after the first sample also by how many bytes each
+            grew, and how many objects were created and removed.
+        holders: Objects that keep most alive, or after the first sample those that keep most of the
+            new objects alive. Columns: holder, type, objects, retained bytes; after the first sample
+            also by how many bytes these grew.
+        sites: Where the objects of the first rows were allocated, or after the first sample the new
+            ones; no rows: it is not known. Its note says how it is known, or why it is not. Columns:
+            what, site, caller, objects of the site, objects in all, bytes.
+        unsure: Bytes of `memory` whose owner is not known.
+        unsure_grew: By how many bytes these grew since the first sample; 0 at the first.
+        note: Limits of the accuracy.
+    """
+
+    secs: float
+    resident: int
+    grew: int | None
+    memory: DetailTable
+    holders: DetailTable
+    sites: DetailTable
+    unsure: int
+    note: str
+    unsure_grew: int = 0
+
+
 class AnswerState(Enum):
     """Outcome of a question."""
 
@@ -85,22 +132,27 @@ class AnswerState(Enum):
     NOT_RECORDED = "not recorded"
     """The session is a playback, and the recording has no answers."""
     UNDER_WAY = "under way"
-    """The server is working on it, and another answer follows; only for questions of `HEAP_KINDS`."""
+    """The server is working on it, and another answer follows; only for questions of `HEAP_KINDS` and `MEMORY_KIND`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Query:
-    """Any client: what is in a tile, or in the whole space? The controller: who holds objects?
+    """Any client: what is in a tile, or in the whole space? The controller: who holds objects, and what is memory used for?
 
     Attributes:
         number: The client's own; the answer has the same.
-        space: Id of the space; 0 with `HEAP_KINDS`: none.
-        kind: Kind of question: one of the space's `details`, or of `HEAP_KINDS`.
+        space: Id of the space; 0 with `HEAP_KINDS` and `MEMORY_KIND`: none.
+        kind: Kind of question: one of the space's `details`, of `HEAP_KINDS`, or `MEMORY_KIND`.
         key: Stable key of the tile; None: the whole space. With space 0 the address of an object.
         most: Maximum number of rows.
         text: Search text, in the syntax of the kind; empty: everything. With `HEAP_KINDS` the name
             of a type.
-        held: With `HEAP_KINDS`: whether the process is to be held while its memory is copied.
+        held: With `HEAP_KINDS` and `MEMORY_KIND`: whether the process is to be held while its
+            memory is copied.
+        over_millis: With `MEMORY_KIND`: milliseconds from the first sample to the second; 0: there
+            is only one.
+        sample_bytes: With `MEMORY_KIND`, of a JVM: between the samples, one allocation in this
+            number of bytes of a thread is sampled; 0: none is.
     """
 
     number: int
@@ -110,6 +162,8 @@ class Query:
     most: int = 100
     text: str = ""
     held: bool = False
+    over_millis: int = 0
+    sample_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,6 +179,8 @@ class Answer:
         table: The table; empty unless it was answered.
         done: If it is under way, the progress.
         total: The end of the progress; 0: not known.
+        report: With `MEMORY_KIND`, instead of a table: if it is under way, the first sample; if it
+            was answered, the only sample, or the growth until the second one. None: there is none.
     """
 
     number: int
@@ -135,3 +191,4 @@ class Answer:
     table: DetailTable = DetailTable()
     done: int = 0
     total: int = 0
+    report: MemoryReport | None = None

@@ -150,11 +150,10 @@ def test_what_is_neither_a_process_nor_a_recording_is_refused(here: Run) -> None
 
 
 @pytest.mark.parametrize("command", ["why", "holders", "dominators"])
-def test_the_address_of_a_session_is_refused_with_what_to_do_instead(
-    command: str, here: Run
-) -> None:
-    for address in ("localhost:4711", "tls:example.org:4711", "unix:/nowhere/a.sock"):
-        done = here(command, address)
-        assert done.returncode == ExitCode.USAGE
-        assert f"{address} is the address of a session" in done.stderr
-        assert "gcspy view" in done.stderr
+def test_where_no_session_is_that_is_said(command: str, here: Run) -> None:
+    done = here(command, "unix:/nowhere/a.sock")
+    assert done.returncode == ExitCode.NO_CONNECTION
+    assert "cannot connect to unix:/nowhere/a.sock" in done.stderr
+    done = here(command, "unix:/nowhere/a.sock", "--driver", "cpython")
+    assert done.returncode == ExitCode.USAGE
+    assert "a session has its own drivers" in done.stderr

@@ -9,7 +9,13 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection
-from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
+from gcspy_protocol.details import (
+    AnswerState,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    MemoryReport,
+)
 from gcspy_protocol.expression.evaluation import Operand
 from gcspy_protocol.frames.frame import Frame
 from gcspy_protocol.messages import Message
@@ -36,24 +42,36 @@ _COUNTS = {HEAP: 9, TYPES: 4, MAP: 400}
 _NO_RUNS = np.empty(0, dtype="<u4")
 _KINDS = ("types", "objects", "life", "neighbours")
 
+_TABLE = DetailTable(
+    columns=(
+        DetailColumn(name="Type", kind=ColumnKind.TEXT, about="what it is"),
+        DetailColumn(name="Objects", about="how many"),
+        DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="how large"),
+    ),
+    rows=(("str", 3, 300), ("dict", 2, 200), (None, 1, None)),
+    rest=2,
+    rest_cells=("others", 2, 20),
+    note="some of it was unknown",
+)
+
 ANSWER = m.Answer(
     number=1,
     space=HEAP,
     sequence=1,
     state=AnswerState.ANSWERED,
-    table=DetailTable(
-        columns=(
-            DetailColumn(name="Type", kind=ColumnKind.TEXT, about="what it is"),
-            DetailColumn(name="Objects", about="how many"),
-            DetailColumn(name="Bytes", kind=ColumnKind.BYTES, about="how large"),
-        ),
-        rows=(("str", 3, 300), ("dict", 2, 200), (None, 1, None)),
-        rest=2,
-        rest_cells=("others", 2, 20),
-        note="some of it was unknown",
+    table=_TABLE,
+    report=MemoryReport(
+        secs=1,
+        resident=500,
+        grew=20,
+        memory=_TABLE,
+        holders=_TABLE,
+        sites=_TABLE,
+        unsure=0,
+        note="it ran while its memory was copied",
     ),
 )
-"""The answer; without a table where none was given."""
+"""The answer, also to a question that nobody asked; without a table where none was given."""
 
 NAMES = m.TileNames(
     space=TYPES, sequence=1, first=0, names=tuple(f"type {i}" for i in range(_COUNTS[TYPES]))

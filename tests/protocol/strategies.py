@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import LOOK_CHARS, Focus
-from gcspy_protocol.details import MOST_ROWS, AnswerState, ColumnKind, DetailColumn, DetailTable
+from gcspy_protocol.details import (
+    LONGEST_OVER_MILLIS,
+    MOST_ROWS,
+    MOST_SAMPLE_BYTES,
+    AnswerState,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    MemoryReport,
+)
 from gcspy_protocol.expression import Operand
 from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import (
@@ -316,6 +325,21 @@ def tables(draw: DrawFn) -> DetailTable:
     )
 
 
+_SIGNED = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
+
+_REPORTS = st.builds(
+    MemoryReport,
+    secs=st.integers(0, 1 << 40).map(lambda millis: millis / 1000),
+    resident=I63,
+    grew=st.none() | _SIGNED,
+    memory=tables(),
+    holders=tables(),
+    sites=tables(),
+    unsure=_SIGNED,
+    unsure_grew=_SIGNED,
+    note=TEXT,
+)
+
 _PLACES = st.builds(
     Focus,
     space=st.none() | U16,
@@ -480,6 +504,8 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         most=st.integers(1, MOST_ROWS),
         text=TEXT,
         held=st.booleans(),
+        over_millis=st.integers(0, LONGEST_OVER_MILLIS),
+        sample_bytes=st.integers(0, MOST_SAMPLE_BYTES),
     ),
     FrameType.ANSWER: st.builds(
         m.Answer,
@@ -491,6 +517,7 @@ BY_TYPE: dict[FrameType, SearchStrategy[Message]] = {
         table=st.just(DetailTable()) | tables(),
         done=I63,
         total=I63,
+        report=st.none() | _REPORTS,
     ),
     FrameType.SETTINGS: st.builds(m.Settings, settings=st.lists(_SETTINGS, max_size=3).map(tuple)),
     FrameType.BUDGET: st.builds(

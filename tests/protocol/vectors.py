@@ -23,7 +23,13 @@ from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
 from gcspy_protocol.codec import decode, encode, encode_event
 from gcspy_protocol.connection import preamble
-from gcspy_protocol.details import AnswerState, ColumnKind, DetailColumn, DetailTable
+from gcspy_protocol.details import (
+    AnswerState,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    MemoryReport,
+)
 from gcspy_protocol.expression import Operand
 from gcspy_protocol.frames.frame import HEADER, Frame, Header, inflate, pack_frame
 from gcspy_protocol.frames.transcoding import without_zstd
@@ -160,6 +166,9 @@ _LATER = {
     "done",
     "total",
     "nonce",
+    "over_millis",
+    "sample_bytes",
+    "report",
 }
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
@@ -769,6 +778,54 @@ def _detail_messages() -> Iterator[tuple[str, str, Message]]:
             reason="following references",
             done=1_200_000,
         ),
+    )
+    yield (
+        "query-memory",
+        "What memory is for, in two samples 15 seconds apart, each of a held process.",
+        m.Query(number=11, space=0, kind="memory", held=True, over_millis=15_000),
+    )
+    what = DetailTable(
+        columns=(
+            DetailColumn(name="What", kind=ColumnKind.TEXT),
+            DetailColumn(name="Objects"),
+            DetailColumn(name="Bytes", kind=ColumnKind.BYTES),
+        ),
+        rows=(("app.Order", 12_000, 1_344_000), ("Stacks", None, 8192)),
+    )
+    holders = DetailTable(
+        columns=(
+            DetailColumn(name="Holder", kind=ColumnKind.TEXT),
+            DetailColumn(name="Type", kind=ColumnKind.TEXT),
+            DetailColumn(name="Objects"),
+            DetailColumn(name="Retained", kind=ColumnKind.BYTES),
+        ),
+        rows=(("app.AUDIT", "list", 24_000, 3_555_696),),
+    )
+    sites = DetailTable(
+        columns=(DetailColumn(name="What", kind=ColumnKind.TEXT),), note="tracemalloc is off"
+    )
+    report = MemoryReport(
+        secs=0,
+        resident=5_000_000,
+        grew=None,
+        memory=what,
+        holders=holders,
+        sites=sites,
+        unsure=400_000,
+        note="it ran while its memory was copied",
+    )
+    yield (
+        "answer-memory",
+        "The first of two samples.",
+        m.Answer(number=11, space=0, sequence=9, state=AnswerState.UNDER_WAY, report=report),
+    )
+    grown = dataclasses.replace(
+        report, secs=15.25, resident=5_600_000, grew=600_000, unsure=390_000, unsure_grew=-10_000
+    )
+    yield (
+        "answer-memory-later",
+        "The growth until the second one.",
+        m.Answer(number=11, space=0, sequence=12, state=AnswerState.ANSWERED, report=grown),
     )
     told = Space(id=3, name="Objects", naming=Naming.EXTENTS, details=("types",))
     yield (

@@ -88,6 +88,9 @@ def test_nobody_can_ask_a_plain_recording_who_holds_objects(play: Play, watch: W
     answer = ask(watcher, kind="holders", text="Order")
     assert answer.state is AnswerState.NOT_RECORDED
     assert "ask the process" in answer.reason
+    answer = ask(watcher, kind="memory")
+    assert answer.state is AnswerState.NOT_RECORDED
+    assert "gcspy why FILE" in answer.reason
 
 
 def test_who_holds_objects_is_passed_on_with_the_event_and_the_addresses(

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from gcspy_protocol import messages as m
-from gcspy_protocol.details import HEAP_KINDS, AnswerState, ColumnKind, DetailColumn, DetailTable
+from gcspy_protocol.details import (
+    HEAP_KINDS,
+    MEMORY_KIND,
+    AnswerState,
+    ColumnKind,
+    DetailColumn,
+    DetailTable,
+    MemoryReport,
+)
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_server.api import HeapQuestion, HeapQuestionKind, ServedSession
+from gcspy_server.api import HeapQuestion, HeapQuestionKind, MemoryQuestion, ServedSession
 from tests.server.target import START, Target
 from tests.server.viewer import Viewer
 from tests.waiting import PATIENCE_SECS
@@ -34,7 +43,30 @@ class Asked(Target):
         self.go_on.set()
         self.at_once = 0
         self.error: Exception | None = None
+        self.asked_memory: list[MemoryQuestion] = []
         self.server.investigate_with(self.investigate)
+        self.server.explain_memory_with(self.explain)
+
+    def explain(self, question: MemoryQuestion, progress: Progress) -> Iterator[MemoryReport]:
+        self.asked_memory.append(question)
+        yield self.report(0, None)
+        if question.over_secs:
+            table = self.investigate(HeapQuestion(kind=HeapQuestionKind.HOLDERS), progress)
+            yield replace(self.report(question.over_secs, 77), holders=table)
+
+    def report(self, secs: float, grew: int | None) -> MemoryReport:
+        rows = (("y" * 70_000, 1), ("z", None))
+        table = DetailTable(columns=COLUMNS, rows=rows * 1000)
+        return MemoryReport(
+            secs=secs,
+            resident=1 << 40,
+            grew=grew,
+            memory=table,
+            holders=table,
+            sites=table,
+            unsure=5,
+            note="n" * 70_000,
+        )
 
     def investigate(self, question: HeapQuestion, progress: Progress) -> DetailTable:
         self.asked.append(question)
@@ -177,3 +209,90 @@ def test_what_goes_wrong_is_said_and_ends_nothing(asked: tuple[Asked, str], join
     target.server.investigate_with(None)
     ask(viewer)
     assert "does not follow references" in answer(viewer).reason
+
+
+def ask_memory(viewer: Viewer, number: int = 6, **fields: Any) -> None:
+    query: dict[str, Any] = {"space": 0, "kind": MEMORY_KIND, "most": 9, **fields}
+    viewer.send(m.Query(number=number, **query))
+
+
+def test_the_first_of_two_samples_comes_before_the_second_and_all_is_bounded(
+    asked: tuple[Asked, str], join: Join
+) -> None:
+    target, address = asked
+    viewer = join(address, control=True)
+    target.go_on.clear()
+    ask_memory(viewer, over_millis=1500, held=True, sample_bytes=3)
+    while (told := viewer.next(m.Answer)).report is None:
+        assert told.state is AnswerState.UNDER_WAY
+    assert told.state is AnswerState.UNDER_WAY
+    assert told.report.grew is None
+    target.go_on.set()
+    found = answer(viewer)
+    assert (found.number, found.state) == (6, AnswerState.ANSWERED)
+    assert found.report is not None
+    assert (found.report.secs, found.report.grew, found.report.resident) == (1.5, 77, 1 << 40)
+    for report in (told.report, found.report):
+        assert len(report.note) == 2000
+        for table in (report.memory, report.holders, report.sites):
+            assert len(table.rows) == 9
+            assert len(str(table.rows[0][0])) == 250
+    assert target.asked_memory == [
+        MemoryQuestion(over_secs=1.5, most=9, held=True, sample_bytes=1024)
+    ]
+
+
+def test_one_sample_is_one_answer_that_a_client_accepts_at_its_largest(
+    asked: tuple[Asked, str], join: Join
+) -> None:
+    target, address = asked
+    viewer = join(address, control=True)
+    ask_memory(viewer, most=1024)
+    found = answer(viewer)
+    assert found.report is not None
+    assert len(found.report.memory.rows) == 1024
+    assert target.asked_memory == [MemoryQuestion(over_secs=0, most=1024)]
+
+
+def test_what_memory_is_for_is_told_to_the_controller_alone(
+    asked: tuple[Asked, str], join: Join
+) -> None:
+    target, address = asked
+    join(address, control=True)
+    viewer = join(address)
+    ask_memory(viewer)
+    found = answer(viewer)
+    assert found.state is AnswerState.REFUSED
+    assert "controls" in found.reason
+    assert not target.asked_memory
+
+
+def test_a_question_about_memory_and_one_about_objects_take_each_others_place(
+    asked: tuple[Asked, str], join: Join
+) -> None:
+    target, address = asked
+    viewer = join(address, control=True)
+    target.go_on.clear()
+    ask_memory(viewer, 1, over_millis=1000)
+    while viewer.next(m.Answer).report is None:
+        pass
+    ask(viewer, 2)
+    replaced = answer(viewer)
+    assert (replaced.number, replaced.state) == (1, AnswerState.REFUSED)
+    assert target.given_up.acquire(timeout=PATIENCE_SECS), "the first is worked at no more"
+    target.go_on.set()
+    assert answer(viewer).number == 2
+
+
+def test_what_goes_wrong_after_the_first_sample_is_said(
+    asked: tuple[Asked, str], join: Join
+) -> None:
+    target, address = asked
+    viewer = join(address, control=True)
+    target.error = TargetError("process 1 has ended")
+    ask_memory(viewer, over_millis=1)
+    found = answer(viewer)
+    assert (found.state, found.reason) == (AnswerState.UNKNOWN, "process 1 has ended")
+    target.server.explain_memory_with(None)
+    ask_memory(viewer)
+    assert "does not say what all of the memory is for" in answer(viewer).reason

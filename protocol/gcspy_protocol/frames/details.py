@@ -8,20 +8,23 @@ from __future__ import annotations
 from typing import Any
 
 from gcspy_protocol.details import (
+    LONGEST_OVER_MILLIS,
     MOST_COLUMNS,
     MOST_ROWS,
+    MOST_SAMPLE_BYTES,
     Answer,
     AnswerState,
     Cell,
     ColumnKind,
     DetailColumn,
     DetailTable,
+    MemoryReport,
     Query,
 )
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.frames.fields import Fields, pack_map
-from gcspy_protocol.frames.frame import Frame, Header, pack_frame
-from gcspy_protocol.limits import Limits
+from gcspy_protocol.frames.frame import HEADER, Frame, Header, pack_frame
+from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import FrameType
 
 __all__ = ["pack_details", "read_details"]
@@ -46,6 +49,8 @@ def pack_details(message: Query | Answer) -> Frame:
                 "most": message.most,
                 **({"text": message.text} if message.text else {}),
                 **({"held": True} if message.held else {}),
+                **({"over": message.over_millis} if message.over_millis else {}),
+                **({"sample": message.sample_bytes} if message.sample_bytes else {}),
             }
             return pack_frame(FrameType.QUERY, pack_map(fields), space=message.space)
         case Answer():
@@ -58,9 +63,25 @@ def pack_details(message: Query | Answer) -> Frame:
                 fields |= _table(message.table)
             if message.done or message.total:
                 fields |= {"done": message.done, "total": message.total}
-            return pack_frame(
-                FrameType.ANSWER, pack_map(fields), space=message.space, sequence=message.sequence
-            )
+            if message.report is not None:
+                fields["report"] = _report(message.report)
+            return _packed_answer(message, pack_map(fields))
+
+
+def _packed_answer(message: Answer, payload: bytes) -> Frame:
+    """The frame of an answer; many equal cells are not compressed to less than a client believes (`Limits.map_ratio`)."""
+    for compress in (True, False):
+        frame = pack_frame(
+            FrameType.ANSWER,
+            payload,
+            space=message.space,
+            sequence=message.sequence,
+            compress=compress,
+        )
+        sent = len(frame.data) - HEADER.size
+        if len(payload) <= CLIENT_LIMITS.map_ratio * sent + CLIENT_LIMITS.map_free_bytes:
+            break
+    return frame
 
 
 def _table(table: DetailTable) -> dict[str, Any]:
@@ -72,6 +93,20 @@ def _table(table: DetailTable) -> dict[str, Any]:
         "rest": table.rest,
         "rest_cells": list(table.rest_cells),
         "note": table.note,
+    }
+
+
+def _report(report: MemoryReport) -> dict[str, Any]:
+    return {
+        "millis": round(report.secs * 1000),
+        "resident": report.resident,
+        "grew": report.grew,
+        "unsure": report.unsure,
+        "unsure_grew": report.unsure_grew,
+        "note": report.note,
+        "memory": _table(report.memory),
+        "holders": _table(report.holders),
+        "sites": _table(report.sites),
     }
 
 
@@ -94,6 +129,8 @@ def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answ
             most=fields.integer("most", 1, MOST_ROWS, 100),
             text=fields.text("text", ""),
             held=fields.flag("held", False),
+            over_millis=fields.integer("over", 0, LONGEST_OVER_MILLIS, 0),
+            sample_bytes=fields.integer("sample", 0, MOST_SAMPLE_BYTES, 0),
         )
     return Answer(
         number=number,
@@ -104,6 +141,28 @@ def read_details(header: Header, payload: bytes, limits: Limits) -> Query | Answ
         table=_read_table(fields, what, limits.text_chars),
         done=fields.integer("done", 0, _I64, 0),
         total=fields.integer("total", 0, _I64, 0),
+        report=_read_report(fields.map("report"), what, limits.text_chars),
+    )
+
+
+def _read_report(fields: Fields | None, what: str, text_chars: int) -> MemoryReport | None:
+    if fields is None:
+        return None
+
+    def table(key: str) -> DetailTable:
+        found = fields.map(key)
+        return DetailTable() if found is None else _read_table(found, f"{what}.{key}", text_chars)
+
+    return MemoryReport(
+        secs=fields.integer("millis", 0, _I64, 0) / 1000,
+        resident=fields.integer("resident", 0, _I64),
+        grew=fields.optional_integer("grew", -_I64, _I64),
+        memory=table("memory"),
+        holders=table("holders"),
+        sites=table("sites"),
+        unsure=fields.integer("unsure", -_I64, _I64, 0),
+        unsure_grew=fields.integer("unsure_grew", -_I64, _I64, 0),
+        note=fields.text("note", ""),
     )
 
 

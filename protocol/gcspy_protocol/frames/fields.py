@@ -189,6 +189,12 @@ class Fields:
                 raise self._fail(key, f"integers from {low} to {high}")
         return tuple(values)
 
+    def map(self, key: str) -> Fields | None:
+        """A map, or None."""
+        if key not in self:
+            return None
+        return Fields(self._values[key], f"{self._what}.{key}", text_chars=self._text_chars)
+
     def maps(self, key: str, most: int) -> list[Fields]:
         """A list of maps."""
         what = f"{self._what}.{key}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
-from gcspy_protocol.details import HEAP_KINDS
+from gcspy_protocol.details import HEAP_KINDS, MEMORY_KIND
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Error, ErrorCode, Message
 from gcspy_protocol.model import Naming
@@ -173,8 +173,8 @@ def _query(
 ) -> None:
     """Answer a question about the displayed event; the playback continues meanwhile."""
     query_service = player.query_service
-    about_all = message.kind in HEAP_KINDS
-    if query_service is None:
+    about_all = message.kind in (*HEAP_KINDS, MEMORY_KIND)
+    if query_service is None or message.kind == MEMORY_KIND:
         client.send((questions.no_process if about_all else questions.not_recorded)(message))
         return
     shown_by = questions.shown_to_all if about_all else questions.shown_by

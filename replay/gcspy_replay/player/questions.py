@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gcspy_protocol.details import Answer, AnswerState, DetailTable, Query
+from gcspy_protocol.details import MEMORY_KIND, Answer, AnswerState, DetailTable, Query
 from gcspy_protocol.errors import GCspyError
 
 from gcspy_replay.playback import RecordingPlayback
@@ -131,8 +131,10 @@ def not_recorded(query: Query) -> Answer:
 
 
 def no_process(query: Query) -> Answer:
-    """The answer of a plain recording to who holds objects: it has no process, and no references."""
+    """The answer of a plain recording to who holds objects, and of every one to what memory is for: it has no process, and no references."""
     reason = "a recording cannot be asked who holds objects: ask the process while it runs"
+    if query.kind == MEMORY_KIND:
+        reason = "a recording cannot be asked what memory is for: `gcspy why FILE` says what grew"
     return without(query, 0, AnswerState.NOT_RECORDED, reason)
 
 

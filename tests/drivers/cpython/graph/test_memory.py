@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.graph.answers import GARBAGE
 from gcspy_drivers.cpython.graph.heap_graph import _is_mapped, build_graph
 from gcspy_drivers.cpython.graph.machine_code import Loops
+from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy, copy_memory
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.maps import parse_maps
 
+from gcspy.output.memory_text import NOTHING_GREW, print_first, print_later
 from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, MemoryReport
 from tests.drivers.conftest import Start
 from tests.drivers.report_tables import column, total
+from tests.waiting import wait_until
 
 PROGRAM = """
 class Order:
@@ -198,3 +204,33 @@ def test_a_mapping_in_the_upper_half_does_not_hide_others() -> None:
     first = np.array([0x01FFF000, 0x7F0000000010, 0x7F0000002FF0, 0x7F0000004000, 0x1000])
     size = np.array([0x1000, 0x2F00, 0x20, 8, 8])
     assert _is_mapped(maps, first, size).tolist() == [True, True, False, False, False]
+
+
+def test_a_hold_that_ends_before_the_copy_is_told_also_if_nothing_grows(
+    start: Start,
+    own_python: str,
+    compiled: Loops,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target = start(own_python, "KEPT = [[n] for n in range(1000)]\ntell()")
+    target.wait_still()
+
+    def late(*arguments: Any) -> MemoryCopy:
+        wait_until(lambda: "gcspy hold" not in [one.name for one in threading.enumerate()])
+        return copy_memory(*arguments)
+
+    monkeypatch.setattr("gcspy_drivers.cpython.target._LONGEST_HOLD_SECS", 1e-9)
+    monkeypatch.setattr("gcspy_drivers.cpython.target.copy_memory", late)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    question = MemoryQuestion(over_secs=0.01, held=True)
+    first, later = CPythonDriver.explain_memory(target.pid, question, lambda *_: None)
+    for report, write in (
+        (first, lambda one: print_first(one, "process")),
+        (later, print_later),
+    ):
+        assert "and ran while the rest of its memory was copied" in report.note
+        write(report)
+        printed = capsys.readouterr().out
+        assert report.note in printed
+    assert NOTHING_GREW in printed
