@@ -45,6 +45,7 @@ BENCHMARKS = {
     "scrub": "benchmarks.window.scrub",
     "timeline": "benchmarks.window.timeline",
     "expressions": "benchmarks.window.expressions",
+    "tasks": "benchmarks.window.tasks",
     "levels": "benchmarks.cpython.levels",
     "holders": "benchmarks.cpython.holders",
     "simulator": "benchmarks.objects.simulator",

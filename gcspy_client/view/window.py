@@ -65,6 +65,7 @@ from gcspy_client.view.time.navigator import TimeNavigator
 from gcspy_client.view.time.panel import TimePanel
 from gcspy_client.view.time.part import TimePart
 from gcspy_client.view.time.range_part import RangePart
+from gcspy_client.view.time.tile_moments import TileMoments
 from gcspy_client.view.triggers.part import TriggerPart
 
 __all__ = ["MainWindow"]
@@ -198,6 +199,7 @@ class MainWindow(QMainWindow):
         self.triggers = TriggerPart(desk)
         self.compare = ComparePart(desk, self.details)
         self.ranges = RangePart(desk, self.time_panel, self.compare)
+        self.moments = TileMoments(desk)
         self.types = TypePanels(desk, self.compare)
         self.tile_types = TileTypes(desk)
         self.growth_line = GrowthLine(desk, self.types.log)
@@ -238,6 +240,7 @@ class MainWindow(QMainWindow):
             self.cost,
             self.compare,
             self.time,
+            self.moments,
             self.ranges,
             self.spaces_part,
             self.bookmarks,

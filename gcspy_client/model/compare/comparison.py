@@ -37,6 +37,7 @@ __all__ = [
     "ComparedState",
     "TopChange",
     "compare_spaces",
+    "ordered_changes",
     "steady_scale",
     "unit_of",
 ]
@@ -261,3 +262,18 @@ def _change(
         left_number=_number(source.left, source.source, int(source.compared.left[tile])),
         right_number=_number(source.right, source.other, int(source.compared.right[tile])),
     )
+
+
+def ordered_changes(spaces: Sequence[SpaceComparison], active: int | None) -> list[TopChange]:
+    """Return the changes of all spaces in one list, so that each space is seen at its beginning.
+
+    First comes the largest change of the active space, then that of each other space, then all
+    others; the larger as a share of its scale, the earlier.
+
+    Args:
+        spaces: The compared spaces.
+        active: Id of the active space.
+    """
+    ranked = [(rank, change) for one in spaces for rank, change in enumerate(one.changes)]
+    ranked.sort(key=lambda one: (one[0] > 0, one[0] > 0 or one[1].space != active, -one[1].share))
+    return [change for _rank, change in ranked]

@@ -19,7 +19,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNKNOWN_COST", "CollectionCosts", "CollectionKinds", "PooledCosts"]
+__all__ = [
+    "UNKNOWN_COST",
+    "CollectionCosts",
+    "CollectionKinds",
+    "PooledCosts",
+    "before_collection",
+]
 
 UNKNOWN_COST: Final = -1
 
@@ -311,3 +317,26 @@ class CollectionCosts:
         total = totals[edges[1:] - low] - totals[edges[:-1] - low]
         unknown = hidden[edges[1:] - low] - hidden[edges[:-1] - low]
         return PooledCosts(counts, most, total.astype(np.int64), unknown.astype(np.int64), kinds)
+
+
+def before_collection(
+    numbers: NDArray[np.uint64], rows: NDArray[Any], names: tuple[str, ...], number: int
+) -> int | None:
+    """Return the number of the last event that shows the heap before a collection, and precedes an event.
+
+    That is the event of a collection's start; of a collection without one it is the event before.
+
+    Args:
+        numbers: Shape (events,): numbers of the events, increasing.
+        rows: Shape (events,), dtype `TIMELINE`.
+        names: Names of the kinds of event.
+        number: The event.
+    """
+    kinds = CollectionKinds.of(names)
+    end = int(np.searchsorted(numbers, np.uint64(max(0, number))))
+    kind = rows["event"]
+    starts = np.flatnonzero(np.isin(kind[:end], [start for start, _ in kinds.pairs]))
+    lone = np.flatnonzero(np.isin(kind[: end + 1], kinds.lone)) - 1
+    places = np.concatenate([starts, lone[lone >= 0]])
+    places = places[places < end]
+    return int(numbers[places.max()]) if len(places) else None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gcspy_client.model.codes import Indices, TileArrays, used
 from gcspy_client.model.tile_source import TileSource
 
-__all__ = ["TileOrder", "order_by", "sort_keys"]
+__all__ = ["TileOrder", "greatest_tile", "order_by", "sort_keys"]
 
 
 class TileOrder:
@@ -82,3 +82,10 @@ def order_by(space: SpaceState, source: TileSource, *, descending: bool = False)
         chosen = -chosen if chosen.dtype.kind == "f" else ~chosen
     tiles = some[np.argsort(chosen, kind="stable")]
     return TileOrder(np.concatenate([tiles, np.flatnonzero(~counts)]))
+
+
+def greatest_tile(space: SpaceState, source: TileSource) -> int | None:
+    """Return the tile that `order_by` puts first when descending; None: no value is known."""
+    keys, counts = sort_keys(source.numbers(space))
+    some = np.flatnonzero(counts)
+    return int(some[np.argmax(keys[some])]) if len(some) else None

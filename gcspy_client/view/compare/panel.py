@@ -20,7 +20,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gcspy_client.model.compare.comparison import Comparison, SpaceComparison, TopChange
+from gcspy_client.model.compare.comparison import (
+    Comparison,
+    SpaceComparison,
+    TopChange,
+    ordered_changes,
+)
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.text import summary_short
 from gcspy_client.view.plain.items import PlainTableModel
@@ -256,6 +261,7 @@ class ComparePanel(QWidget):
         self._theme = theme
         self._names: dict[int, str] = {}
         self._comparison: Comparison | None = None
+        self._active: int | None = None
         self.left, self.right, self.note = ElidedLabel(), ElidedLabel(), ElidedLabel()
         self.apart = PlainLabel()
         self.set_a = PlainPushButton("Set as A")
@@ -398,18 +404,20 @@ class ComparePanel(QWidget):
         if not on:
             self.show_comparison(None)
 
-    def show_comparison(self, comparison: Comparison | None) -> None:
-        """Say what changed; said again ten times a second, it is written once."""
-        if comparison is self._comparison:
+    def show_comparison(self, comparison: Comparison | None, active: int | None = None) -> None:
+        """Say what changed; said again ten times a second, it is written once.
+
+        Args:
+            comparison: What changed; None: nothing is compared.
+            active: Id of the active space: its largest change comes first.
+        """
+        if comparison is self._comparison and active == self._active:
             return
-        self._comparison = comparison
+        self._comparison, self._active = comparison, active
         found = {} if comparison is None else comparison.spaces
         self._names = {number: one.space.space.name for number, one in found.items()}
-        changes = sorted(
-            (change for one in found.values() for change in one.changes), key=lambda one: -one.share
-        )
         self.spaces.set_rows(list(found.values()))
-        self.tiles.set_rows(changes[:_MOST_ROWS])
+        self.tiles.set_rows(ordered_changes(list(found.values()), active)[:_MOST_ROWS])
         self._fit()
 
     def _tile_clicked(self, index: QModelIndex) -> None:

@@ -339,8 +339,14 @@ class ComparePart(Part):
             facts = self._facts_beside(self.beside)
         self.panel.show_facts(facts)
         if self.beside is not None:
-            self.panel.show_comparison(self.beside.comparison)
+            self.panel.show_comparison(self.beside.comparison, self._active_id())
+        elif moment is not None:
+            self.panel.show_comparison(self.painter.comparison, self._active_id())
         self._say_legend()
+
+    def _active_id(self) -> int | None:
+        active = self._session.active_space()
+        return None if active is None else active.space.id
 
     def _facts_beside(self, beside: SideBySide) -> CompareFacts:
         other = beside.other
@@ -358,7 +364,6 @@ class ComparePart(Part):
         return f"{'−' if nanos < 0 else '+'}{duration(abs(nanos))}"
 
     def _compared(self) -> None:
-        self.panel.show_comparison(self.painter.comparison)
         self._say()
 
     def _say_legend(self) -> None:

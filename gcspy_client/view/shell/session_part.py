@@ -53,6 +53,7 @@ class SessionPart(Part):
         link = desk.link
         link.status_changed.connect(self._status_changed)
         link.refused.connect(self._refused)
+        opener.child.ready.connect(self._forget_session)  # of a child: its address is used again
         self.event_bar.live_asked.connect(desk.navigator.last)
         self.page.start_asked.connect(opener.open_page)
         self.footer.pause_toggled.connect(self.toggle_pause)
@@ -77,6 +78,10 @@ class SessionPart(Part):
     def _status_changed(self, status: LinkStatus) -> None:
         if status.phase is LinkPhase.IDLE:
             self._announcer.forget()
+
+    def _forget_session(self) -> None:
+        """The user opens another session: that another one answers is no news."""
+        self._seen = None
 
     def _notice_another(self, status: LinkStatus) -> None:
         """Say so when an address leads to another session than before."""

@@ -27,13 +27,13 @@ from gcspy_client.view.part import Part
 from gcspy_client.view.plain.items import PlainListItem
 from gcspy_client.view.plain.text import set_tip, set_window_title
 from gcspy_client.view.plain.widgets import (
-    PlainCheckBox,
     PlainLabel,
     PlainLineEdit,
     PlainPushButton,
 )
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
+from gcspy_client.view.widgets.check_box import CheckBox
 
 __all__ = ["FormulaDialog", "Formulas"]
 
@@ -232,7 +232,7 @@ class FormulaDialog(QDialog):
         self.formula.setPlaceholderText(
             " / ".join(f'"{name}"' if " " in name else name for name in first) or "1"
         )
-        self.percent = PlainCheckBox("a share, shown as percent")
+        self.percent = CheckBox("a share, shown as percent")
         self.least, self.greatest = PlainLineEdit(), PlainLineEdit()
         for line, words in (
             (self.least, "the current minimum"),

@@ -9,6 +9,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt
 
+from gcspy_client.model.renderers.order import greatest_tile
 from gcspy_client.model.session import ClientSession
 from gcspy_client.view.live_updater import LiveUpdater
 from gcspy_client.view.shell.view_undo import ViewUndo
@@ -61,12 +62,50 @@ class Selection(QObject):
     def next_space(self, step: int) -> None:
         """Make the next (1) or previous (-1) space the active one."""
         before = self._session.active_space()
-        self._session.activate_next(step)
+        self._step(step)
         space = self._session.active_space()
         if space is not None and before is not None:
             again = partial(self.turn_to, space.space.id)
             back = partial(self.turn_to, before.space.id)
             self._undo.do("space " + space.space.name, again, back, "space")
+
+    def _step(self, step: int) -> None:
+        """Activate the next space that is not hidden."""
+        for _ in self._session.interpreter.spaces:
+            self._session.activate_next(step)
+            space = self._session.active_space()
+            if space is None or not self._spaces.is_hidden(space.space.id):
+                return
+
+    @property
+    def can_hide(self) -> bool:
+        """Whether another space remains when the active one is hidden."""
+        space = self._session.active_space()
+        return space is not None and self._spaces.can_hide(space.space.id)
+
+    def hide_space(self) -> None:
+        """Show the active space no more, and make the next one active; the last one stays."""
+        space = self._session.active_space()
+        if space is None or not self._spaces.can_hide(space.space.id):
+            return
+        name, before = space.space.name, space.space.id
+        self._undo.do(f"hide {name}", partial(self._hide, before), partial(self._show, before))
+
+    def _hide(self, space_id: int) -> None:
+        space = self._session.active_space()
+        if space is not None and space.space.id == space_id:
+            self._step(1)
+            self._spaces.mark_active()
+        self._spaces.hide_space(space_id)
+        self._updater.refresh()
+
+    def _show(self, space_id: int) -> None:
+        self._spaces.show_space(space_id)
+        self.turn_to(space_id)
+
+    def show_all_spaces(self) -> None:
+        """Show the hidden spaces again."""
+        self._spaces.show_all()
 
     def choose_stream(self, space_id: int, stream_id: int) -> None:
         """Paint a space in another stream."""
@@ -112,6 +151,17 @@ class Selection(QObject):
         if space_id in self._spaces.panels:
             self._spaces.select(space_id)
         self._updater.refresh()
+
+    def select_greatest(self) -> bool:
+        """Select the tile of the active space with the greatest value of its stream; whether there is one."""
+        space = self._session.active_space()
+        source = None if space is None else self._session.chosen_source(space.space.id)
+        tile = None if space is None or source is None else greatest_tile(space, source)
+        if space is None or tile is None:
+            return False
+        self.select(space.space.id, tile)
+        self._spaces.reveal_tile(space.space.id, tile)
+        return True
 
     def deselect(self) -> None:
         """Select no tile of the active space."""

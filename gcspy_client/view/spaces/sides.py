@@ -20,8 +20,9 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ClientSession
 from gcspy_client.view.compare.difference_legend import DifferenceLegend
 from gcspy_client.view.plain.text import set_tip
-from gcspy_client.view.plain.widgets import PlainCheckBox, PlainLabel, PlainPushButton
+from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
 from gcspy_client.view.spaces.spaces import Spaces
+from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 
@@ -74,7 +75,7 @@ class AlignmentBar(QWidget):
         super().__init__(parent)
         self.by, self.pairs = Chooser(), Chooser()
         self.offset = QDoubleSpinBox()
-        self.difference = PlainCheckBox("Difference B − A")
+        self.difference = CheckBox("Difference B − A")
         self.close_button = PlainPushButton("Close B")
         for matching in EventMatching:
             self.by.add(matching.value, matching)

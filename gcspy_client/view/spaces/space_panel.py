@@ -85,6 +85,7 @@ class SpacePanel(QFrame):
         toolbar: Chooses the view.
         veil: Covers the display while it is old.
         form: Whether it is a line, open, or the large one.
+        is_put_away: Whether the user hid it.
     """
 
     activated = Signal(int)
@@ -109,6 +110,7 @@ class SpacePanel(QFrame):
         self._event: Event | None = None
         self._more: tuple[int | None, str] = (None, "")
         self.form = PanelForm.LARGE
+        self.is_put_away = False
         self._trend_of = SummaryTrend() if trend else None
         self._click = QTimer(self)  # opens a line, unless the click becomes a double click
         self._click.setSingleShot(True)
@@ -263,6 +265,11 @@ class SpacePanel(QFrame):
         self.veil.lie_over(shown)
         if shown is self.canvas:
             self.canvas.refit()
+
+    def put_away(self, *, on: bool) -> None:
+        """Hide it for the user, or show it again."""
+        self.is_put_away = on
+        self.setVisible(not on)
 
     def release_height(self) -> None:
         """Take whatever height it is given."""

@@ -14,11 +14,13 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidg
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.session import ClientSession
-from gcspy_client.model.spaces.panel_heights import PanelForm, PanelNeeds, arrange_panels
+from gcspy_client.model.spaces.panel_heights import PanelForm, arrange_panels
 from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.model.tile_source import TileSource
 from gcspy_client.model.view_states import TABLE, TILES, SpaceViewState
-from gcspy_client.view.spaces.canvas import PaintProbe
+from gcspy_client.view.plain.text import set_tip
+from gcspy_client.view.plain.widgets import PlainPushButton
+from gcspy_client.view.spaces.canvas import PaintProbe, TileCanvas
 from gcspy_client.view.spaces.space_panel import SpacePanel
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.spaces.tile_table import TableView
@@ -37,6 +39,10 @@ _TREND_FROM = 600
 
 _BUTTON_MILLIS = 30
 """Between two looks whether a mouse button is still held: a panel does not move under a pressed one."""
+
+
+def _name_of(panel: SpacePanel) -> str:
+    return panel.canvas.picture.space.space.name
 
 
 class Spaces(QWidget):
@@ -78,8 +84,9 @@ class Spaces(QWidget):
         self._probe: PaintProbe | None = None
         self._dragged: int | None = None
         self._least = 0
-        self._arranged_for: tuple[int, int, int | None, int, tuple[PanelNeeds, ...]] | None = None
+        self._arranged_for: tuple[object, ...] | None = None
         self._opened: dict[str, bool] = {}
+        self._hidden: set[str] = set()
         self._line_widths = (0, 0, 0)
         self.panels: dict[int, SpacePanel] = {}
         self.instead: MakeView | None = None
@@ -100,9 +107,15 @@ class Spaces(QWidget):
         self._splitter.addWidget(self._stage)
         self._splitter.addWidget(self._list)
         self._splitter.splitterMoved.connect(self._moved)
+        self.shows_hidden = PlainPushButton()
+        self.shows_hidden.setProperty("chip", "plain")
+        self.shows_hidden.clicked.connect(self.show_all)
+        self.shows_hidden.hide()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._splitter)
+        column.setSpacing(_GAP // 2)
+        column.addWidget(self._splitter, 1)
+        column.addWidget(self.shows_hidden, 0, Qt.AlignmentFlag.AlignLeft)
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(_BUTTON_MILLIS)
@@ -188,6 +201,8 @@ class Spaces(QWidget):
             self._later.start()
             return
         self._active = now
+        if now is not None and self.is_hidden(now):
+            self._hidden.discard(_name_of(self.panels[now]))
         self.arrange()
 
     def refresh(self) -> None:
@@ -321,7 +336,7 @@ class Spaces(QWidget):
     def open(self, space_id: int, on: bool = True) -> None:
         """Open the panel of a space, or fold it to a line."""
         panel = self.panels[space_id]
-        self._opened[panel.canvas.picture.space.space.name] = on
+        self._opened[_name_of(panel)] = on
         self.arrange()
         if on:
             self.reveal(panel)
@@ -330,8 +345,60 @@ class Spaces(QWidget):
         """Open all panels; if they are all open, fold all but the large one."""
         on = any(panel.form is PanelForm.LINE for panel in self.panels.values())
         for panel in self.panels.values():
-            self._opened[panel.canvas.picture.space.space.name] = on
+            self._opened[_name_of(panel)] = on
         self.arrange()
+
+    # -------------------------------------------------------------------------- hiding
+
+    def is_hidden(self, space_id: int) -> bool:
+        """Whether the user hid a space."""
+        panel = self.panels.get(space_id)
+        return panel is not None and _name_of(panel) in self._hidden
+
+    def can_hide(self, space_id: int) -> bool:
+        """Whether another space would still be shown."""
+        return any(one != space_id and not self.is_hidden(one) for one in self.panels)
+
+    def hide_space(self, space_id: int) -> None:
+        """Show a space no more, until it becomes the active one or `show_space` is called."""
+        if self.can_hide(space_id):
+            self._hidden.add(_name_of(self.panels[space_id]))
+            self.arrange()
+
+    def show_space(self, space_id: int) -> None:
+        """Show a hidden space again."""
+        if self.is_hidden(space_id):
+            self._hidden.discard(_name_of(self.panels[space_id]))
+            self.arrange()
+
+    def show_all(self) -> None:
+        """Show the hidden spaces again."""
+        self._hidden.clear()
+        self.arrange()
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Names of the spaces of this session that the user hid."""
+        return tuple(_name_of(panel) for one, panel in self.panels.items() if self.is_hidden(one))
+
+    def _say_hidden(self) -> None:
+        hidden = self.hidden
+        self.shows_hidden.setVisible(bool(hidden))
+        if hidden:
+            many = "1 hidden space" if len(hidden) == 1 else f"{len(hidden):,} hidden spaces"
+            self.shows_hidden.setText(f"{many} · show")
+            set_tip(self.shows_hidden, f"Show again: {', '.join(hidden)}")
+
+    def reveal_tile(self, space_id: int, tile: int) -> None:
+        """Scroll until a tile is seen."""
+        if space_id in self.panels:
+            panel = self.panels[space_id]
+            self.reveal(panel)
+            if isinstance(panel.shown, TileCanvas):
+                panel.canvas.picture.reveal(tile)
+                panel.canvas.update()
+            elif isinstance(panel.shown, RendererView):
+                panel.shown.reveal(tile)
 
     def reveal(self, panel: SpacePanel) -> None:
         """Scroll until a panel is seen; the large one always is."""
@@ -342,18 +409,22 @@ class Spaces(QWidget):
         """Give each panel its form and its height, if anything changed that they depend on."""
         if not self.panels:
             return
-        ids = list(self.panels)
-        active = ids.index(self._active) if self._active in self.panels else 0
+        self._say_hidden()
+        ids = [one for one in self.panels if not self.is_hidden(one)]
+        active = ids.index(self._active) if self._active in ids else 0
+        panels = [self.panels[one] for one in ids]
         needs = tuple(
-            panel.needs(self.width(), self._opened.get(panel.canvas.picture.space.space.name))
-            for panel in self.panels.values()
+            panel.needs(self.width(), self._opened.get(_name_of(panel))) for panel in panels
         )
-        wanted = self.height(), active, self._dragged, self._least, needs
+        room = self.height()
+        if self.hidden:
+            room -= self.shows_hidden.sizeHint().height() + _GAP // 2
+        wanted = room, ids, active, self._dragged, self._least, needs
         if wanted == self._arranged_for:
             return
         self._arranged_for = wanted
         self._line_widths = (0, 0, 0)
-        made = arrange_panels(self.height(), _GAP, active, needs, least=self._least)
+        made = arrange_panels(room, _GAP, active, needs, least=self._least)
         self.setUpdatesEnabled(False)
         self._put(ids[active])
         for number, height, form in zip(ids, made.heights, made.forms, strict=True):
@@ -366,12 +437,19 @@ class Spaces(QWidget):
         self._align()
         self._list.setVisible(len(ids) > 1)
         others = made.others if self._dragged is None else self._dragged
-        self._splitter.setSizes([self.height() - _GAP - others, others])
+        self._splitter.setSizes([room - _GAP - others, others])
         self.setUpdatesEnabled(True)
 
     def _put(self, large: int) -> None:
         """Have the large panel above, and all others below it in their order."""
-        others = [panel for number, panel in self.panels.items() if number != large]
+        others = [
+            panel
+            for number, panel in self.panels.items()
+            if number != large and not self.is_hidden(number)
+        ]
+        for number, panel in self.panels.items():
+            if self.is_hidden(number) is not panel.is_put_away:
+                panel.put_away(on=not panel.is_put_away)
         for place, panel in enumerate(others):
             if self._lines.indexOf(panel) != place:
                 self._lines.insertWidget(place, panel)

@@ -74,6 +74,7 @@ class SessionOpener(Part):
         self._opening: Recent | None = None
         self._shown: Recent | None = None
         self._stopped = False
+        self._served = ""  # where the child serves
         self._wire()
         self.show_recent()
 
@@ -186,10 +187,21 @@ class SessionOpener(Part):
         except GCspyError as error:
             self._say(str(error))
             return
-        if isinstance(how, str):
-            self._open_at(how, None)
-        else:
+        if not isinstance(how, str):
             self._start(how, None)
+        elif self._shows(how):
+            self.close_page()
+        else:
+            self._open_at(how, None)
+
+    def _shows(self, address: str) -> bool:
+        """Whether the session at an address is the one of this window."""
+        link = self._link
+        return (
+            link.status.phase is LinkPhase.LIVE
+            and link.address is not None
+            and str(link.address) == str(parse_address(address))
+        )
 
     def play(self, paths: Sequence[Path]) -> None:
         """Play a recording: a file, or the files of one session."""
@@ -279,16 +291,18 @@ class SessionOpener(Part):
     def _open_at(
         self, address: str, recent: Recent | None, *, token: str | None = None, control: bool = True
     ) -> None:
-        """Join a server that is no child of ours."""
+        """Join a server that is there already."""
         self._keep_picture()
         self._shown = None
-        self.child.leave()
+        if address != self._served:  # else it is our child's
+            self.child.leave()
         self._join(address, recent, (), token=token, control=control)
 
     def _start(self, launch: Launch, recent: Recent | None) -> None:
         self._keep_picture()
         self._shown = None
         self._link.close()
+        self._served = ""
         self._opening = recent
         self.page.say(f"{launch.title}…", "warning", busy=True)
         self.child.start(launch)
@@ -298,6 +312,7 @@ class SessionOpener(Part):
         self.page.say(f"{launch.title}: {what}, {100 * share:.0f} %", "warning", busy=True)
 
     def _ready(self, launch: Launch, ready: Ready) -> None:
+        self._served = ready.address
         self._join(ready.address, self._opening, ready.files or launch.files)
         for note in ready.notes:
             self._desk.say(note)

@@ -231,6 +231,18 @@ class TimeNavigator(QObject):
         """Let the range end with the event that is shown."""
         self._mark_end(first=False)
 
+    def choose_before(self) -> None:
+        """Choose all events up to the displayed one."""
+        number = self._session.number
+        if number and self.usable:
+            self.choose_range(min(self._ends()[0], number), number)
+
+    def choose_after(self) -> None:
+        """Choose all events from the displayed one on."""
+        number = self._session.number
+        if number and self.usable:
+            self.choose_range(number, max(self._ends()[1], number))
+
     def _mark_end(self, *, first: bool) -> None:
         number = self._session.number
         if not number:

@@ -132,6 +132,13 @@ _FIRED = QPolygonF(
 """A bookmark's flag, to the right of its event; a trigger's flash, upon it."""
 
 
+def _is_own(event: QKeyEvent) -> bool:
+    """Whether a key that the window knows too means the timeline while that has the keyboard."""
+    shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+    key = Qt.Key(event.key())
+    return key in _ZOOM_KEYS or (shift and key in (Qt.Key.Key_Home, Qt.Key.Key_End))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimelineFlag:
     """A mark on an event, as the strip shows it: a bookmark, a fired trigger, or a letter.
@@ -777,7 +784,7 @@ class TimelineStrip(QWidget):
         elif (
             event.type() is QEvent.Type.ShortcutOverride
             and isinstance(event, QKeyEvent)
-            and Qt.Key(event.key()) in _ZOOM_KEYS
+            and _is_own(event)
         ):
             event.accept()
             return True

@@ -43,7 +43,6 @@ from gcspy_client.model.session import ClientSession
 from gcspy_client.view.plain.items import PlainTableItem
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import (
-    PlainCheckBox,
     PlainLabel,
     PlainLineEdit,
     PlainPushButton,
@@ -52,6 +51,7 @@ from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.condition_form import ConditionForm
 from gcspy_client.view.triggers.expression_edit import ExpressionEdit
 from gcspy_client.view.triggers.trigger_manager import TriggerManager
+from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.item_table import ItemTable
@@ -122,7 +122,7 @@ class TriggerPanel(QWidget):
         self.said = ElidedLabel()
         self._of = PlainLabel()
         self.space, self.does = Chooser(), Chooser()
-        self.once = PlainCheckBox("once")
+        self.once = CheckBox("once")
         self.note = PlainLineEdit()
         self.add = PlainPushButton("Add")
         self.change = PlainPushButton("Change")
@@ -183,19 +183,22 @@ class TriggerPanel(QWidget):
         row.addWidget(self.space, 0, 1)
         row.addWidget(self.form.stream, 0, 1)
         row.addWidget(self.does, 0, 3)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self.note, 1)
-        buttons.addWidget(self.once)
-        buttons.addWidget(self.change)
-        buttons.addWidget(self.add)
+        head = QHBoxLayout()  # with the buttons: in a low window the rest has to be scrolled to
+        head.setSpacing(8)
+        head.addWidget(self.form, 1)
+        head.addWidget(self.change)
+        head.addWidget(self.add)
+        more = QHBoxLayout()
+        more.setSpacing(8)
+        more.addWidget(self.note, 1)
+        more.addWidget(self.once)
         form = QVBoxLayout()
         form.setSpacing(6)
-        form.addWidget(self.form)
+        form.addLayout(head)
+        form.addLayout(row)
         form.addWidget(self.condition)
         form.addWidget(self.said)
-        form.addLayout(row)
-        form.addLayout(buttons)
+        form.addLayout(more)
         form.addStretch(1)
         self._choose_fields()
         return form

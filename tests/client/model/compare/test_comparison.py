@@ -17,6 +17,7 @@ from gcspy_client.model.compare.comparison import (
     Comparison,
     TilePairing,
     compare_spaces,
+    ordered_changes,
     steady_scale,
     unit_of,
 )
@@ -205,3 +206,32 @@ def test_the_list_of_changes_has_one_unit_and_no_percent_beside_bytes() -> None:
         ("0 B", "256 KiB"),
         ("512 KiB", "256 KiB"),
     }
+
+
+def test_the_largest_change_of_each_space_comes_before_all_others_and_that_of_the_active_one_first() -> (
+    None
+):
+    subjects = [
+        ComparedState(
+            number,
+            space_of([0] * 4, number=number),
+            space_of([factor * i for i in (1, 2, 3, 4)], number=number),
+            StreamSource(BYTES),
+            StreamSource(BYTES),
+        )
+        for number, factor in ((1, 10), (2, 1), (3, 5))
+    ]
+    found = list(compare_spaces(subjects).spaces.values())
+    for active in (1, 2, 3, None):
+        listed = ordered_changes(found, active)
+        assert sorted(map(id, listed)) == sorted(
+            id(change) for one in found for change in one.changes
+        )
+        heads = [change.space for change in listed[:3]]
+        others = [number for number in (1, 3, 2) if number != active]
+        assert heads == ([] if active is None else [active]) + others
+        assert [change.size for change in listed[:3]] == [
+            {1: 40.0, 2: 4.0, 3: 20.0}[number] for number in heads
+        ]
+        shares = [change.share for change in listed[3:]]
+        assert shares == sorted(shares, reverse=True)

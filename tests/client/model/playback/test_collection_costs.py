@@ -15,6 +15,7 @@ from gcspy_client.model.playback.collection_costs import (
     UNKNOWN_COST,
     CollectionCosts,
     CollectionKinds,
+    before_collection,
 )
 
 NAMES = ("Clock", "GC start", "GC end")
@@ -176,3 +177,19 @@ def test_columns_have_count_total_and_greatest_cost(costs: list[int], limits: li
         assert pooled.total_nanos[column] == sum(known)
         assert pooled.unknown[column] == len(under) - len(known)
         assert pooled.kinds[column] == (END if under else -1)
+
+
+@given(
+    st.lists(st.sampled_from(["Clock", "GC start", "GC end", "Collections"]), max_size=14),
+    st.integers(0, 15),
+)
+def test_before_a_collection_is_the_last_moment_that_shows_the_heap_before_it(
+    kinds: list[str], number: int
+) -> None:
+    names = ("Clock", "GC start", "GC end", "Collections")
+    rows = rows_of([(place, names.index(kind), 0, 0, 0) for place, kind in enumerate(kinds)])
+    moments = [place for place, kind in enumerate(kinds, 1) if kind == "GC start"]
+    moments += [place - 1 for place, kind in enumerate(kinds, 1) if kind == "Collections"]
+    earlier = [one for one in moments if 1 <= one < number]
+    numbers = np.arange(1, len(kinds) + 1, dtype=np.uint64)
+    assert before_collection(numbers, rows, names, number) == max(earlier, default=None)

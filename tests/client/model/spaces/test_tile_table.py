@@ -10,7 +10,7 @@ from gcspy_protocol.model import DTYPES, Control, Naming, Presentation, Space, S
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcspy_client.model.renderers.order import TileOrder, order_by
+from gcspy_client.model.renderers.order import TileOrder, greatest_tile, order_by
 from gcspy_client.model.spaces.tile_table import TileTable
 from gcspy_client.model.tile_source import StreamSource
 from tests.client.feeding import space_state, uniform
@@ -53,6 +53,9 @@ def test_an_order_is_exact_stable_and_has_the_unknown_last(
     order = order_by(space, source, descending=descending)
     assert order.tiles.tolist() == sorted_tiles(values, descending)
     assert (order.places[order.tiles] == np.arange(len(values))).all()
+    known = [value for value in values if value is not None]
+    first = order_by(space, source, descending=True).tiles[:1].tolist()
+    assert greatest_tile(space, source) == (first[0] if known else None)
     table = TileTable(space, [source])
     table.sort(1, descending=descending)
     assert [table.tile(row) for row in range(len(table))] == order.tiles.tolist()

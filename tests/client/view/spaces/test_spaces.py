@@ -243,3 +243,51 @@ def test_dragging_pans_and_a_click_does_not(window: MainWindow) -> None:
         )
         QApplication.sendEvent(canvas, event)
     assert canvas.picture.layout.first_row > first
+
+
+def test_a_hidden_space_is_passed_over_and_comes_back(window: MainWindow) -> None:
+    spaces = window.spaces
+    window.selection.turn_to(TABLES)
+    QTest.keyClick(window, Qt.Key.Key_H, Qt.KeyboardModifier.ShiftModifier)
+    assert list(spaces.hidden) == ["Tables"]
+    assert not spaces.panels[TABLES].isVisible()
+    assert window.session.active_space() is window.session.interpreter.spaces[FEW]
+    assert spaces.shows_hidden.isVisible()
+    assert "Tables" in spaces.shows_hidden.toolTip()
+    for expected in (HEAP, FEW, HEAP):
+        QTest.keyClick(window, Qt.Key.Key_N)
+        assert window.session.active_space() is window.session.interpreter.spaces[expected]
+    assert forms(window)[HEAP] is PanelForm.LARGE
+    assert has_half(window, HEAP)
+    assert not spaces.panels[TABLES].isVisible()
+    QTest.mouseClick(spaces.shows_hidden, Qt.MouseButton.LeftButton)
+    assert not list(spaces.hidden)
+    assert spaces.panels[TABLES].isVisible()
+    assert not spaces.shows_hidden.isVisible()
+
+
+def test_hiding_can_be_undone_and_a_hidden_space_that_is_chosen_is_shown(
+    window: MainWindow,
+) -> None:
+    window.selection.turn_to(FEW)
+    window.selection.hide_space()
+    assert not window.spaces.panels[FEW].isVisible()
+    QTest.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert window.spaces.panels[FEW].isVisible()
+    assert window.session.active_space() is window.session.interpreter.spaces[FEW]
+    window.selection.hide_space()
+    window.selection.turn_to(FEW)
+    window.settle()
+    assert window.spaces.panels[FEW].isVisible()
+    assert forms(window)[FEW] is PanelForm.LARGE
+
+
+def test_the_last_space_cannot_be_hidden(window: MainWindow) -> None:
+    for _ in range(5):
+        window.selection.hide_space()
+    assert len(window.spaces.hidden) == 2
+    (shown,) = [panel for panel in window.spaces.panels.values() if panel.isVisible()]
+    assert shown.form is PanelForm.LARGE
+    assert not window.actions_table["view.hide-space"].enabled()
+    window.spaces.show_all()
+    assert all(panel.isVisible() for panel in window.spaces.panels.values())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -450,3 +451,43 @@ def test_what_the_system_refuses_before_anything_is_started_is_told_of(opened: O
     window.opener.page.say("")
     window.opener.play([samples()[0].path])
     assert "XDG_RUNTIME_DIR" in window.opener.page.said.text()
+
+
+def test_attaching_to_the_process_that_is_watched_keeps_its_session(
+    opened: Open, workload: int, qtbot: QtBot
+) -> None:
+    window = opened()
+    window.opener.attach(workload)
+    qtbot.waitUntil(lambda: shows_session(window), timeout=PATIENCE_MILLIS)
+    child, before = window.opener.child.pid, window.session.live.welcome
+    window.opener.open_page()
+    window.opener.attach(workload)
+    assert not window.opener.page.isVisible()
+    seen = window.session.events_seen
+    qtbot.waitUntil(lambda: window.session.events_seen > seen, timeout=PATIENCE_MILLIS)
+    assert window.opener.child.pid == child
+    assert window.session.live.welcome is before
+    address = str(window.link.address)
+    window.opener.connect_to(address)
+    qtbot.waitUntil(
+        lambda: window.session.live.welcome is not before and shows_session(window),
+        timeout=PATIENCE_MILLIS,
+    )
+    assert window.opener.child.pid == child, "joined again, and not ended"
+
+
+def plays(window: MainWindow, path: Path) -> bool:
+    return window.bookmark_store.recording == (path,) and shows_session(window)
+
+
+def test_another_recording_is_opened_without_a_warning(opened: Open, qtbot: QtBot) -> None:
+    window = opened()
+    said: list[str] = []
+    window.announcer.changed.connect(lambda: said.append(window.announcer.text))
+    addresses = []
+    for sample in samples():
+        window.opener.play([sample.path])
+        qtbot.waitUntil(partial(plays, window, sample.path), timeout=PATIENCE_MILLIS)
+        addresses.append(str(window.link.address))
+    assert len(set(addresses)) < len(addresses), "both are served at the same address"
+    assert not [text for text in said if "Another session" in text]
