@@ -629,7 +629,12 @@ def _attach_second_by_mouse(scene: Scene) -> None:
 
     while not table.viewport().rect().contains(point()):
         hands.wheel(table.viewport(), -3 if point().y() > 0 else 3)
-    hands.double_click(table.viewport(), point())
+    chosen = processes.chosen()
+    while chosen is None or chosen.pid != scene.second.pid:  # rows move when processes come and go
+        hands.click(table.viewport(), point())
+        chosen = processes.chosen()
+    hands.wait(processes.attach.isEnabled, "it can be attached to")
+    hands.click(processes.attach)
     hands.wait(lambda: scene.shows(scene.second.pid), "the other process is watched")
 
 
