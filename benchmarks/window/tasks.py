@@ -30,8 +30,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton
 
 from benchmarks.harness.figures import tell
-from benchmarks.targets.growing import GrowingTarget, growing_target
-from benchmarks.window.hands import Hands
+from benchmarks.targets.growth_target import GrowthTarget, growth_target
+from benchmarks.window.user_actions import UserActions
 from gcspy.hosts.launcher import front_door
 from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
@@ -58,7 +58,7 @@ class Way(Enum):
 
 
 class Scene:
-    """A window, the processes that it can watch, and a user's hands.
+    """A window, the processes that it can watch, and a user who works the window.
 
     Args:
         window: The window.
@@ -68,10 +68,10 @@ class Scene:
     """
 
     def __init__(
-        self, window: MainWindow, first: GrowingTarget, second: GrowingTarget, folder: Path
+        self, window: MainWindow, first: GrowthTarget, second: GrowthTarget, folder: Path
     ) -> None:
         self.window, self.first, self.second, self.folder = window, first, second, folder
-        self.hands = Hands(window)
+        self.user = UserActions(window)
 
     def shows(self, pid: int) -> bool:
         """Whether a process is watched, and its tiles are on the screen."""
@@ -87,14 +87,14 @@ class Scene:
     def watch(self) -> None:
         """Watch the first process."""
         self.window.opener.attach(self.first.pid)
-        self.hands.wait(lambda: self.shows(self.first.pid), "the first process is watched")
+        self.user.wait(lambda: self.shows(self.first.pid), "the first process is watched")
         self.pass_events()
 
     def pass_events(self, count: int = _EVENTS) -> None:
         """Let events come and be stored."""
         wanted = self.window.session.events_seen + count
-        self.hands.wait(lambda: self.window.session.events_seen >= wanted, "events came")
-        self.hands.wait(lambda: self.window.shift.settle(1), "they are stored")
+        self.user.wait(lambda: self.window.session.events_seen >= wanted, "events came")
+        self.user.wait(lambda: self.window.shift.settle(1), "they are stored")
 
     def calm(self) -> None:
         """Undo what tasks leave behind."""
@@ -109,7 +109,7 @@ class Scene:
             dialog.close()
         window.navigator.last()
         window.selection.deselect()
-        self.hands.wait(
+        self.user.wait(
             lambda: window.session.is_live and window.session.live.state is ControlState.RUNNING,
             "the session is live",
         )
@@ -167,8 +167,8 @@ def scene() -> Iterator[Scene]:
     with (
         tempfile.TemporaryDirectory(prefix="gcspy-tasks-") as folder,
         contextlib.chdir(folder),
-        growing_target("first") as first,
-        growing_target("second") as second,
+        growth_target("first") as first,
+        growth_target("second") as second,
     ):
         window = MainWindow(Theme.DARK, front=front_door())
         window.resize(1280, 720)
@@ -216,14 +216,12 @@ class Task:
             NotReachable: It cannot be done in this way.
         """
         self.prepare(scene)
-        scene.hands.begin()
+        scene.user.begin()
         began = time.monotonic()
         (self.by_keys if way is Way.KEYS else self.by_mouse)(scene)
         took = time.monotonic() - began
-        hands = scene.hands
-        actions, others = (
-            (hands.keys, hands.mouse) if way is Way.KEYS else (hands.mouse, hands.keys)
-        )
+        user = scene.user
+        actions, others = (user.keys, user.mouse) if way is Way.KEYS else (user.mouse, user.keys)
         assert not others, f"{self.name}: {way.value} alone does not do it"
         self.check(scene)
         return actions, took
@@ -241,15 +239,15 @@ def _make_arenas(scene: Scene) -> None:
 
 
 def _fullest_by_keys(scene: Scene) -> None:
-    hands = scene.hands
+    user = scene.user
     while scene.window.session.active_space() is not scene.space(ARENAS):
-        hands.press("N")
-    hands.press("X")
+        user.press("N")
+    user.press("X")
 
 
 def _fullest_by_mouse(scene: Scene) -> None:
     _enlarge(scene, ARENAS)
-    scene.hands.choose("View", "Select the fullest tile")
+    scene.user.choose("View", "Select the fullest tile")
 
 
 def _check_fullest(scene: Scene) -> None:
@@ -275,23 +273,23 @@ def _grow(scene: Scene) -> None:
 
 def _compare_by_keys(scene: Scene) -> None:
     """The first event with the last one."""
-    hands, window = scene.hands, scene.window
-    hands.press("Home")
-    hands.wait(lambda: window.session.number == window.session.timeline.first, "the first event")
-    hands.press("A", "End")
-    hands.wait(lambda: window.session.is_live and window.compare.settle(), "differences")
+    user, window = scene.user, scene.window
+    user.press("Home")
+    user.wait(lambda: window.session.number == window.session.timeline.first, "the first event")
+    user.press("A", "End")
+    user.wait(lambda: window.session.is_live and window.compare.settle(), "differences")
 
 
 def _compare_by_mouse(scene: Scene) -> None:
-    hands, window, strip = scene.hands, scene.window, scene.window.time_panel.strip
+    user, window, strip = scene.user, scene.window, scene.window.time_panel.strip
     timeline = window.session.timeline
-    hands.drag(strip, scene.strip_point(timeline.first), scene.strip_point(timeline.last))
+    user.drag(strip, scene.strip_point(timeline.first), scene.strip_point(timeline.last))
     bar = window.ranges.bar
-    hands.wait(bar.isVisible, "the bar of the range")
+    user.wait(bar.isVisible, "the bar of the range")
     _press_on_bar(scene, "Difference")
     chosen = window.navigator.chosen
     assert chosen is not None
-    hands.wait(
+    user.wait(
         lambda: (
             window.session.number == chosen[1] and window.compare.on and window.compare.settle()
         ),
@@ -301,7 +299,7 @@ def _compare_by_mouse(scene: Scene) -> None:
 
 def _grown_by_keys(scene: Scene) -> None:
     _compare_by_keys(scene)
-    scene.hands.press("N")
+    scene.user.press("N")
 
 
 def _grown_by_mouse(scene: Scene) -> None:
@@ -312,20 +310,20 @@ def _grown_by_mouse(scene: Scene) -> None:
 def _enlarge(scene: Scene, name: str) -> None:
     """Double click on the line of a space."""
     panel = scene.panel(name)
-    scene.hands.double_click(panel, QPoint(60, panel.height() // 2))
-    scene.hands.wait(
+    scene.user.double_click(panel, QPoint(60, panel.height() // 2))
+    scene.user.wait(
         lambda: scene.window.session.active_space() is scene.space(name), f"{name} are large"
     )
 
 
 def _press_on_bar(scene: Scene, words: str) -> None:
     """Press a button of the bar beside the range, or choose from its menu where there is no room for it."""
-    bar, hands = scene.window.ranges.bar, scene.hands
+    bar, user = scene.window.ranges.bar, scene.user
     if bar.compact:
-        hands.choose_at(bar.more, words)
+        user.choose_at(bar.more, words)
     else:
         (button,) = [one for one in bar._buttons.values() if one.text() == words]
-        hands.click(button)
+        user.click(button)
 
 
 def _check_compared(scene: Scene) -> None:
@@ -373,17 +371,17 @@ def _collect(scene: Scene) -> None:
 
 
 def _before_by_keys(scene: Scene) -> None:
-    scene.hands.press("C")
+    scene.user.press("C")
     _wait_for_past(scene)
 
 
 def _before_by_mouse(scene: Scene) -> None:
-    scene.hands.choose("Time", "Before the previous collection")
+    scene.user.choose("Time", "Before the previous collection")
     _wait_for_past(scene)
 
 
 def _wait_for_past(scene: Scene) -> None:
-    scene.hands.wait(
+    scene.user.wait(
         lambda: not scene.window.session.is_live and not scene.window.navigator.past.seeking,
         "an earlier event",
     )
@@ -407,12 +405,12 @@ def _check_before(scene: Scene) -> None:
 
 
 def _tile_by_keys(scene: Scene) -> None:
-    scene.hands.press("Right", "Right", "Right")
+    scene.user.press("Right", "Right", "Right")
 
 
 def _tile_by_mouse(scene: Scene) -> None:
     canvas = scene.panel(POOLS).canvas
-    scene.hands.point(canvas, canvas.centre_of(2))
+    scene.user.point(canvas, canvas.centre_of(2))
 
 
 def _check_tile(scene: Scene) -> None:
@@ -438,20 +436,20 @@ def _check_tile(scene: Scene) -> None:
 
 
 def _trigger_by_keys(scene: Scene) -> None:
-    scene.hands.press("Ctrl+Shift+T", "Return")
+    scene.user.press("Ctrl+Shift+T", "Return")
     _let_fire(scene)
 
 
 def _trigger_by_mouse(scene: Scene) -> None:
-    scene.hands.choose("Session", "New trigger by form")
-    scene.hands.click(scene.window.triggers.panel.add)
+    scene.user.choose("Session", "New trigger by form")
+    scene.user.click(scene.window.triggers.panel.add)
     _let_fire(scene)
 
 
 def _let_fire(scene: Scene) -> None:
     """Have the target do what the trigger waits for."""
-    manager, hands = scene.window.triggers.manager, scene.hands
-    hands.wait(lambda: bool(manager.triggers), "the trigger is set")
+    manager, user = scene.window.triggers.manager, scene.user
+    user.wait(lambda: bool(manager.triggers), "the trigger is set")
     window = scene.window
     while not window.triggers.has_fired:
         scene.first.fill("trigger", 512, 2_000)
@@ -460,7 +458,7 @@ def _let_fire(scene: Scene) -> None:
 
 def _wait_for_events_or_firing(scene: Scene, wanted: int) -> None:
     session, triggers = scene.window.session, scene.window.triggers
-    scene.hands.wait(
+    scene.user.wait(
         lambda: triggers.has_fired or session.events_seen >= wanted,
         "events came, or the trigger fired",
     )
@@ -486,20 +484,20 @@ def _check_fired(scene: Scene) -> None:
 
 
 def _save_by_keys(scene: Scene) -> None:
-    scene.hands.press("Shift+Home", "Ctrl+S", "Return")
+    scene.user.press("Shift+Home", "Ctrl+S", "Return")
     _wait_for_file(scene)
 
 
 def _save_by_mouse(scene: Scene) -> None:
     timeline = scene.window.session.timeline
-    scene.hands.drag(
+    scene.user.drag(
         scene.window.time_panel.strip,
         scene.strip_point(timeline.first),
         scene.strip_point(timeline.last - 1),
     )
-    scene.hands.wait(scene.window.ranges.bar.isVisible, "the bar of the range")
+    scene.user.wait(scene.window.ranges.bar.isVisible, "the bar of the range")
     _press_on_bar(scene, "Save…")
-    scene.hands.click(_dialog(scene).start)
+    scene.user.click(_dialog(scene).start)
     _wait_for_file(scene)
 
 
@@ -509,7 +507,7 @@ def _dialog(scene: Scene) -> SaveDialog:
 
 
 def _wait_for_file(scene: Scene) -> None:
-    scene.hands.wait(lambda: "saved to" in _dialog(scene).said.text(), "it is saved")
+    scene.user.wait(lambda: "saved to" in _dialog(scene).said.text(), "it is saved")
 
 
 def _check_saved(scene: Scene) -> None:
@@ -528,12 +526,12 @@ def _check_saved(scene: Scene) -> None:
 
 
 def _backwards_by_keys(scene: Scene) -> None:
-    scene.hands.press("Shift+Space")
+    scene.user.press("Shift+Space")
     _watch_backwards(scene)
 
 
 def _backwards_by_mouse(scene: Scene) -> None:
-    scene.hands.click(scene.button("time.reverse"))
+    scene.user.click(scene.button("time.reverse"))
     _watch_backwards(scene)
 
 
@@ -547,7 +545,7 @@ def _watch_backwards(scene: Scene) -> None:
             seen.append(session.number)
         return len(seen) >= 3
 
-    scene.hands.wait(look, "events, backwards")
+    scene.user.wait(look, "events, backwards")
     assert seen == sorted(seen, reverse=True)
 
 
@@ -563,12 +561,12 @@ def _check_backwards(scene: Scene) -> None:
 
 
 def _hide_by_keys(scene: Scene) -> None:
-    scene.hands.press("N", "Shift+H")
+    scene.user.press("N", "Shift+H")
 
 
 def _hide_by_mouse(scene: Scene) -> None:
     _enlarge(scene, CLASSES)
-    scene.hands.choose("View", "Hide this space")
+    scene.user.choose("View", "Hide this space")
 
 
 def _check_hidden(scene: Scene) -> None:
@@ -587,33 +585,33 @@ def _check_hidden(scene: Scene) -> None:
 
 
 def _attach_by_keys(scene: Scene) -> None:
-    scene.hands.press("Ctrl+Shift+O")
+    scene.user.press("Ctrl+Shift+O")
     _attach_second_by_keys(scene)
 
 
 def _attach_second_by_keys(scene: Scene) -> None:
     processes = scene.window.opener.page.processes
-    scene.hands.wait(processes.isVisible, "the start page")
-    scene.hands.type(f"{scene.second.pid}")
-    scene.hands.wait(
+    scene.user.wait(processes.isVisible, "the start page")
+    scene.user.type(f"{scene.second.pid}")
+    scene.user.wait(
         lambda: (
             [row.pid for row in processes.model.rows] == [scene.second.pid]
             and processes.attach.isEnabled()
         ),
         "the process is listed",
     )
-    scene.hands.press("Return")
-    scene.hands.wait(lambda: scene.shows(scene.second.pid), "the other process is watched")
+    scene.user.press("Return")
+    scene.user.wait(lambda: scene.shows(scene.second.pid), "the other process is watched")
 
 
 def _attach_by_mouse(scene: Scene) -> None:
-    scene.hands.choose("Session", "Start page")
+    scene.user.choose("Session", "Start page")
     _attach_second_by_mouse(scene)
 
 
 def _attach_second_by_mouse(scene: Scene) -> None:
-    processes, hands = scene.window.opener.page.processes, scene.hands
-    hands.wait(processes.isVisible, "the start page")
+    processes, user = scene.window.opener.page.processes, scene.user
+    user.wait(processes.isVisible, "the start page")
 
     def place() -> int:
         rows = processes.model.rows
@@ -621,21 +619,21 @@ def _attach_second_by_mouse(scene: Scene) -> None:
             (i for i, row in enumerate(rows) if row.pid == scene.second.pid and row.watchable), -1
         )
 
-    hands.wait(lambda: place() >= 0 and not processes.progress.isVisible(), "it is listed")
+    user.wait(lambda: place() >= 0 and not processes.progress.isVisible(), "it is listed")
     table = processes.table
 
     def point() -> QPoint:
         return table.visualRect(processes.model.index(place(), 1)).center()
 
     while not table.viewport().rect().contains(point()):
-        hands.wheel(table.viewport(), -3 if point().y() > 0 else 3)
+        user.wheel(table.viewport(), -3 if point().y() > 0 else 3)
     chosen = processes.chosen()
     while chosen is None or chosen.pid != scene.second.pid:  # rows move when processes come and go
-        hands.click(table.viewport(), point())
+        user.click(table.viewport(), point())
         chosen = processes.chosen()
-    hands.wait(processes.attach.isEnabled, "it can be attached to")
-    hands.click(processes.attach)
-    hands.wait(lambda: scene.shows(scene.second.pid), "the other process is watched")
+    user.wait(processes.attach.isEnabled, "it can be attached to")
+    user.click(processes.attach)
+    user.wait(lambda: scene.shows(scene.second.pid), "the other process is watched")
 
 
 def _check_attached(scene: Scene) -> None:
@@ -653,41 +651,41 @@ def _check_attached(scene: Scene) -> None:
 def _back_to_first(scene: Scene) -> None:
     if not scene.shows(scene.first.pid):
         scene.window.opener.attach(scene.first.pid)
-        scene.hands.wait(lambda: scene.shows(scene.first.pid), "the first process is watched")
+        scene.user.wait(lambda: scene.shows(scene.first.pid), "the first process is watched")
 
 
 # ------------------------------------------------------------------------------- the walk
 
 
 def _walk_by_keys(scene: Scene) -> None:
-    hands, window = scene.hands, scene.window
+    user, window = scene.user, scene.window
     _attach_second_by_keys(scene)
     _fill_second(scene)
-    hands.press("X", "G")
+    user.press("X", "G")
     _wait_for_past(scene)
-    hands.press("A", "End")
-    hands.wait(lambda: window.session.is_live and window.compare.settle(), "differences")
-    hands.press("Ctrl+Shift+T", "Return")
-    hands.wait(lambda: bool(window.triggers.manager.triggers), "the trigger is set")
-    hands.press("Ctrl+S", "Return")
+    user.press("A", "End")
+    user.wait(lambda: window.session.is_live and window.compare.settle(), "differences")
+    user.press("Ctrl+Shift+T", "Return")
+    user.wait(lambda: bool(window.triggers.manager.triggers), "the trigger is set")
+    user.press("Ctrl+S", "Return")
     _wait_for_file(scene)
 
 
 def _walk_by_mouse(scene: Scene) -> None:
-    hands, window = scene.hands, scene.window
+    user, window = scene.user, scene.window
     _attach_second_by_mouse(scene)
     _fill_second(scene)
-    hands.choose("View", "Select the fullest tile")
-    hands.choose("Time", "When the selected tile filled")
+    user.choose("View", "Select the fullest tile")
+    user.choose("Time", "When the selected tile filled")
     _wait_for_past(scene)
-    hands.choose("Compare", "Set this event as A")
-    hands.click(window.session_part.event_bar.past)
-    hands.wait(lambda: window.session.is_live and window.compare.settle(), "differences")
-    hands.choose("Session", "New trigger by form")
-    hands.click(window.triggers.panel.add)
-    hands.wait(lambda: bool(window.triggers.manager.triggers), "the trigger is set")
-    hands.click(window.time_panel.transport.save)
-    hands.click(_dialog(scene).start)
+    user.choose("Compare", "Set this event as A")
+    user.click(window.session_part.event_bar.past)
+    user.wait(lambda: window.session.is_live and window.compare.settle(), "differences")
+    user.choose("Session", "New trigger by form")
+    user.click(window.triggers.panel.add)
+    user.wait(lambda: bool(window.triggers.manager.triggers), "the trigger is set")
+    user.click(window.time_panel.transport.save)
+    user.click(_dialog(scene).start)
     _wait_for_file(scene)
 
 
@@ -729,7 +727,7 @@ def _to_start_page(scene: Scene) -> None:
     window.opener.child.stop()
     window.opener.open_page()
     scene.second.ask("collect")
-    scene.hands.wait(window.opener.page.isVisible, "the start page")
+    scene.user.wait(window.opener.page.isVisible, "the start page")
 
 
 TASKS = (

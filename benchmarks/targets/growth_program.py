@@ -1,4 +1,4 @@
-"""A program that grows, shrinks and collects when a line tells it to, and answers when it is done: for `growing.py`.
+"""A program that grows, shrinks and collects when a line tells it to, and answers when it is done: for `growth_target.py`.
 
 Lines: ``fill NAME SIZE COUNT``, ``drop NAME``, ``thin NAME STEP`` (keeps each STEP-th object), ``collect``.
 """

@@ -1,4 +1,4 @@
-"""Running `growing_target.py`, whose heap is known because it changes on request only; for benchmarks and tests."""
+"""Running `growth_program.py`, whose heap is known because it changes on request only; for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["BYTES_HEADER", "GrowingTarget", "growing_target"]
+__all__ = ["BYTES_HEADER", "GrowthTarget", "growth_target"]
 
-_PROGRAM = Path(__file__).parent / "growing_target.py"
+_PROGRAM = Path(__file__).parent / "growth_program.py"
 
 BYTES_HEADER = 33
 """Bytes of a `bytes` object besides its content (CPython `Objects/bytesobject.c`, PyBytesObject_SIZE)."""
 
 
-class GrowingTarget:
-    """The running program; made by `growing_target`.
+class GrowthTarget:
+    """The running program; made by `growth_target`.
 
     Attributes:
         process: Its process.
@@ -58,7 +58,7 @@ class GrowingTarget:
 
 
 @contextmanager
-def growing_target(*names: str) -> Iterator[GrowingTarget]:
+def growth_target(*names: str) -> Iterator[GrowthTarget]:
     """Run the program for the body of the `with`.
 
     Args:
@@ -71,6 +71,6 @@ def growing_target(*names: str) -> Iterator[GrowingTarget]:
         text=True,
     ) as process:
         try:
-            yield GrowingTarget(process)
+            yield GrowthTarget(process)
         finally:
             process.kill()

@@ -1,4 +1,4 @@
-"""The hands of a user: keys and mouse events for a window, each counted.
+"""The actions of a user: keys and mouse events for a window, each counted.
 
 Keys go to the widget that has the keyboard. Mouse events go to a point of the window, and the
 window finds out what is there: a widget that is hidden, covered or outside cannot be clicked.
@@ -17,7 +17,7 @@ from PySide6.QtGui import QAction, QKeySequence, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QWidget
 
-__all__ = ["Hands", "NotReachable"]
+__all__ = ["UserActions", "NotReachable"]
 
 _PATIENCE_SECS = 60.0
 _STEPS_OF_A_DRAG = 6
@@ -33,7 +33,7 @@ class _Count:
     mouse: int = 0
 
 
-class Hands:
+class UserActions:
     """Works a window.
 
     Args:
