@@ -15,7 +15,7 @@ __all__ = ["SpiralRenderer"]
 
 
 class SpiralRenderer(Renderer):
-    """What was there first is in the middle, what came last at the rim."""
+    """Tiles in a spiral: the first in the middle, the last at the rim."""
 
     name: ClassVar[str] = "spiral"
     title: ClassVar[str] = "Spiral"

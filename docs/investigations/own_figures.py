@@ -1,4 +1,4 @@
-"""What a program knows of its own memory, as one line of JSON: the proof that is not ours."""
+"""Figures of a program about its own memory, as one line of JSON: the proof that is not ours."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""What a program that Jython runs says of itself: time, and its collections by the JVM's own beans.
+"""Figures that a program run by Jython gives of itself: time, and its collections by the JVM's own beans.
 
 Waits for a line before the work begins and before the program ends. Python 2.7, as Jython is.
 """

@@ -44,6 +44,28 @@ def test_everything_public_is_documented() -> None:
     assert undocumented == []
 
 
+def clauses(tree: ast.AST) -> Iterator[str]:
+    """Yield the docstrings that begin with a clause ("What is shown") where the field has a noun."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | Documented):
+            text = ast.get_docstring(node) or ""
+            if text.startswith("What "):
+                yield text.partition("\n")[0]
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
+    found = []
+    for path in [*modules().values(), *PROGRAMS]:
+        tree = ast.parse(path.read_text())
+        found += [f"{path.relative_to(ROOT)}: {each}" for each in clauses(tree)]
+    assert found == []
+
+
+def test_a_clause_in_the_place_of_a_noun_is_noticed() -> None:
+    source = '"""What is here."""\nclass A:\n    """Whatever."""\n    def f(self): "What f does."'
+    assert list(clauses(ast.parse(source))) == ["What is here.", "What f does."]
+
+
 def test_a_bare_function_is_noticed() -> None:
     source = 'class A:\n    "a"\n    def f(self): pass\n    def _g(self): pass\ndef h(): "h"\ndef i(): pass'
     assert list(bare(ast.parse(source).body, "")) == ["A.f (line 3)", "i (line 6)"]
