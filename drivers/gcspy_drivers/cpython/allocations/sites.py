@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 
 from gcspy_drivers.cpython.allocations.functions import FunctionFinder
-from gcspy_drivers.cpython.allocations.tracemalloc import Frame, Traces, frames_of
+from gcspy_drivers.cpython.allocations.tracemalloc import Frame, Traces, file_name_at, frames_of
 from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
-from gcspy_drivers.cpython.graph.texts import text_at
 from gcspy_drivers.kit.allocation_sites import AllocationSites, SiteName, no_sites
 
 __all__ = ["sites_of_objects"]
@@ -33,7 +32,7 @@ def sites_of_objects(graph: HeapGraph, traces: Traces | str) -> AllocationSites:
     copy, layout = graph.copy, graph.layout
     files, file = np.unique(traces.file, return_inverse=True)
     names = [
-        (text_at(copy, layout.objects, address) if address else None) or _UNKNOWN_FILE
+        (file_name_at(copy, layout, address) if address else None) or _UNKNOWN_FILE
         for address in files.tolist()
     ]
     lines, site = np.unique(file << 32 | traces.line, return_inverse=True)

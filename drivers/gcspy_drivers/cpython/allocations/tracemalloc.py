@@ -28,7 +28,7 @@ from gcspy_drivers.cpython.allocations.hash_table import (
     read_table,
 )
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
-from gcspy_drivers.cpython.graph.texts import text_at
+from gcspy_drivers.cpython.graph.texts import text_at, text_of_bytes_at
 from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.remote.elf import Image
 from gcspy_drivers.remote.maps import EXECUTE
@@ -38,6 +38,7 @@ __all__ = [
     "Frame",
     "TracePlaces",
     "Traces",
+    "file_name_at",
     "find_places",
     "frames_of",
     "read_traces",
@@ -60,6 +61,9 @@ _TRACE_BYTES: Final = 80
 
 _TRACEBACK_BYTES, _FRAME_BYTES = 16 + 20 + 48, 12
 """A traceback without frames in a chunk of malloc, and its own entry; and a frame."""
+
+_CONSTANT: Final = "<unknown>"
+"""The name of a file that the interpreter has as a constant, for frames without one; since 3.15."""
 
 _MOST_DOMAINS: Final = 256
 _SAMPLE: Final = 32
@@ -267,6 +271,25 @@ def _bytes_of_table(table: Entries) -> int:
     return _TRACE_BYTES * len(table.key) + 8 * table.buckets
 
 
+def file_name_at(copy: MemoryCopy, layout: VersionLayout, address: int) -> str | None:
+    """Read the name of a file of a frame.
+
+    Args:
+        copy: The memory.
+        layout: Offsets of the version.
+        address: Address of the name.
+
+    Returns:
+        The name; None if it is none, or was not copied.
+    """
+    if layout.tracemalloc_bytes:
+        row = copy.maps.row_of(address) if address > 0 else None
+        if row is not None and copy.maps.inode[row] and copy.place(address & ~7) is None:
+            return _CONSTANT  # in a file's memory that is not writable, and so not copied
+        return text_of_bytes_at(copy, address)
+    return text_at(copy, layout.objects, address)
+
+
 def frames_of(copy: MemoryCopy, layout: VersionLayout, traceback: int) -> list[Frame]:
     """Read the frames of a traceback, the innermost first; those that cannot be read are left out.
 
@@ -282,7 +305,7 @@ def frames_of(copy: MemoryCopy, layout: VersionLayout, traceback: int) -> list[F
         return []
     found = []
     for at in range(0, len(data), 12):
-        name = text_at(copy, layout.objects, int.from_bytes(data[at : at + 8], "little"))
+        name = file_name_at(copy, layout, int.from_bytes(data[at : at + 8], "little"))
         if name is not None:
             found.append(Frame(name, int.from_bytes(data[at + 8 : at + 12], "little")))
     return found
@@ -330,7 +353,7 @@ def _is_of_traces(copy: MemoryCopy, layout: VersionLayout, address: int) -> bool
     if np.mean(good) < 0.9:  # it is torn while it grows
         return False
     traces = _Reader(copy, layout).all(_some(entries, good), [])
-    named = [text_at(copy, layout.objects, file) is not None for file in set(traces.file.tolist())]
+    named = [file_name_at(copy, layout, file) is not None for file in set(traces.file.tolist())]
     return bool(len(traces.address)) and any(named)
 
 

@@ -1,4 +1,4 @@
-"""`text_at`: a ``str`` of the target, from a copy of its memory.
+"""`text_at`: a ``str`` of the target, from a copy of its memory; `text_of_bytes_at`: a text of C code.
 
 Source: CPython 3.9 to 3.15 Include/cpython/unicodeobject.h.
 """
@@ -10,7 +10,7 @@ from typing import Final
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.layouts import ObjectLayout
 
-__all__ = ["MOST_CHARACTERS", "text_at"]
+__all__ = ["MOST_CHARACTERS", "text_at", "text_of_bytes_at"]
 
 MOST_CHARACTERS: Final = 200
 """Longer texts are cut."""
@@ -42,3 +42,23 @@ def text_at(copy: MemoryCopy, layout: ObjectLayout, address: int) -> str | None:
         begin = copy.word(address + layout.text_at) or 0
     data = copy.bytes_at(begin, min(length, MOST_CHARACTERS) * width)
     return None if data is None else data.decode(encoding, "replace")
+
+
+def text_of_bytes_at(copy: MemoryCopy, address: int) -> str | None:
+    """Read a text in UTF-8 that ends with a zero.
+
+    Args:
+        copy: The memory.
+        address: Address of its first byte.
+
+    Returns:
+        The text, cut to `MOST_CHARACTERS` bytes; None if it was not copied.
+    """
+    data = b""
+    while len(data) < MOST_CHARACTERS and b"\0" not in data:
+        # Never more than a word at once: it may be the last that was copied.
+        word = copy.bytes_at(address + len(data), 8 - (address + len(data)) % 8)
+        if word is None:
+            return None
+        data += word
+    return data.partition(b"\0")[0][:MOST_CHARACTERS].decode("utf-8", "replace")

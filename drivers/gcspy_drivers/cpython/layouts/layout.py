@@ -248,6 +248,7 @@ class VersionLayout:
             this.
         graph: Offsets of roots; None: holders are not supported for this version.
         tracemalloc: In ``_PyRuntime``: the state of ``tracemalloc``; 0: it is in static variables.
+        tracemalloc_bytes: Whether its names of files are bytes that end with a zero, and not objects.
     """
 
     version: tuple[int, int]
@@ -268,3 +269,4 @@ class VersionLayout:
     debug_support_at: int = 0
     graph: GraphLayout | None = None
     tracemalloc: int = 0
+    tracemalloc_bytes: bool = False

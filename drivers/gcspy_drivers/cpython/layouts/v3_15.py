@@ -1,7 +1,7 @@
 """CPython 3.15: the collector's statistics are rings of its latest collections, on the heap.
 
 Source: measured on Debian's 3.15.2; pycore_runtime.h, pycore_debug_offsets.h, pycore_interp_structs.h, pycore_gc.h,
-pycore_interpframe_structs.h, pycore_stackref.h, pycore_moduleobject.h.
+pycore_interpframe_structs.h, pycore_stackref.h, pycore_moduleobject.h, pycore_tracemalloc.h.
 """
 
 from gcspy_drivers.cpython.layouts.layout import (
@@ -47,6 +47,8 @@ LAYOUT = VersionLayout(
     debug_gc_at=88,
     debug_gc_size_at=752,
     debug_support_at=840,
+    tracemalloc=10432,
+    tracemalloc_bytes=True,
     graph=GraphLayout(
         modules=7592,
         builtins=7584,

@@ -56,8 +56,6 @@ def looked_at_twice(
     target.wait_objects()
     with Target(target.pid) as reader:
         version = reader.version
-    if version >= (3, 15):
-        pytest.skip("the table of traces of this version has names of files that are not read")
     with pytest.MonkeyPatch.context() as patched:
         patched.delenv(VARIABLE, raising=False)
         question = MemoryQuestion(over_secs=0.01, most=50)
@@ -101,7 +99,8 @@ def test_each_new_object_has_the_site_that_the_program_has(
     assert caller == site("return [json.loads", "parse")
     assert (count, of) == (25_000, 55_000 + 25_000 + 2)  # two hold what was made
     ((place, _, count, of, size),) = rows_of(later, "held by __main__.RAW")
-    assert (place, count, of) == (site("return [bytearray", "blocks"), 11, 11)
+    held = 21 if version >= (3, 15) else 11  # there the bytes of each are an object, too
+    assert (place, count, of) == (site("return [bytearray", "blocks"), held, held)
     assert isinstance(size, int)
     assert 2_000_000 <= size < 2_010_000
     traced = {row[0]: row[4] for row in rows_of(later, ALL_TRACED)}

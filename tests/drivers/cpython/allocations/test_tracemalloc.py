@@ -13,11 +13,11 @@ from gcspy_drivers.cpython.allocations.hash_table import HEAD_WORDS, read_table
 from gcspy_drivers.cpython.allocations.tracemalloc import (
     TracePlaces,
     Traces,
+    file_name_at,
     frames_of,
     read_traces,
 )
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy, copy_memory, plan_copy
-from gcspy_drivers.cpython.graph.texts import text_at
 from gcspy_drivers.cpython.layouts import VersionLayout
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.maps import read_maps
@@ -72,7 +72,7 @@ def by_site(copy: MemoryCopy, layout: VersionLayout, traces: Traces) -> Sites:
     found: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
     rows = np.concatenate((traces.traceback, traces.others_traceback)).tolist()
     sizes = np.concatenate((traces.size, traces.others_size)).tolist()
-    names = {address: text_at(copy, layout.objects, address) for address in set(traces.file)}
+    names = {address: file_name_at(copy, layout, address) for address in set(traces.file)}
     for row, size in zip(rows, sizes, strict=True):
         file = traces.file[row]
         name = names[file] if file else "<unknown>"
