@@ -15,6 +15,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.once import RUN_FOLDER
 from tests.reporting import ProgressReport
 from tests.rewriting import RewritingPlugin
 
@@ -39,12 +40,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _RUN_MARK = "GCSPY_TEST_RUN"
 os.environ[_RUN_MARK] = uuid.uuid4().hex
 
+# What the workers of a run share is in one folder that is removed with the run.
+_OWN_FOLDER = None if RUN_FOLDER in os.environ else tempfile.mkdtemp(prefix="gcspy-tests-")
+os.environ.setdefault(RUN_FOLDER, _OWN_FOLDER or "")
+
 # Programs that tests start find code compiled by others, even where the environment forbids to keep
-# it: hundreds of starts. In a separate folder that is removed with the run; one run's workers share
-# it.
-_CACHE = "PYTHONPYCACHEPREFIX"
-_OWN_CACHE = None if _CACHE in os.environ else tempfile.mkdtemp(prefix="gcspy-tests-")
-os.environ.setdefault(_CACHE, _OWN_CACHE or "")
+# it: hundreds of starts.
+os.environ.setdefault("PYTHONPYCACHEPREFIX", os.path.join(os.environ[RUN_FOLDER], "bytecode"))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
@@ -62,8 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure() -> None:
     """Remove what was compiled."""
-    if _OWN_CACHE is not None:
-        shutil.rmtree(_OWN_CACHE, ignore_errors=True)
+    if _OWN_FOLDER is not None:
+        shutil.rmtree(_OWN_FOLDER, ignore_errors=True)
 
 
 # No deadline: the machine that runs this may be busy. No database: a run leaves no file. Each run draws other examples, so that

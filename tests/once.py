@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 
 from gcspy_compiled.machine_code import VARIABLE, cache_folder
 
-__all__ = ["compiled_once"]
+__all__ = ["RUN_FOLDER", "compiled_once", "made_once"]
+
+RUN_FOLDER = "GCSPY_TESTS_FOLDER"
+"""Environment variable: the folder that the workers of a run share, removed with the run."""
 
 Loops = TypeVar("Loops")
 
@@ -20,9 +24,29 @@ Loops = TypeVar("Loops")
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Keep every other process out that asks for the same file."""
+    import fcntl  # a system without it has no tests that ask
+
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def made_once(name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder of the run, filled by the first test that asks for it; nobody may change it.
+
+    Args:
+        name: Its name, other for other content.
+        make: Fills a folder.
+    """
+    folder = Path(os.environ[RUN_FOLDER], name)
+    with _alone(folder.with_name(f"{name}.lock")):
+        if not folder.exists():
+            new = folder.with_name(f"{name}.new")
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir()
+            make(new)
+            new.rename(folder)
+    return folder
 
 
 def compiled_once(load: Callable[[], Loops]) -> Loops:

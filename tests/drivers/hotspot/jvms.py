@@ -6,19 +6,21 @@ with the JVM's own report between two equal readings; see `agreed`.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 import pytest
 
+from tests.once import made_once
 from tests.waiting import PATIENCE_SECS
 
 HOMES = "GCSPY_JAVA_HOMES"
@@ -120,7 +122,8 @@ class Jvm:
         )
         if children:
             self.pid = int(children[0])
-        remove_socket(self.pid)
+        if not listens(self.pid):  # some do from their start
+            remove_socket(self.pid)
 
     def __enter__(self) -> Jvm:
         return self
@@ -164,6 +167,16 @@ class Jvm:
 def socket_of(pid: int) -> Path:
     """Return the socket at which a JVM of a number listens."""
     return Path("/tmp") / f".java_pid{pid}"  # whatever TMPDIR says
+
+
+def listens(pid: int) -> bool:
+    """Whether anybody listens at the socket of a number: none does at one that was left."""
+    with socket.socket(socket.AF_UNIX) as line:
+        try:
+            line.connect(str(socket_of(pid)))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+    return True
 
 
 def remove_socket(pid: int) -> None:
@@ -228,20 +241,43 @@ def find_javac() -> str | None:
 
 
 def compile_program(folder: Path) -> Path:
-    """Compile the program so that a Java 8 runs it; skips where there is no compiler."""
+    """Compile the program; skips where there is no compiler."""
+    return compile_java(folder, {"Still": PROGRAM})
+
+
+def compile_java(folder: Path, sources: Mapping[str, str]) -> Path:
+    """Compile classes so that a Java 8 runs them, once a run; skips where there is no compiler.
+
+    Args:
+        folder: Where their files are put.
+        sources: By the name of the class.
+
+    Returns:
+        The folder.
+    """
     javac = find_javac()
     if javac is None:
         pytest.skip(f"no javac on PATH or in {HOMES}: JVMs are not tested here")
-    (folder / "Still.java").write_text(PROGRAM)
-    done = subprocess.run(
-        [javac, "--release", "8", "-Xlint:-options", "-nowarn", "Still.java"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (folder / "Still.class").exists(), done.stderr
+
+    def compile_in(made: Path) -> None:
+        files = [f"{name}.java" for name in sources]
+        for file, source in zip(files, sources.values(), strict=True):
+            (made / file).write_text(source)
+        # It ends before its own hot loops would be worth a better compiler.
+        quick = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]
+        done = subprocess.run(
+            [javac, *quick, "--release", "8", "-Xlint:-options", "-nowarn", *files],
+            cwd=made,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECS,
+        )
+        assert all((made / f"{name}.class").exists() for name in sources), done.stderr
+
+    text = repr(sorted(sources.items())).encode()
+    made = made_once(f"java-{hashlib.sha256(text).hexdigest()[:16]}", compile_in)
+    shutil.copytree(made, folder, dirs_exist_ok=True)
     return folder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.drivers.hotspot.jvms import HOMES, find_javac, remove_socket
+from tests.drivers.hotspot.jvms import compile_java, remove_socket
 
 PROGRAM = """
 import java.lang.ref.*;
@@ -129,23 +129,8 @@ ORDERS = {
 
 def compile_planted(folder: Path) -> Path:
     """Compile the program and, in a folder below, the plugin; skips where there is no compiler."""
-    javac = find_javac()
-    if javac is None:
-        pytest.skip(f"no javac on PATH or in {HOMES}: JVMs are not tested here")
-    plugins = folder / "plugins"
-    plugins.mkdir()
-    for name, text, place in (("Planted", PROGRAM, folder), ("Plugin", PLUGIN, plugins)):
-        (place / f"{name}.java").write_text(text)
-        done = subprocess.run(
-            [javac, "--release", "8", "-Xlint:-options", "-nowarn", f"{name}.java"],
-            cwd=place,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert (place / f"{name}.class").exists(), done.stderr
-    return folder
+    compile_java(folder / "plugins", {"Plugin": PLUGIN})
+    return compile_java(folder, {"Planted": PROGRAM})
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import Cell, MemoryQuestion, MemoryReport
-from tests.drivers.hotspot.jvms import HOMES, find_javac
+from tests.drivers.hotspot.jvms import compile_java
 
 PROGRAM = """
 import java.util.*;
@@ -71,14 +71,9 @@ def line_of(text: str) -> int:
 @contextmanager
 def running(java: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Run the program up to its first stop."""
-    javac = find_javac()
-    if javac is None:
-        pytest.skip(f"no javac on PATH or in {HOMES}: JVMs are not tested here")
     if installed("gcspy-samples") is None:
         pytest.skip(f"the agent was not built: {BUILD_REMEDY}")
-    (folder / "Sampled.java").write_text(PROGRAM)
-    command = [javac, "--release", "8", "-nowarn", "-d", str(folder), str(folder / "Sampled.java")]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    compile_java(folder, {"Sampled": PROGRAM})
     command = [java, "-Xmx128m", "-cp", str(folder), "Sampled"]
     with subprocess.Popen(
         command,

@@ -12,7 +12,7 @@ from gcspy_protocol.errors import TargetError
 from gcspy.output.memory_text import sentence_of
 from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, MemoryReport
-from tests.drivers.hotspot.jvms import HOMES, find_javac
+from tests.drivers.hotspot.jvms import compile_java
 from tests.drivers.report_tables import column, total
 
 PROGRAM = """
@@ -70,23 +70,7 @@ def test_what_memory_is_for_and_what_grew(java: str, collector: str, tmp_path: P
 
 def looks(java: str, collector: str, folder: Path) -> tuple[MemoryReport, MemoryReport]:
     """Look before and after the program has grown."""
-    javac = find_javac()
-    if javac is None:
-        pytest.skip(f"no javac on PATH or in {HOMES}: JVMs are not tested here")
-    (folder / "Growing.java").write_text(PROGRAM)
-    subprocess.run(
-        [
-            javac,
-            "--release",
-            "8",
-            "-nowarn",
-            "-d",
-            str(folder),
-            str(folder / "Growing.java"),
-        ],
-        check=True,
-        stderr=subprocess.DEVNULL,
-    )
+    compile_java(folder, {"Growing": PROGRAM})
     command = [java, "-Xmx128m", collector, "-cp", str(folder), "Growing"]
     with (
         pytest.MonkeyPatch.context() as patched,
