@@ -413,6 +413,24 @@ def _quiet_colours(theme: Theme, zero_hue: float) -> Floats:
     )
 
 
+def _inks(rgb: Floats) -> Floats:
+    """Black or white, whichever can be read better on each colour: the contrast is at least 4.58 on any.
+
+    Args:
+        rgb: Shape (256, 3), sRGB, 0 to 255, by code.
+    """
+    # Source: WCAG 2.2, relative luminance and contrast ratio.
+    share = np.clip(rgb, 0, 255) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    light = linear @ np.array([0.2126, 0.7152, 0.0722]) + 0.05
+    on_black, on_white = light / 0.05, 1.05 / light
+    # What is unknown is hatched with the canvas, and the words stand on both.
+    on_black[UNKNOWN] = min(on_black[UNKNOWN], on_black[CANVAS])
+    on_white[UNKNOWN] = min(on_white[UNKNOWN], on_white[CANVAS])
+    inks: Floats = np.where((on_black >= on_white)[:, None], 0.0, 255.0) * np.ones(3)
+    return inks
+
+
 def _assemble(
     theme: Theme,
     ramp: Floats,
@@ -429,9 +447,9 @@ def _assemble(
     marked = lab + (towards - lab) * 0.5
     near = distance(marked, lab) < 0.08
     marked[near] = lab[near] + (np.array([1.0 - light, 0.0, 0.0]) - lab[near]) * 0.35
-    ink = np.where(lab[:, :1] > 0.62, np.array([[0.16, 0.0, 0.0]]), np.array([[0.98, 0.0, 0.0]]))
     line = packed(rgb_from_oklab(np.array([looks.line])))
-    tables = [packed(rgb_from_oklab(table)) for table in (lab, marked, ink)]
+    rgb = rgb_from_oklab(lab)
+    tables = [packed(rgb), packed(rgb_from_oklab(marked)), packed(_inks(rgb))]
     for table in tables:
         table.flags.writeable = False
     return Palette(theme, tables[0], tables[1], tables[2], int(line[0]), categories)
