@@ -44,7 +44,7 @@ _OPENING_SECS = 1.0
 _BUDGET = "16 ms"
 
 
-def record(path: Path, events: int) -> None:
+def record(path: Path, events: int, *, identity: bytes = bytes(16)) -> None:
     """Record a session whose memory goes up and down, as fast as it can be written."""
     now = [10**12]
     server = Server("benchmark", events=["Clock", "GC start", "GC end"], time_nanos=lambda: now[0])
@@ -53,7 +53,7 @@ def record(path: Path, events: int) -> None:
     memory = MemoryHistorySpace(server, driver="benchmark", managers=("heap",))
     connection, state, tap = Connection(Role.CLIENT), ClientInterpreter(), WireTap()
     connection.send(Hello(client="benchmark"))
-    facts = PartFacts(recording=bytes(16), created=time.time_ns())
+    facts = PartFacts(recording=identity, created=time.time_ns())
     writer = RecordingWriter(FileStore(path), state, facts=facts, tap=tap)
 
     def take(data: bytes) -> None:

@@ -46,6 +46,7 @@ from gcspy_client.view.shell.help import HelpPart
 from gcspy_client.view.shell.key_sheet import KeyRow
 from gcspy_client.view.shell.layout import LayoutPart
 from gcspy_client.view.shell.preferences import Preferences
+from gcspy_client.view.shell.recorded_views import RecordedViews
 from gcspy_client.view.shell.session_part import QuitPart, SessionPart
 from gcspy_client.view.shell.themes import ThemePart
 from gcspy_client.view.shell.view_undo import ViewUndo
@@ -202,6 +203,7 @@ class MainWindow(QMainWindow):
         self.moments = TileMoments(desk)
         self.types = TypePanels(desk, self.compare)
         self.tile_types = TileTypes(desk)
+        self.recorded_views = RecordedViews(desk)
         self.growth_line = GrowthLine(desk, self.types.log)
         self.holders = HolderPart(desk, self.types.chosen_type)
         self.types.who_asked.connect(self.holders.ask_type)
@@ -250,6 +252,7 @@ class MainWindow(QMainWindow):
             self.formulas,
             self.types,
             self.tile_types,
+            self.recorded_views,
             self.growth_line,
             self.holders,
             self.objects,

@@ -16,7 +16,19 @@ from typing import Any, Final
 
 from gcspy_protocol.errors import CommandError
 
-__all__ = ["LAYOUTS", "LAYOUT_SUFFIX", "WorkLayout", "read_layout", "write_layout"]
+__all__ = [
+    "LAYOUTS",
+    "LAYOUT_SUFFIX",
+    "MOST_OWN",
+    "WorkLayout",
+    "layout_content",
+    "layout_of",
+    "read_layout",
+    "write_layout",
+]
+
+MOST_OWN: Final = 32
+"""Layouts that a user keeps under names of their own."""
 
 LAYOUT_SUFFIX: Final = ".gcspy-layout"
 
@@ -80,18 +92,44 @@ def read_layout(path: Path) -> WorkLayout:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: not a layout: {error}") from None
+    try:
+        return layout_of(found, path.stem)
+    except CommandError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def layout_of(found: object, name: str) -> WorkLayout:
+    """Check a layout that was read from a file or from the settings.
+
+    Args:
+        found: As JSON has it.
+        name: Name of the layout.
+
+    Raises:
+        CommandError: It is not a layout.
+    """
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
-        raise CommandError(f"{path}: not a layout: it does not say that it is one")
+        raise CommandError("not a layout: it does not say that it is one")
     if found.get("version") != _VERSION:
         raise CommandError(
-            f"{path}: its version is {str(found.get('version'))[:20]}, and this GCspy knows version {_VERSION}"
+            f"its version is {str(found.get('version'))[:20]}, and this GCspy knows version {_VERSION}"
         )
     panels, opened = found.get("panels"), found.get("opened", {})
     if not _are_names(panels) or not isinstance(opened, dict) or not _are_names([*opened]):
-        raise CommandError(f"{path}: not a layout: panels and spaces are lists of names")
+        raise CommandError("not a layout: panels and spaces are lists of names")
     if not all(isinstance(on, bool) for on in opened.values()):
-        raise CommandError(f"{path}: not a layout: a space is open (true) or folded (false)")
-    return WorkLayout(path.stem, panels=tuple(panels or ()), opened=opened)
+        raise CommandError("not a layout: a space is open (true) or folded (false)")
+    return WorkLayout(name, panels=tuple(panels or ()), opened=opened)
+
+
+def layout_content(layout: WorkLayout) -> dict[str, object]:
+    """A layout as JSON has it; `layout_of` reads it."""
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "panels": list(layout.panels),
+        "opened": dict(layout.opened),
+    }
 
 
 def write_layout(path: Path, layout: WorkLayout) -> None:
@@ -100,14 +138,8 @@ def write_layout(path: Path, layout: WorkLayout) -> None:
     Raises:
         CommandError: It cannot be written.
     """
-    content = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "panels": list(layout.panels),
-        "opened": dict(layout.opened),
-    }
     try:
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(layout_content(layout), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from None
 

@@ -6,6 +6,7 @@ Layouts for kinds of work open the panels that these need, at their default plac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,18 +17,24 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.work_layout import (
     LAYOUT_SUFFIX,
     LAYOUTS,
+    MOST_OWN,
     WorkLayout,
+    layout_content,
+    layout_of,
     read_layout,
     write_layout,
 )
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.part import Part
-from gcspy_client.view.plain.dialogs import ask_file, ask_new_file
+from gcspy_client.view.plain.dialogs import ask_file, ask_new_file, ask_one_of, ask_text
+from gcspy_client.view.shell.command_palette import PaletteEntry
 
 __all__ = ["LayoutPart"]
 
 _MENU = "&View/La&youts"
+_OWN = "layout.own"
+_LONGEST_NAME = 60
 _KINDS = f"Layouts (*{LAYOUT_SUFFIX})"
 
 
@@ -94,6 +101,67 @@ class LayoutPart(Part):
             "", panels=tuple(filter(docks.is_open, docks)), opened=self._desk.spaces.opened
         )
 
+    # ----------------------------------------------------------------- under own names
+
+    def own(self) -> dict[str, WorkLayout]:
+        """The layouts that the user keeps, by their names; damaged ones are left out."""
+        kept = {}
+        for name, content in list(self._desk.settings.mapping(_OWN).items())[:MOST_OWN]:
+            if name.strip() and len(name) <= _LONGEST_NAME:
+                with suppress(CommandError):
+                    kept[name] = layout_of(content, name)
+        return kept
+
+    def keep(self, name: str) -> None:
+        """Keep the present layout under a name; one of that name is replaced."""
+        name, kept = name.strip()[:_LONGEST_NAME], self.own()
+        if not name:
+            return
+        if name not in kept and len(kept) >= MOST_OWN:
+            self._desk.say(f"Not kept: the limit is {MOST_OWN} layouts. Forget one first.")
+            return
+        kept[name] = self.current()
+        self._store_own(kept)
+        self._desk.say(f"Layout kept: {name}")
+
+    def forget(self, name: str) -> None:
+        """Keep a layout no more."""
+        kept = self.own()
+        kept.pop(name, None)
+        self._store_own(kept)
+
+    def _store_own(self, kept: dict[str, WorkLayout]) -> None:
+        contents: dict[str, object] = {name: layout_content(one) for name, one in kept.items()}
+        self._desk.settings.store(_OWN, contents)
+        self._desk.settings.write()
+
+    def _ask_keep(self) -> None:
+        name = ask_text(self._desk.frame, "Keep layout", "Name of this layout:")
+        if name is not None:
+            self.keep(name)
+
+    def _ask_use(self) -> None:
+        name = self._ask_own("Own layouts", "Layout to use:")
+        if name is not None:
+            self.use(self.own()[name])
+
+    def _ask_forget(self) -> None:
+        name = self._ask_own("Forget layout", "Layout to forget:")
+        if name is not None:
+            self.forget(name)
+
+    def _ask_own(self, title: str, question: str) -> str | None:
+        names = list(self.own())
+        chosen = ask_one_of(self._desk.frame, title, question, names)
+        return None if chosen is None else names[chosen]
+
+    def entries(self) -> Sequence[PaletteEntry]:
+        """The user's own layouts."""
+        return [
+            PaletteEntry("Layout", name, partial(self.use, layout))
+            for name, layout in self.own().items()
+        ]
+
     def _save(self) -> None:
         path = ask_new_file(self._desk.frame, "Save layout", _KINDS, f"layout{LAYOUT_SUFFIX}")
         if path is not None:
@@ -142,4 +210,34 @@ class LayoutPart(Part):
                 run=self._open,
             ),
         )
-        return (*self._desk.docks.actions(), *kinds, *files)
+        own = (
+            Action(
+                name="layout.keep",
+                menu=_MENU,
+                text="&Keep layout…",
+                about="keep the open panels and spaces under a name of your own",
+                run=self._ask_keep,
+                keys=("Shift+F8",),
+                begins_group=True,
+            ),
+            Action(
+                name="layout.own",
+                menu=_MENU,
+                text="&Own layouts…",
+                about="use a layout that you kept",
+                run=self._ask_use,
+                keys=("F8",),
+                enabled=lambda: bool(self.own()),
+                why_not="no layout is kept: Shift+F8 keeps this one",
+            ),
+            Action(
+                name="layout.forget",
+                menu=_MENU,
+                text="&Forget layout…",
+                about="forget a layout that you kept",
+                run=self._ask_forget,
+                enabled=lambda: bool(self.own()),
+                why_not="no layout is kept",
+            ),
+        )
+        return (*self._desk.docks.actions(), *kinds, *own, *files)

@@ -49,6 +49,7 @@ class BookmarkStore(QObject):
         recording: The files that are played, where they are known.
 
     Signals:
+        leaving: Other files follow.
         changed: There are others now.
         refused: They could not be read or written; why, in words.
         asked: The user wants to see an event; its number.
@@ -58,6 +59,7 @@ class BookmarkStore(QObject):
     """
 
     changed = Signal()
+    leaving = Signal()
     refused = Signal(str)
     asked = Signal(int)
 
@@ -66,11 +68,13 @@ class BookmarkStore(QObject):
         self._session = session
         self.marks = Bookmarks()
         self.recording: tuple[Path, ...] = ()
+        self.identity = ""
         self._identity = ""
 
     def use_files(self, *paths: Path) -> None:
         """Keep them beside this recording; without any, in memory."""
-        self.recording = paths
+        self.leaving.emit()
+        self.recording, self.identity = paths, ""
         if not paths:
             self.marks = Bookmarks()
             self.changed.emit()
@@ -80,6 +84,7 @@ class BookmarkStore(QObject):
                 beside = sidecar_of(paths)
                 path = next(path for path in paths if sidecar_path(path) == beside)
                 self.marks = Bookmarks(path, recording=recording.facts.recording)
+                self.identity = recording.facts.recording.hex()
         except RecordingError as error:
             self.marks = Bookmarks()
             self.refused.emit(str(error))

@@ -10,7 +10,14 @@ from gcspy_protocol.errors import CommandError
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gcspy_client.model.shell.work_layout import LAYOUTS, WorkLayout, read_layout, write_layout
+from gcspy_client.model.shell.work_layout import (
+    LAYOUTS,
+    MOST_OWN,
+    WorkLayout,
+    layout_content,
+    read_layout,
+    write_layout,
+)
 from gcspy_client.view.shell import layout as layout_module
 from tests.client.watching import Wait, Watched
 
@@ -91,3 +98,43 @@ def test_unknown_panels_and_spaces_are_left_out(watched: Watched, tmp_path: Path
         write_layout(tmp_path / "missing" / "a", LAYOUTS[0])
     with pytest.raises(CommandError, match="missing"):
         read_layout(tmp_path / "missing")
+
+
+def test_own_layouts_are_kept_under_names_and_used_by_key_and_palette(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window, part = watched.window, watched.window.layout_part
+    assert not window.actions_table["layout.own"].enabled()
+    window.docks.show("history")
+    kept = open_panels(watched)
+    monkeypatch.setattr(layout_module, "ask_text", lambda *_: " my <b>layout</b> ")
+    QTest.keyClick(window, Qt.Key.Key_F8, Qt.KeyboardModifier.ShiftModifier)
+    assert list(part.own()) == ["my <b>layout</b>"]
+    part.use(LAYOUTS[4])
+    assert open_panels(watched) == {"view"}
+    monkeypatch.setattr(layout_module, "ask_one_of", lambda *_: 0)
+    QTest.keyClick(window, Qt.Key.Key_F8)
+    assert open_panels(watched) == kept
+    part.use(LAYOUTS[4])
+    entry = next(one for one in window.palette_entries() if one.text == "my <b>layout</b>")
+    entry.run()
+    assert open_panels(watched) == kept
+    assert any("keep" in row.about.lower() for row in window._key_rows() if "F8" in str(row.keys))
+    part.keep("second")
+    window.actions_table["layout.forget"].run()
+    assert list(part.own()) == ["second"]
+
+
+def test_damaged_and_too_many_own_layouts_are_left_out(watched: Watched) -> None:
+    window, part = watched.window, watched.window.layout_part
+    good = layout_content(WorkLayout("", panels=("view",)))
+    window.settings.store(
+        "layout.own", {"good": good, "bad": {"panels": 3}, "": good, "x" * 100: good, "worse": 1}
+    )
+    assert list(part.own()) == ["good"]
+    for number in range(2 * MOST_OWN):
+        part.keep(f"layout {number}")
+    assert len(part.own()) == MOST_OWN
+    assert "the limit is" in window.announcer.text
+    part.keep("good")
+    assert "Layout kept" in window.announcer.text, "one of that name is replaced"
