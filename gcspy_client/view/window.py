@@ -367,6 +367,7 @@ class MainWindow(QMainWindow):
         self.link.shut()
         for part in self.parts:
             part.stop()
+        self.docks.hide_floating()
         self.updater.stop()
         self.shift.close()
         self.announcer.stop()

@@ -357,6 +357,12 @@ class Docks(QObject):
         for one in self._added.values():
             one.dock.bar.set_theme(theme)
 
+    def hide_floating(self) -> None:
+        """Hide the panels that float: they are windows of their own, and would outlast the closed one."""
+        for one in self._added.values():
+            if one.dock.isFloating():
+                one.dock.hide()
+
     # ------------------------------------------------------------------------- layout
 
     def restore(self, settings: UserSettings) -> None:
