@@ -1,4 +1,4 @@
-"""What is written on the screen can be read: the contrast is measured on pictures of the window, in all themes.
+"""Texts on the screen can be read: their contrast is measured on pictures of the window, in all themes.
 
 Of each text the most frequent colour in its rectangle is the ground, and the colour that differs
 most from it the ink: letters are drawn with smooth edges, whose colours lie between the two.
