@@ -1,4 +1,4 @@
-"""What users do, done in a real window by keyboard alone and by mouse alone: actions and seconds of each task.
+"""Tasks of users, done in a real window by keyboard alone and by mouse alone: actions and seconds of each.
 
 A window watches real Python processes, whose heaps change on request only. Each task is checked
 against what is computed without the window: from the target's own account, or from stored events.

@@ -126,7 +126,7 @@ class HeapQuestions:
         self._more.set()
 
     def _about_memory(self, query: Query) -> Callable[[_Work, _Progress], Answer] | Answer:
-        """What answers a question about all memory; an answer instead if nothing does."""
+        """Return the function that answers a question about all memory; an answer instead if there is none."""
         explainer = self._explainer()
         if explainer is None:
             return self._without(query, AnswerState.REFUSED, _NOBODY_EXPLAINS)
@@ -139,7 +139,7 @@ class HeapQuestions:
         return partial(self._explain, explainer, question)
 
     def _about_heap(self, query: Query) -> Callable[[_Work, _Progress], Answer] | Answer:
-        """What answers a question about objects; an answer instead if nothing does, or there are none."""
+        """Return the function that answers a question about objects; an answer instead if there is none, or no objects."""
         investigator = self._investigator()
         if investigator is None:
             return self._without(query, AnswerState.REFUSED, _NOBODY)

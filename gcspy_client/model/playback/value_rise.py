@@ -57,7 +57,7 @@ class ValueRise:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What a tile was at an event: a number; None: not in use. `known` is false if it could not be read."""
+    """Return the value of a tile at an event: a number; None: not in use. `known` is false if it could not be read."""
 
     event: int
     number: float | None
