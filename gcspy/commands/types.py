@@ -14,9 +14,14 @@ __all__ = ["command"]
 @click.command()
 @click.argument("pid", type=click.IntRange(1), metavar="PID")
 @top_option(1024)
+@click.option(
+    "--sites",
+    is_flag=True,
+    help="Also show the lines that allocated the objects, from a copy of all memory. Of Python programs that run with tracemalloc.",
+)
 @driver_option
 @json_option
-def command(pid: int, top: int, drivers: tuple[str, ...], as_json: bool) -> None:
+def command(pid: int, top: int, sites: bool, drivers: tuple[str, ...], as_json: bool) -> None:
     """Show object counts and bytes by type, from one sample.
 
     The process is not stopped and nothing is left in it. Objects that changed during the sample are
@@ -31,4 +36,17 @@ def command(pid: int, top: int, drivers: tuple[str, ...], as_json: bool) -> None
     # Estimates are for a person who waits: beside the result, and only in a terminal.
     early = print_early if sys.stderr.isatty() and not as_json else None
     found = look_once(pid, "types", most=top, drivers=drivers, early=early)
-    (print_as_json if as_json else print_as_text)(found)
+    if not sites:
+        (print_as_json if as_json else print_as_text)(found)
+        return
+    from gcspy.connection.memory_question import explain
+    from gcspy.output.detail_text import rows_as_json
+    from gcspy.output.memory_text import print_sites
+    from gcspy_server.api import MemoryQuestion
+
+    report = next(explain(pid, MemoryQuestion(over_secs=0, most=top), drivers))
+    if as_json:
+        print_as_json(found, {"allocated": rows_as_json(report.sites)})
+        return
+    print_as_text(found)
+    print_sites(report)

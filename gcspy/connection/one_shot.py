@@ -6,7 +6,7 @@ Knows drivers and questions; does not know their subjects.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
@@ -136,13 +136,14 @@ def _whole_space(server: Server, kind: str) -> ServerSpace | None:
     return next((space for space in server.spaces if kind in space.schema.details), None)
 
 
-def print_as_json(found: OneShot) -> None:
-    """One JSON object; unknown is null."""
+def print_as_json(found: OneShot, more: Mapping[str, object] | None = None) -> None:
+    """Print one JSON object, with more fields if there are any; unknown is null."""
     data = {
         "pid": found.pid,
         "process": found.name,
         "gather_nanos": found.gather_nanos,
         **rows_as_json(found.table),
+        **(more or {}),
     }
     say_json(data)
 

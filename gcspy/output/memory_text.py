@@ -16,7 +16,14 @@ from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentenc
 from gcspy_client.model.text import duration, size_in_words
 from gcspy_server.api import MemoryReport
 
-__all__ = ["NOTHING_GREW", "print_first", "print_later", "report_as_json", "sentence_of"]
+__all__ = [
+    "NOTHING_GREW",
+    "print_first",
+    "print_later",
+    "print_sites",
+    "report_as_json",
+    "sentence_of",
+]
 
 _LIBRARY: Final = re.compile(r"^/.*/(?:(?:site|dist)-packages|lib/python\d+\.\d+)/")
 NOTHING_GREW = "Memory does not grow"
@@ -36,7 +43,7 @@ def print_first(report: MemoryReport, name: str) -> None:
     say("")
     say("What holds most of it")
     print_table(report.holders, rounded=True)
-    _print_sites(report)
+    print_sites(report)
     _print_note(report)
 
 
@@ -54,7 +61,7 @@ def print_later(report: MemoryReport) -> None:
         say("")
         say("What holds it")
         print_table(report.holders, rounded=True)
-    _print_sites(report)
+    print_sites(report)
     _print_note(report)
 
 
@@ -125,7 +132,7 @@ def _changed(report: MemoryReport) -> str:
     return f"{sign}{size_in_words(abs(grew))} of {size_in_words(report.resident)} in {duration(int(report.secs * 1e9))}"
 
 
-def _print_sites(report: MemoryReport) -> None:
+def print_sites(report: MemoryReport) -> None:
     """Print where memory was allocated, or why that is not known."""
     say("")
     if report.sites.rows:

@@ -76,3 +76,31 @@ def test_json_has_the_result_alone(large: int) -> None:
     rows = {row["type"]: row for row in json.loads(out)["rows"]}
     assert rows["Order"]["objects"] == 400_000
     assert "estimated" not in err
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("traced", [True, False])
+def test_the_lines_that_allocated_the_objects_are_named_if_tracemalloc_is_on(traced: bool) -> None:
+    options = ["-X", "tracemalloc=2"] if traced else []
+    with subprocess.Popen(
+        [sys.executable, *options, "-c", LARGE.replace("401000", "21000")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline()
+        text, _ = asked(child.pid, "--sites")
+        found = json.loads(asked(child.pid, "--sites", "--json")[0])
+        child.kill()
+    assert found["rows"][0]["objects"] > 0
+    if traced:
+        place = "<string>:5"
+        assert any(line.startswith("Order") and place in line for line in text.splitlines())
+        rows = [row for row in found["allocated"]["rows"] if row["what"] == "Order"]
+        assert rows[0]["allocated at"].startswith(place)
+        assert (rows[0]["objects"], rows[0]["of"]) == (20_000, 20_000)
+    else:
+        remedy = "tracemalloc is off: start the program with `python -X tracemalloc=10`"
+        assert remedy in text
+        assert remedy in found["allocated"]["note"]
+        assert found["allocated"]["rows"] == []
