@@ -66,6 +66,15 @@ _COMES_TOGETHER: Final = 0.8
 _REMEMBERED: Final = 200
 """Maximum holders whose names are kept from one sample to the next."""
 
+_REMEMBERED_BELOW: Final = 1000
+"""Maximum objects below them, of objects that move, whose bytes are kept by name."""
+
+_MOST_LEVELS: Final = 30
+"""How many of these may dominate each other; a linked list has a million."""
+
+_LEAST_BELOW: Final = 16 << 10
+"""Bytes that such an object retains."""
+
 _MOST_GROUPS: Final = 5
 """Types, and holders, whose allocation sites are listed."""
 
@@ -195,6 +204,10 @@ class RememberedLook:
         kind_names: The name of each type.
         retained: (n,) bytes that it kept alive.
         by_name: Address and retained bytes of the largest holders, by their names.
+        least_named: Bytes; holders that retained more are in `by_name`.
+        below: Of objects that move, the largest that another one dominates: retained bytes by name and type; None: several have
+            these.
+        least_below: Bytes; what retained more is in `below`, or is many levels down.
         garbage: Bytes of objects that no root led to.
         by_site: Blocks and bytes of each allocation site.
     """
@@ -206,6 +219,9 @@ class RememberedLook:
     kind_names: Mapping[int, str]
     retained: NDArray[np.int64]
     by_name: Mapping[str, tuple[int, int]]
+    least_named: int
+    below: Mapping[tuple[str, str], int | None]
+    least_below: int
     garbage: int
     by_site: Mapping[str, tuple[int, int]]
 
@@ -265,6 +281,7 @@ def bytes_by_type(
 def remember(look: MemoryLook) -> RememberedLook:
     """Return the part of a sample that the comparison with a later one needs."""
     retained = look.retained
+    largest = _largest(look.uppermost, retained, _REMEMBERED)
     order = np.argsort(look.address[: 0 if look.moves else None], kind="stable")
     return RememberedLook(
         look.nanos,
@@ -274,12 +291,41 @@ def remember(look: MemoryLook) -> RememberedLook:
         look.kind_names,
         retained[order],
         {
+            # Of several of one name the largest is written last.
             look.namer.way_to(top): (int(look.address[top]), int(retained[top]))
-            for top in _largest(look.uppermost, retained, _REMEMBERED)
+            for top in reversed(largest)
         },
+        int(retained[largest[-1]]) if len(largest) == _REMEMBERED else 0,
+        *_sizes_below(look),
         look.garbage.size,
         {} if isinstance(look.sites, SampledSites) else totals_by_site(look.sites),
     )
+
+
+def _sizes_below(look: MemoryLook) -> tuple[dict[tuple[str, str], int | None], int]:
+    """Return what large dominated objects retain by name and type, if objects move, and the bytes from which on they are listed."""
+    found: dict[tuple[str, str], int | None] = {}
+    if not look.moves:
+        return found, 0
+    retained, order, dominator = look.retained, look.tree.order, look.tree.dominator
+    inner = order[(dominator[order] != NO_NODE) & (retained[order] >= _LEAST_BELOW)]
+    # Each is after its dominator, also where both retain the same.
+    inner = inner[np.argsort(-retained[inner], kind="stable")]
+    level: dict[int, int] = {}
+    for number in inner.tolist():
+        level[number] = level.get(int(dominator[number]), 0) + 1
+        if level[number] > _MOST_LEVELS:
+            continue
+        if len(found) == _REMEMBERED_BELOW:
+            return found, int(retained[number])
+        name = _name_and_type(look, number)
+        found[name] = None if name in found else int(retained[number])
+    return found, _LEAST_BELOW
+
+
+def _name_and_type(look: MemoryLook, number: int) -> tuple[str, str]:
+    """Identify an object that moves. A part of another object may share its name, such as the table of a map, but not its type."""
+    return look.namer.way_to(number), look.namer.type_name(number)
 
 
 def first_report(look: MemoryLook, most: int) -> MemoryReport:
@@ -395,27 +441,84 @@ def _grown_holders(
     most: int,
 ) -> list[tuple[tuple[Cell, ...], int]]:
     """Return the rows of holders, and the object that each is of; `NO_NODE`: of garbage."""
-    retained = look.retained
-    grew = retained.copy()
-    grew[stayed] -= before.retained[place]
-    heaviest = _heaviest(look.tree, grew)
     rows: list[tuple[tuple[Cell, ...], int]] = []
-    for top in _largest(look.uppermost, grew, 2 * most):
-        where = _where_it_comes_together(top, grew, heaviest)
-        address, retained_before = before.by_name.get(look.namer.way_to(top), (0, 0))
-        by = int(grew[top] if look.moves else grew[where])
-        if look.moves or address != look.address[top]:
-            # An object that had this name before was another one, which this one may have replaced; an object that was at this address
-            # before was unrelated.
-            by -= max(0, retained_before - int(retained[top] - grew[top]))
-        if by >= _LEAST_GROWN:
-            number, size = int(look.counts[where]), int(retained[where])
-            rows.append(((*_holder(look, where), number, size, by), where))
+    found = (
+        _grown_by_name(before, look, 2 * most)
+        if look.moves
+        else _grown_by_address(before, look, stayed, place, 2 * most)
+    )
+    for where, by in found:
+        number, size = int(look.counts[where]), int(look.retained[where])
+        rows.append(((*_holder(look, where), number, size, by), where))
     more = look.garbage.size - before.garbage
     if more >= _LEAST_GROWN:
         rows.append(((look.garbage_name, "", *look.garbage, more), NO_NODE))
     rows.sort(key=lambda row: -_number(row[0][4]))
     return rows
+
+
+def _grown_by_address(
+    before: RememberedLook,
+    look: MemoryLook,
+    stayed: NDArray[np.bool_],
+    place: NDArray[np.intp],
+    most: int,
+) -> Iterator[tuple[int, int]]:
+    """Find what grew most among objects that do not move; yields the object where most of the growth is, and by how much it grew."""
+    retained = look.retained
+    grew = retained.copy()
+    grew[stayed] -= before.retained[place]
+    heaviest = _heaviest(look.tree, grew)
+    for top in _largest(look.uppermost, grew, most):
+        where = _where_it_comes_together(top, grew, heaviest)
+        address, retained_before = before.by_name.get(look.namer.way_to(top), (0, 0))
+        by = int(grew[where])
+        if address != look.address[top]:
+            # An object that had this name before was another one, which this one may have replaced; an object that was at this address
+            # before was unrelated.
+            by -= max(0, retained_before - int(retained[top] - grew[top]))
+        if by >= _LEAST_GROWN:
+            yield where, by
+
+
+def _grown_by_name(
+    before: RememberedLook, look: MemoryLook, most: int
+) -> Iterator[tuple[int, int]]:
+    """Do the same among objects that move, by their names."""
+    retained, none = look.retained, (0, before.least_named)
+    grew = {
+        top: int(retained[top]) - before.by_name.get(look.namer.way_to(top), none)[1]
+        for top in _largest(look.uppermost, retained, _REMEMBERED)
+    }
+    tops = sorted((top for top in grew if grew[top] >= _LEAST_GROWN), key=lambda top: -grew[top])
+    for top in tops[:most]:
+        yield _where_it_grew(before, look, top, grew[top])
+
+
+def _where_it_grew(
+    before: RememberedLook, look: MemoryLook, top: int, whole: int
+) -> tuple[int, int]:
+    """Return the lowest object below another one that has most of its growth, and by how much it grew.
+
+    An object that was too small to be kept by name counts as if it had been as large as possible.
+    """
+    retained, dominator = look.retained, look.tree.dominator
+    least = max(_LEAST_GROWN, int(_COMES_TOGETHER * whole))
+    # Only what retains so much can have grown by so much.
+    large = look.tree.order[retained[look.tree.order] >= least]
+    here, by = top, whole
+    for _ in range(_MOST_LEVELS):
+        below = large[dominator[large] == here]
+        below = below[np.argsort(-retained[below], kind="stable")][:_REMEMBERED]
+        most, child = 0, NO_NODE
+        for each in below.tolist():
+            size = before.below.get(_name_and_type(look, each), min(before.least_below, least))
+            if size is not None and retained[each] - size > most:
+                most, child = int(retained[each]) - size, each
+        if most < least:
+            break
+        here, by = child, most
+    return here, by
 
 
 def _allocated(

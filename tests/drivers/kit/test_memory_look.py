@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from gcspy_drivers.kit.memory_look import (
@@ -241,3 +242,59 @@ def test_more_that_grew_than_there_are_rows_for_is_added_up() -> None:
     table = later_report(remember(look(before)), look(after), 2).holders
     assert [row[4] for row in table.rows] == [6000, 5000]
     assert (table.rest, table.rest_cells) == (2, ("", "", 2, 14_000, 7000)), "twice as many rows"
+
+
+def moving(sizes: Mapping[str, int]) -> MemoryLook:
+    """A heap whose objects move: an application that has a few large lists, of these bytes."""
+    heap = SmallHeap()
+    application = heap.one("dict", 100, heap.namespace())
+    ways = {"App.ONLY": application}
+    for name, size in sizes.items():
+        ways[name] = heap.one("list", 10, application)
+        heap.one("Order", size, ways[name])
+        ways[f"{name}[…]"] = len(heap.sizes) - 1
+    # Addresses and numbers of the same objects differ from one heap to the next.
+    heap.places = [each + 16 * sum(sizes.values()) for each in heap.places]
+    return replace(look(heap, **ways), moves=True)
+
+
+def test_what_grew_below_something_larger_is_named_where_objects_move() -> None:
+    before = moving({"App.ONLY.pages": 9_000_000, "App.ONLY.log": 300_000})
+    after = moving({"App.ONLY.log": 1_300_000, "App.ONLY.pages": 9_000_000})
+    ((name, kind, _, retained, grew),) = later_report(remember(before), after, 5).holders.rows
+    assert (name, kind, retained, grew) == ("holder 3", "Order", 1_300_000, 1_000_000)
+
+
+def test_growth_that_is_spread_is_told_of_what_holds_its_parts() -> None:
+    sizes = {"App.ONLY.pages": 900_000, "App.ONLY.log": 300_000, "App.ONLY.users": 50_000}
+    after = {name: size + 100_000 for name, size in sizes.items()}
+    ((name, *_, grew),) = later_report(remember(moving(sizes)), moving(after), 5).holders.rows
+    assert (name, grew) == ("holder 1", 300_000)
+
+
+def test_what_was_too_small_to_be_kept_by_name_has_grown() -> None:
+    before = moving({"App.ONLY.pages": 9_000_000, "App.ONLY.log": 3_000})
+    after = moving({"App.ONLY.pages": 9_000_000, "App.ONLY.log": 1_003_000})
+    ((name, *_, grew),) = later_report(remember(before), after, 5).holders.rows
+    assert name == "holder 5"
+    assert grew == 1_003_000 - (16 << 10), "it had no more than that"
+
+
+def test_objects_that_share_a_name_are_not_told_apart() -> None:
+    before = moving({"App.ONLY.pages": 9_000_000, "App.ONLY.log": 300_000})
+    after = moving({"App.ONLY.pages": 9_000_000, "App.ONLY.log": 1_300_000})
+    for each in (before, after):
+        names = each.namer
+        assert isinstance(names, Numbered)
+        names._ways.update({2: "App.ONLY[…]", 4: "App.ONLY[…]"})
+    ((name, *_, grew),) = later_report(remember(before), after, 5).holders.rows
+    assert (name, grew) == ("holder 1", 1_000_000)
+
+
+def test_a_long_list_is_kept_by_name_only_at_its_beginning() -> None:
+    heap = SmallHeap()
+    last = heap.one("list", 20_000, heap.namespace())
+    for _ in range(50):
+        last = heap.one("list", 20_000, last)
+    found = remember(replace(look(heap), moves=True))
+    assert len(found.below) == 30
