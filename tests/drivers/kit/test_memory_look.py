@@ -255,7 +255,7 @@ def moving(sizes: Mapping[str, int]) -> MemoryLook:
         ways[f"{name}[…]"] = len(heap.sizes) - 1
     # Addresses and numbers of the same objects differ from one heap to the next.
     heap.places = [each + 16 * sum(sizes.values()) for each in heap.places]
-    return replace(look(heap, **ways), moves=True)
+    return replace(look(heap), namer=Numbered(heap, **ways), moves=True)
 
 
 def test_what_grew_below_something_larger_is_named_where_objects_move() -> None:
