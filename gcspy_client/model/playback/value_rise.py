@@ -57,7 +57,7 @@ class ValueRise:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """Return the value of a tile at an event: a number; None: not in use. `known` is false if it could not be read."""
+    """Value of a tile at an event: a number; None: not in use. `known` is false if it could not be read."""
 
     event: int
     number: float | None
