@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gcspy_protocol import messages as m
@@ -25,6 +25,7 @@ from gcspy_protocol.frames.frame import (
     pack_frame,
     raw_size,
 )
+from gcspy_protocol.frames.map_frame import pack_map_frame
 from gcspy_protocol.frames.playback import (
     MOST_ROWS,
     pack_playback,
@@ -125,9 +126,16 @@ def _encode(message: Message) -> Frame:
             payload = _SUMMARY.pack(message.covered, len(message.values)) + struct.pack(
                 f"<{len(message.values)}q", *message.values
             )
-            return _placed(FrameType.SUMMARY, payload, message)
+            return pack_frame(
+                FrameType.SUMMARY,
+                payload,
+                space=message.space,
+                stream=message.stream,
+                sequence=message.sequence,
+                time_nanos=message.time_nanos,
+            )
         case m.SpaceInfo():
-            return _placed(FrameType.SPACE_INFO, pack_map({"text": message.text}), message)
+            return _placed_map(FrameType.SPACE_INFO, {"text": message.text}, message)
         case m.Counters():
             payload = struct.pack(f"<I{len(message.counts)}Q", len(message.counts), *message.counts)
             return pack_frame(FrameType.COUNTERS, payload)
@@ -136,8 +144,8 @@ def _encode(message: Message) -> Frame:
         case m.TileNames() | m.NewNames():
             return _texts(message)
         case m.TileNamesRequest():
-            payload = pack_map({"first": message.first, "count": message.count})
-            return pack_frame(FrameType.TILE_NAMES_REQUEST, payload, space=message.space)
+            fields = {"first": message.first, "count": message.count}
+            return pack_map_frame(FrameType.TILE_NAMES_REQUEST, fields, space=message.space)
         case m.Playback() | m.Position() | m.Timeline() | m.SetPlayback() | m.Seek() | m.Follow():
             return pack_playback(message)
         case m.Trigger() | m.Triggers() | m.Fired() | m.Settings() | m.SetSetting() | m.Budget():
@@ -156,14 +164,14 @@ def _map_or_handshake(message: Message) -> Frame:
     if isinstance(message, m.Challenge | m.Proof):
         return pack_handshake(message)
     frame_type, fields = _as_map(message)
-    return pack_frame(frame_type, pack_map(fields) if fields else b"")
+    return pack_map_frame(frame_type, fields) if fields else pack_frame(frame_type, b"")
 
 
 def _schema(message: m.SpaceDefined | m.SpaceRemoved) -> Frame:
     if isinstance(message, m.SpaceRemoved):
         return pack_frame(FrameType.SPACE_REMOVED, b"", space=message.space)
-    return pack_frame(
-        FrameType.SPACE_DEFINED, pack_map(pack_space(message.space)), space=message.space.id
+    return pack_map_frame(
+        FrameType.SPACE_DEFINED, pack_space(message.space), space=message.space.id
     )
 
 
@@ -182,10 +190,12 @@ def _chosen(
 
 
 def _texts(message: m.TileNames | m.NewNames) -> Frame:
-    payload = pack_map({"first": message.first, "names": list(message.names)})
+    fields = {"first": message.first, "names": list(message.names)}
     if isinstance(message, m.NewNames):
-        return _placed(FrameType.NEW_NAMES, payload, message)
-    return pack_frame(FrameType.TILE_NAMES, payload, space=message.space, sequence=message.sequence)
+        return _placed_map(FrameType.NEW_NAMES, fields, message)
+    return pack_map_frame(
+        FrameType.TILE_NAMES, fields, space=message.space, sequence=message.sequence
+    )
 
 
 def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
@@ -197,15 +207,13 @@ def _stamp(message: m.StreamKey | m.StreamDelta) -> Stamp:
     )
 
 
-def _placed(
-    frame_type: FrameType, payload: bytes, message: m.Summary | m.SpaceInfo | m.NewNames
+def _placed_map(
+    frame_type: FrameType, fields: Mapping[str, Any], message: m.SpaceInfo | m.NewNames
 ) -> Frame:
-    stream = message.stream if isinstance(message, m.Summary) else 0
-    return pack_frame(
+    return pack_map_frame(
         frame_type,
-        payload,
+        fields,
         space=message.space,
-        stream=stream,
         sequence=message.sequence,
         time_nanos=message.time_nanos,
     )

@@ -10,7 +10,8 @@ from typing import Any
 from gcspy_protocol.attendance import LOOK_CHARS, Attend, Focus, Look, Looked
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.frames.fields import Fields, pack_map
-from gcspy_protocol.frames.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.frame import Frame, Header
+from gcspy_protocol.frames.map_frame import pack_map_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 
@@ -29,12 +30,12 @@ def pack_attendance(message: Attend | Look | Looked) -> Frame:
     match message:
         case Attend():
             fields: dict[str, Any] = {"person": message.person, "following": message.following}
-            return pack_frame(FrameType.ATTEND, pack_map(fields))
+            return pack_map_frame(FrameType.ATTEND, fields)
         case Look():
-            return pack_frame(FrameType.LOOK, pack_map(_place(message.at)))
+            return pack_map_frame(FrameType.LOOK, _place(message.at))
         case Looked():
-            return pack_frame(
-                FrameType.LOOKED, pack_map({"client": message.client, **_place(message.at)})
+            return pack_map_frame(
+                FrameType.LOOKED, {"client": message.client, **_place(message.at)}
             )
 
 

@@ -23,8 +23,9 @@ from gcspy_protocol.details import (
 )
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.frames.fields import Fields, pack_map
-from gcspy_protocol.frames.frame import HEADER, Frame, Header, pack_frame
-from gcspy_protocol.limits import CLIENT_LIMITS, Limits
+from gcspy_protocol.frames.frame import Frame, Header
+from gcspy_protocol.frames.map_frame import pack_map_frame
+from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 
 __all__ = ["pack_details", "read_details"]
@@ -52,7 +53,7 @@ def pack_details(message: Query | Answer) -> Frame:
                 **({"over": message.over_millis} if message.over_millis else {}),
                 **({"sample": message.sample_bytes} if message.sample_bytes else {}),
             }
-            return pack_frame(FrameType.QUERY, pack_map(fields), space=message.space)
+            return pack_map_frame(FrameType.QUERY, fields, space=message.space)
         case Answer():
             fields = {
                 "number": message.number,
@@ -65,23 +66,9 @@ def pack_details(message: Query | Answer) -> Frame:
                 fields |= {"done": message.done, "total": message.total}
             if message.report is not None:
                 fields["report"] = _report(message.report)
-            return _packed_answer(message, pack_map(fields))
-
-
-def _packed_answer(message: Answer, payload: bytes) -> Frame:
-    """The frame of an answer; many equal cells are not compressed to less than a client believes (`Limits.map_ratio`)."""
-    for compress in (True, False):
-        frame = pack_frame(
-            FrameType.ANSWER,
-            payload,
-            space=message.space,
-            sequence=message.sequence,
-            compress=compress,
-        )
-        sent = len(frame.data) - HEADER.size
-        if len(payload) <= CLIENT_LIMITS.map_ratio * sent + CLIENT_LIMITS.map_free_bytes:
-            break
-    return frame
+            return pack_map_frame(
+                FrameType.ANSWER, fields, space=message.space, sequence=message.sequence
+            )
 
 
 def _table(table: DetailTable) -> dict[str, Any]:

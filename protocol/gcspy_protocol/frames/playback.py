@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.frames.fields import Fields, pack_map
 from gcspy_protocol.frames.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.map_frame import pack_map_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import EventFilter
@@ -106,9 +107,9 @@ def pack_playback(message: Playback | Position | Timeline | SetPlayback | Seek |
                 "follows": message.follows,
                 "filters": [write_filter(one) for one in message.filters],
             }
-            return pack_frame(FrameType.PLAYBACK, pack_map(fields))
+            return pack_map_frame(FrameType.PLAYBACK, fields)
         case SetPlayback():
-            return pack_frame(FrameType.SET_PLAYBACK, pack_map(_manner(message)))
+            return pack_map_frame(FrameType.SET_PLAYBACK, _manner(message))
         case Seek():
             fields = {
                 "number": message.number,
@@ -117,9 +118,9 @@ def pack_playback(message: Playback | Position | Timeline | SetPlayback | Seek |
                 "steps": message.steps,
                 "backwards": message.backwards,
             }
-            return pack_frame(FrameType.SEEK, pack_map(fields))
+            return pack_map_frame(FrameType.SEEK, fields)
         case Follow():
-            return pack_frame(FrameType.FOLLOW, pack_map({"client": message.client}))
+            return pack_map_frame(FrameType.FOLLOW, {"client": message.client})
 
 
 def _manner(manner: SetPlayback) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from gcspy_protocol.budget import WHOLE_BUDGET, Budget
 from gcspy_protocol.frames.fields import Fields, pack_map
-from gcspy_protocol.frames.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.frame import Frame, Header
+from gcspy_protocol.frames.map_frame import pack_map_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import Mode
@@ -38,13 +39,11 @@ def pack_settings(message: Settings | SetSetting | Budget) -> Frame:
     match message:
         case Settings():
             settings = [_setting(one) for one in message.settings]
-            return pack_frame(FrameType.SETTINGS, pack_map({"settings": settings}))
+            return pack_map_frame(FrameType.SETTINGS, {"settings": settings})
         case SetSetting():
-            return pack_frame(
-                FrameType.SET_SETTING, pack_map({"id": message.id, "value": message.value})
-            )
+            return pack_map_frame(FrameType.SET_SETTING, {"id": message.id, "value": message.value})
         case Budget():
-            return pack_frame(FrameType.BUDGET, pack_map(_budget(message)))
+            return pack_map_frame(FrameType.BUDGET, _budget(message))
 
 
 def _budget(budget: Budget) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from gcspy_protocol.expression.evaluation import Operand
 from gcspy_protocol.frames.fields import Fields, pack_map
-from gcspy_protocol.frames.frame import Frame, Header, pack_frame
+from gcspy_protocol.frames.frame import Frame, Header
+from gcspy_protocol.frames.map_frame import pack_map_frame
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.triggers import (
@@ -38,11 +39,11 @@ def pack_trigger(message: Trigger | Triggers | Fired) -> Frame:
     """
     match message:
         case Trigger():
-            return pack_frame(FrameType.TRIGGER, pack_map(_trigger(message)))
+            return pack_map_frame(FrameType.TRIGGER, _trigger(message))
         case Triggers():
             triggers = [_status(one) for one in message.triggers]
-            return pack_frame(
-                FrameType.TRIGGERS, pack_map({"triggers": triggers, "fired": message.fired})
+            return pack_map_frame(
+                FrameType.TRIGGERS, {"triggers": triggers, "fired": message.fired}
             )
         case Fired():
             fields = {
@@ -54,7 +55,7 @@ def pack_trigger(message: Trigger | Triggers | Fired) -> Frame:
                 "pauses": message.pauses,
                 "operands": [_operand(one) for one in message.operands],
             }
-            return pack_frame(FrameType.FIRED, pack_map(fields))
+            return pack_map_frame(FrameType.FIRED, fields)
 
 
 def _trigger(trigger: Trigger) -> dict[str, Any]:
