@@ -13,9 +13,13 @@ A process of its own for each picture, as Qt reads the scale of the screen once;
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +28,7 @@ from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
 from gcspy_replay.player import PlaybackStart, serve_recording
+from gcspy_replay.samples import samples
 from PySide6.QtCore import QEventLoop, Qt, QTimer
 from PySide6.QtWidgets import QTableView
 
@@ -34,12 +39,22 @@ from gcspy_client.app import application, take_screenshot
 from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.model.history.view import HistoryPicture
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.shell.launcher import FrontDoor
+from gcspy_client.model.shell.recent import Recent
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 
 EVENTS = 150
 CLOCK_HZ = 20.0
 HISTORY_HEIGHT = 520
 JVM_TILES = 4096
+
+PROGRAMS = (
+    ("gcspy/demo/workload.py", "--seed", "1"),
+    ("screenshots/service.py", "--workers", "3"),
+    ("-m", "http.server", "--bind", "127.0.0.1", "0"),
+)
+"""Arguments of the programs that the start page lists."""
 
 _Arrange = Callable[[MainWindow], None]
 
@@ -339,15 +354,55 @@ def investigate(
 
 
 def start(picture: Path, size: tuple[int, int], theme: str) -> None:
-    """The start page, with the processes that run here."""
-    app = application()
-    window = MainWindow(Theme(theme), front=front_door())
-    window.resize(*size)
-    window.show()
-    wait_until(lambda: window.opener.page.processes.table.model().rowCount() > 0)
-    app.processEvents()
-    window.grab().save(str(picture))
-    window.close()
+    """The start page, with processes that were started for it and recordings that were opened before."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-") as folder, ExitStack() as ended:
+        os.environ["HOME"] = folder
+        files = [Path(folder) / "recordings" / sample.path.name for sample in samples()]
+        files[0].parent.mkdir()
+        for file, sample in zip(files, samples(), strict=True):
+            shutil.copy(sample.path, file)
+        for words in PROGRAMS:
+            child = subprocess.Popen(
+                ["python", *words],
+                executable=sys.executable,
+                cwd=Path(__file__).parent.parent,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+            ended.callback(child.wait)
+            ended.callback(child.kill)
+        app = application()
+        settings = UserSettings(Path(folder) / "settings")
+        window = MainWindow(Theme(theme), settings, _front_of_own())
+        window.resize(*size)
+        window.show()
+        for file in files:
+            window.opener.play([file])
+            wait_until(partial(_plays, window, file), secs=60)
+        window.opener.open_page()
+        processes = window.opener.page.processes
+        wait_until(
+            lambda: sum(row.growth_bytes > 1 << 20 for row in processes.model.rows) >= 3, secs=90
+        )
+        app.processEvents()
+        window.grab().save(str(picture))
+        window.close()
+
+
+def _front_of_own() -> FrontDoor:
+    """The commands of a window, which lists what this process has started."""
+    front = front_door()
+    return replace(front, processes=(*front.processes, "--below", str(os.getpid())))
+
+
+def _plays(window: MainWindow, file: Path) -> bool:
+    """Whether some events of a recording were shown, and it is listed as recent."""
+    return (
+        window.opener.recent()[:1] == [Recent(files=(file,))]
+        and not window.opener.wanted
+        and window.session.events_seen > EVENTS // 10
+        and window.spaces.painted()
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 from gcspy_protocol.interpreter import ClientInterpreter, SpaceState
-from gcspy_protocol.messages import Resume
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import Cursor, Recording
 from PySide6.QtCore import QPoint
@@ -95,26 +94,6 @@ class Scene:
         wanted = self.window.session.events_seen + count
         self.user.wait(lambda: self.window.session.events_seen >= wanted, "events came")
         self.user.wait(lambda: self.window.shift.settle(1), "they are stored")
-
-    def calm(self) -> None:
-        """Undo what tasks leave behind."""
-        window = self.window
-        window.compare.leave()
-        for status in window.triggers.manager.triggers:
-            window.triggers.manager.remove(status.trigger.id)
-        window.navigator.forget_range()
-        if window.session.live.state in (ControlState.PAUSED, ControlState.PAUSING):
-            window.link.send(Resume())
-        for dialog in window.findChildren(SaveDialog):
-            dialog.close()
-        window.navigator.last()
-        window.selection.deselect()
-        self.user.wait(
-            lambda: window.session.is_live and window.session.live.state is ControlState.RUNNING,
-            "the session is live",
-        )
-        window.settle()
-        self.pass_events(2)
 
     def space(self, name: str) -> SpaceState:
         """A space as it is displayed."""
@@ -648,12 +627,6 @@ def _check_attached(scene: Scene) -> None:
     assert f"{_SIZE_CLASS} bytes" in tile_title(now, int(np.argmax(pools)))
 
 
-def _back_to_first(scene: Scene) -> None:
-    if not scene.shows(scene.first.pid):
-        scene.window.opener.attach(scene.first.pid)
-        scene.user.wait(lambda: scene.shows(scene.first.pid), "the first process is watched")
-
-
 # ------------------------------------------------------------------------------- the walk
 
 
@@ -793,7 +766,6 @@ TASKS = (
     ),
     Task(
         name="attach to another process",
-        prepare=_back_to_first,
         by_keys=_attach_by_keys,
         by_mouse=_attach_by_mouse,
         check=_check_attached,
@@ -824,13 +796,11 @@ def main() -> None:
         if options.only and not any(words in task.name for words in options.only):
             continue
         found = {}
-        with scene() as one:
-            if task is not WALK:
-                one.watch()
-            for way in Way:
-                found[way] = task.run(one, way)
+        for way in Way:
+            with scene() as one:
                 if task is not WALK:
-                    one.calm()
+                    one.watch()
+                found[way] = task.run(one, way)
         (keys, key_secs), (clicks, click_secs) = found[Way.KEYS], found[Way.MOUSE]
         print(
             f"{task.name:{width}}  {keys:8}  {key_secs:7.1f}  {clicks:6}  {click_secs:7.1f}",

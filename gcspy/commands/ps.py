@@ -49,6 +49,12 @@ _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
     help="Print JSON lines until standard input ends: one for each process that appears, changes or ends.",
 )
 @click.option(
+    "--below",
+    type=click.IntRange(min=1),
+    metavar="PID",
+    help="Only the processes below this one: its children, their children, and so on.",
+)
+@click.option(
     "--start-option",
     "stub_of",
     metavar="DRIVER",
@@ -57,7 +63,12 @@ _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 @click.option("--java-option", "stub_of", flag_value="hotspot", hidden=True)
 @click.argument("pattern", required=False, default="")
 def command(
-    everything: bool, as_json: bool, watch: bool, stub_of: str | None, pattern: str
+    everything: bool,
+    as_json: bool,
+    watch: bool,
+    below: int | None,
+    stub_of: str | None,
+    pattern: str,
 ) -> None:
     """List the processes that can be monitored.
 
@@ -71,9 +82,10 @@ def command(
         say(start_option_of(stub_of))
         return
     if watch:
-        _watch(everything, pattern.lower())
+        _watch(everything, below, pattern.lower())
         return
-    found = [row for row in list_processes(everything) if pattern.lower() in row.command.lower()]
+    rows = list_processes(everything, below)
+    found = [row for row in rows if pattern.lower() in row.command.lower()]
     if as_json:
         say_json([asdict(row) for row in found])
         return
@@ -83,7 +95,7 @@ def command(
     _print_table(found)
 
 
-def _watch(everything: bool, pattern: str) -> None:
+def _watch(everything: bool, below: int | None, pattern: str) -> None:
     """Print what changes, from round to round, until standard input ends."""
     ended = threading.Event()
     threading.Thread(target=_read_to_end, args=(ended,), name="gcspy stdin", daemon=True).start()
@@ -101,7 +113,10 @@ def _watch(everything: bool, pattern: str) -> None:
             say(json.dumps({"looking": [done, total]}))
 
     processes = ProcessWatch(
-        everything=everything, emit=emit, gone=lambda pid: say(json.dumps({"gone": pid}))
+        everything=everything,
+        below=below,
+        emit=emit,
+        gone=lambda pid: say(json.dumps({"gone": pid})),
     )
     rounds = 0
     while not ended.is_set():

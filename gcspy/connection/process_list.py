@@ -134,6 +134,7 @@ class ProcessWatch:
 
     Args:
         everything: Also those that no driver recognises.
+        below: Only processes below the one with this number; None: all.
         emit: Called with each row that is new or has changed.
         gone: Called with the number of each process that was emitted and has ended, or is not to be listed.
     """
@@ -144,8 +145,9 @@ class ProcessWatch:
         everything: bool,
         emit: Callable[[ListedProcess], None],
         gone: Callable[[int], None],
+        below: int | None = None,
     ) -> None:
-        self._everything = everything
+        self._everything, self._below = everything, below
         self._emit, self._gone = emit, gone
         self._looks: dict[int, _Look] = {}
         self._emitted: dict[int, ListedProcess] = {}
@@ -167,6 +169,8 @@ class ProcessWatch:
         self._looks = {pid: look for pid, look in self._looks.items() if pid in seen}
         ordered = sorted(seen.values(), key=lambda one: (not one.likely, one.pid))
         listed = [one for one in ordered if self._everything or not one.own]
+        if self._below is not None:
+            listed = [one for one in listed if self._below in _ancestors(one, seen)]
         for one in listed:
             if one.likely and one.pid not in self._looks:
                 self._tell(_row(one, None, seen))
@@ -200,11 +204,12 @@ class ProcessWatch:
             self._gone(pid)
 
 
-def list_processes(everything: bool = False) -> list[ListedProcess]:
+def list_processes(everything: bool = False, below: int | None = None) -> list[ListedProcess]:
     """The processes that a driver recognises; those that can be monitored first.
 
     Args:
         everything: Also those that no driver recognises, and gcspy's own.
+        below: Only processes below the one with this number; None: all.
     """
     found: dict[int, ListedProcess] = {}
 
@@ -214,7 +219,7 @@ def list_processes(everything: bool = False) -> list[ListedProcess]:
     def drop(pid: int) -> None:
         del found[pid]
 
-    ProcessWatch(everything=everything, emit=take, gone=drop).look()
+    ProcessWatch(everything=everything, below=below, emit=take, gone=drop).look()
     return sorted(found.values(), key=lambda row: (not row.watchable, row.pid))
 
 

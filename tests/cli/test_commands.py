@@ -115,6 +115,23 @@ def test_ps_does_not_list_gcspy_itself_unless_asked(busy_target: BusyTarget, gcs
     assert [row["own"] for row in everything if row["pid"] == server.pid] == [True]
 
 
+def test_ps_lists_what_is_below_a_process_and_nothing_else(
+    busy_target: BusyTarget, gcspy: Run
+) -> None:
+    source = "import os; os.fork(); print(os.getpid(), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        both = {int(parent.stdout.readline()), int(parent.stdout.readline())}
+        rows = json.loads(gcspy("ps", "--json", "--below", str(parent.pid)).stdout)
+        ours = json.loads(gcspy("ps", "--json", "--below", str(os.getpid())).stdout)
+        parent.communicate("\n\n")
+    assert {row["pid"] for row in rows} == both - {parent.pid}
+    assert {row["pid"] for row in ours} >= both | {busy_target.pid}
+    assert all(os.getpid() in row["ancestors"] for row in ours)
+
+
 def test_ps_watch_tells_what_comes_and_goes_until_its_input_ends() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "gcspy", "ps", "--watch"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 
 from gcspy_protocol.text.visible import Lines
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
@@ -200,7 +201,7 @@ class StartPage(QWidget):
         self.recent.clear()
         for one, picture in zip_longest(recent, pictures[: len(recent)]):
             gone = one.missing()
-            where = (one.address and "a server") or str(one.files[0].parent)
+            where = "a server" if one.address else _folder_words(one.files[0].parent)
             tip = Lines(*(str(path) for path in one.files)) or one.address
             self.recent.add(
                 one.name,
@@ -330,6 +331,14 @@ class _Picture(QWidget):
             else:
                 painter.setPen(self.palette().mid().color())
                 painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+
+def _folder_words(folder: Path) -> str:
+    """A folder, shortened where it is in the user's own."""
+    try:
+        return str(Path("~") / folder.relative_to(Path.home()))
+    except (ValueError, RuntimeError):  # it is elsewhere, or there is no home
+        return str(folder)
 
 
 def _caption(text: str) -> PlainLabel:
