@@ -22,6 +22,7 @@ from typing import Final, Literal, NoReturn
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.exit_status import ExitStatus, status_words
 
 __all__ = ["MAX_FILE_BYTES", "Process", "Stat", "permission_remedy"]
 
@@ -43,6 +44,7 @@ class Stat:
         start_ticks: Start time in clock ticks since boot: with the PID it identifies the process.
         start_stack: Bottom of the main stack: changes when the process executes another program. 0
             if we may not know.
+        exit_status: Status of a zombie, as ``waitpid`` has it. 0 also if it lives or we may not know.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Stat:
     threads: int
     start_ticks: int
     start_stack: int
+    exit_status: int
 
 
 class Process:
@@ -69,6 +72,7 @@ class Process:
         self.pid = pid
         self._stat_fd = -1
         self._directory_fd = -1
+        self._exit_status: ExitStatus | None = None
         try:
             self._directory_fd = os.open(
                 f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -85,6 +89,8 @@ class Process:
                 f"no permission to inspect process {pid} ({error.strerror})",
                 remedy=permission_remedy(pid),
             ) from None
+        # Before the first look at its state: if it is alive then, the number was its own here.
+        self._exit_status = ExitStatus(pid)
         try:
             found = self.stat()
             self._refuse_ended(found)
@@ -112,6 +118,8 @@ class Process:
         for fd in (stat_fd, directory_fd):
             if fd >= 0:
                 os.close(fd)
+        if self._exit_status is not None:
+            self._exit_status.close()
 
     def stat(self) -> Stat:
         """Read its state: one ``pread`` of a file that is open already.
@@ -124,7 +132,7 @@ class Process:
         try:
             line = os.pread(self._stat_fd, _STAT_BYTES, 0)
         except ProcessLookupError:
-            raise TargetGone(f"process {self.pid} has ended") from None
+            raise self.gone() from None
         # The name may contain blanks and parentheses; what follows its last one cannot.
         before, _, after = line.rpartition(b")")
         fields = after.split()
@@ -134,7 +142,18 @@ class Process:
             threads=int(fields[17]),
             start_ticks=int(fields[19]),
             start_stack=int(fields[25]),
+            exit_status=int(fields[49]),
         )
+
+    def gone(self, why: str = "") -> TargetGone:
+        """Make the error that the process has ended, and how, as far as that is known.
+
+        Args:
+            why: How it was noticed.
+        """
+        status = None if self._exit_status is None else self._exit_status.read()
+        words = status_words(status) or (f" ({why})" if why else "")
+        return TargetGone(f"process {self.pid} has ended{words}")
 
     def check(self) -> None:
         """Confirm that this is still the same process, running the same program. About 10 µs.
@@ -286,9 +305,7 @@ class Process:
         if error.errno in (errno.ESRCH, errno.ENOENT):
             self._refuse_ended(self.stat())
             if error.errno == errno.ESRCH:
-                raise TargetGone(
-                    f"process {self.pid} has ended ({what}: {error.strerror})"
-                ) from None
+                raise self.gone(f"{what}: {error.strerror}") from None
         raise TargetError(
             f"could not read {what} of process {self.pid}: {error.strerror} (errno {error.errno})"
         ) from None
@@ -297,8 +314,10 @@ class Process:
         # For a process whose first thread has ended before the others, or is about to because
         # another executes a program, that is not the end.
         if stat.state == "X" or (stat.state == "Z" and stat.threads <= 1):
+            # 0 is "exit code 0" and "you may not know".
+            words = status_words(stat.exit_status or None)
             raise TargetGone(
-                f"process {self.pid} ({stat.name}) has ended: it is a zombie that its parent has not reaped"
+                f"process {self.pid} ({stat.name}) has ended{words or ': it is a zombie that its parent has not reaped'}"
             )
 
 

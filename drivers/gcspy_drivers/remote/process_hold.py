@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
+from gcspy_protocol.errors import NotPermitted, TargetError
 
 from gcspy_drivers.remote.process import Process, permission_remedy
 
@@ -119,7 +119,7 @@ class Hold:
             new = [tid for tid in self._process.thread_ids() if tid not in known]
             if not new:
                 if not self._stopped:
-                    raise TargetGone(f"process {self._process.pid} has ended")
+                    raise self._process.gone()
                 self._process.check()  # what it has executed meanwhile has threads under numbers that are known
                 return
             for tid in new:
