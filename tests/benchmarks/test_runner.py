@@ -155,4 +155,5 @@ def test_every_program_that_measures_can_be_run_by_its_name() -> None:
         "benchmarks.leaks.pace",
         "benchmarks.window.first_picture",
         "benchmarks.window.measured_window",
+        "benchmarks.window.user_actions",
     }

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_ps_finds_by_pattern_and_prints_a_table(busy_target: BusyTarget, here: R
 def test_ps_keeps_its_columns_in_a_terminal_however_long_a_command_line_is(
     columns: int, kept: int
 ) -> None:
-    words = "x" * 3000
+    words = uuid4().hex + "x" * 3000  # other runs of these tests have other words
     with subprocess.Popen(
         [sys.executable, "-c", "print(1, flush=True); input()", words],
         stdin=subprocess.PIPE,
@@ -118,7 +119,7 @@ def test_ps_does_not_list_gcspy_itself_unless_asked(busy_target: BusyTarget, gcs
 def test_ps_lists_what_is_below_a_process_and_nothing_else(
     busy_target: BusyTarget, gcspy: Run
 ) -> None:
-    source = "import os; os.fork(); print(os.getpid(), flush=True); input()"
+    source = "import os; os.fork(); os.write(1, b'%d\\n' % os.getpid()); input()"
     with subprocess.Popen(
         [sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
