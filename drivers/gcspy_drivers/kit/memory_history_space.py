@@ -14,6 +14,8 @@ from gcspy_server.api import Server, ServerStream, StringNames
 
 __all__ = ["HeapBytes", "MemoryHistorySpace"]
 
+_MOST_LISTED = 8
+
 
 @dataclass(frozen=True, slots=True)
 class HeapBytes:
@@ -56,19 +58,34 @@ class MemoryHistorySpace:
                 add_bytes(self.space, f"{name} committed", committed, order=2 * place + 2),
             )
 
-    def fill(self, resident: int | None, heaps: Mapping[str, HeapBytes]) -> None:
+    def fill(
+        self, resident: int | None, heaps: Mapping[str, HeapBytes], children: Sequence[int] = ()
+    ) -> None:
         """Fill the space; missing values are unknown.
 
         Args:
             resident: Bytes of the resident set.
             heaps: Memory of each manager, by its name.
+            children: Ids of the child processes, whose memory is not part of this.
         """
         self.space.reset()
+        self.space.info = _words(children)
         _show(self._resident, resident)
         for name, (used, committed) in self._heaps.items():
             heap = heaps.get(name, HeapBytes(None, None))
             _show(used, heap.used)
             _show(committed, heap.committed)
+
+
+def _words(children: Sequence[int]) -> str:
+    if not children:
+        return ""
+    listed = ", ".join(map(str, children[:_MOST_LISTED]))
+    if len(children) > _MOST_LISTED:
+        listed += f" and {len(children) - _MOST_LISTED:,} more"
+    if len(children) == 1:
+        return f"a child process is not part of this: {listed}"
+    return f"{len(children):,} child processes are not part of this: {listed}"
 
 
 def _show(stream: ServerStream, value: int | None) -> None:

@@ -12,6 +12,7 @@ Knows processes and the server's API; does not know any runtime.
 from __future__ import annotations
 
 import os
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -44,6 +45,7 @@ CLOCK: Final = 0
 """Number of the clock's kind of event, which every driver has."""
 
 _FIRST_OPTION: Final = 100
+_CHILDREN_REST_SECS: Final = 1.0
 """Numbers of the settings of live options begin here."""
 
 
@@ -86,6 +88,8 @@ class SampledDriver(SteppedDriver):
         self.note = ""
         self._opened_server: Server | None = None
         self._memory_history: MemoryHistorySpace | None = None
+        self._children: list[int] = []
+        self._list_children_after = 0.0
         self._took_noticed = False
         self._live: dict[str, tuple[int, DriverOption]] = {}
 
@@ -241,7 +245,18 @@ class SampledDriver(SteppedDriver):
         (gather or self.gather)(request)
         history = self._memory_history
         if history is not None and request.wants(history.space):
-            history.fill(self.process.resident_bytes(), self.heap_bytes())
+            history.fill(self.process.resident_bytes(), self.heap_bytes(), self._child_ids())
+
+    def _child_ids(self) -> list[int]:
+        """The child processes of the target, listed at most once a second."""
+        now = time.monotonic()
+        if now >= self._list_children_after:
+            try:
+                self._children = self.process.child_ids()
+            except TargetError:  # it may not be known, or has ended, which `check` reports
+                self._children = []
+            self._list_children_after = now + _CHILDREN_REST_SECS
+        return self._children
 
     @property
     def server(self) -> Server:

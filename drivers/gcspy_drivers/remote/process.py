@@ -30,6 +30,7 @@ MAX_FILE_BYTES: Final = 256 << 20
 """Maximum size of the kernel's files: 65,530 mappings (the kernel's default limit) have about 50 MB of ``smaps``."""
 
 _STAT_BYTES = 4096  # one line; comm is at most 64 bytes, the other 51 fields are numbers
+_MOST_THREADS = 32  # whose children are listed: 15 µs each
 _CAP_SYS_PTRACE = 1 << 19  # linux/capability.h
 
 
@@ -196,6 +197,24 @@ class Process:
         except TargetError:
             return None
         return int(fields[1]) * PAGE_BYTES or None if len(fields) > 1 else None
+
+    def child_ids(self) -> list[int]:
+        """Return the ids of its child processes, zombies included; those of its first threads only, if it has many.
+
+        A kernel without ``CONFIG_PROC_CHILDREN`` lists none.
+
+        Raises:
+            TargetGone: The process has ended.
+        """
+        found: list[int] = []
+        for thread in sorted(self.thread_ids())[:_MOST_THREADS]:
+            try:
+                found += map(int, self.read_file(f"task/{thread}/children").split())
+            except TargetGone:
+                raise
+            except TargetError:  # the thread has ended
+                continue
+        return found
 
     def read_file(self, name: str, *, most_bytes: int = MAX_FILE_BYTES) -> bytes:
         """Read one of its files under ``/proc/PID``, whole.

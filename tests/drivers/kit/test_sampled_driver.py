@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from gcspy_server.api import (
     ServerDescription,
     StringNames,
 )
+from tests.waiting import wait_until
 
 CLOCK, GREW = 0, 1
 
@@ -129,6 +131,35 @@ def test_the_memory_over_time_is_filled_at_each_event_of_either_kind(cause: str)
             known = streams[name].known
             assert known is not None
             assert not known.any(), name
+
+
+def test_child_processes_are_named_since_their_memory_is_not_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gcspy_drivers.kit.sampled_driver._CHILDREN_REST_SECS", 0.0)
+    forking = (
+        "import os; child = os.fork(); os.write(1, b'%d\\n' % os.getpid()); "
+        "child and os.wait(); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", forking], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        both = {int(parent.stdout.readline()) for _ in range(2)}
+        (child,) = both - {parent.pid}
+        driver = Noticing(Process(parent.pid), AttachOptions())
+        with driver.process:
+            server = driver.describe().server()
+            driver.open(server)
+            server.add_observer(lambda event: None)
+            history = next(one for one in server.spaces if one.name == "Memory over time")
+            driver.tick()
+            assert history.info == f"a child process is not part of this: {child}"
+            os.kill(child, signal.SIGKILL)
+            wait_until(lambda: not driver.process.child_ids())
+            driver.tick()
+            assert history.info == ""
+        parent.communicate("\n")
 
 
 def test_what_was_read_of_a_process_that_ended_meanwhile_is_no_event() -> None:
