@@ -5,6 +5,7 @@ Knows the messages of a question and its answers; does not know drivers, and for
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,7 +18,7 @@ from gcspy_protocol.details import (
     Query,
 )
 from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError, TargetError
-from gcspy_protocol.messages import Subscribe
+from gcspy_protocol.messages import Clients, Error, Subscribe, TakeControl
 
 from gcspy.connection.link import Link, connect
 from gcspy.output.progress import steps_shown
@@ -26,6 +27,8 @@ from gcspy_server.api import HeapQuestion, MemoryQuestion
 __all__ = ["ask_session", "explain_session"]
 
 _NUMBER = 1
+_CONTROL_SECS = 1.0
+_CONTROL_REST_SECS = 0.05
 _OF_REFUSAL = "the client that controls the session can ask with W, or hand over its control"
 _OF_SILENCE = (
     "if its gcspy is older than this one, run this command with the PID where the process runs"
@@ -113,7 +116,23 @@ def _joined(address: str, token: str) -> Iterator[Link]:
     """Join a session as a client that reads no events, and controls it if nobody does."""
     with connect(address, token=token, client="gcspy", wants_control=True) as link:
         link.send(Subscribe(spaces=()))
+        _take_control(link)
         yield link
+
+
+def _take_control(link: Link) -> None:
+    """Take control if nobody has it; a client that has just left may still be in the server's books."""
+    give_up = time.monotonic() + _CONTROL_SECS
+    has_control = link.welcome.controller
+    while not has_control and (left := give_up - time.monotonic()) > 0:
+        link.send(TakeControl())
+        while (message := link.receive(left)) is not None:
+            if isinstance(message, Clients) and message.controller == link.welcome.client_id:
+                has_control = True
+                break
+            if isinstance(message, Error):
+                time.sleep(_CONTROL_REST_SECS)
+                break
 
 
 def _answers(

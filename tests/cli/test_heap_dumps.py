@@ -40,7 +40,7 @@ def test_what_is_no_heap_dump_is_refused_in_one_line(
     assert "it is not a heap dump" in said
     assert said.count("\n") == 1
     assert main(["holders", str(tmp_path / "none")]) == 2
-    assert "neither a PID nor a file" in capsys.readouterr().err
+    assert "neither a PID, a file nor the address of a session" in capsys.readouterr().err
 
 
 def test_an_object_trace_with_pointers_is_asked_at_any_moment(

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +23,11 @@ from gcspy_protocol.details import (
 from gcspy_protocol.model import Mode, PauseActsOn
 
 from gcspy.connection.link import connect
+from gcspy.connection.session_question import ask_session
 from gcspy.exit_codes import ExitCode
 from gcspy.hosts.process_host import ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
+from gcspy_server.api import HeapQuestion, HeapQuestionKind
 from tests.cli.conftest import Run
 from tests.hostile.server import SpeakingServer
 
@@ -75,6 +78,26 @@ def test_a_watched_process_is_asked_who_holds_its_objects(place: Path) -> None:
     assert events, "the sampling went on"
 
 
+def test_a_question_waits_for_a_client_that_is_just_leaving(place: Path) -> None:
+    """Its control is free a moment after it has left."""
+    address = f"unix:{place}/s.sock"
+    with subprocess.Popen([sys.executable, "-c", LEAK], stdout=subprocess.PIPE) as target:
+        assert target.stdout is not None
+        try:
+            assert target.stdout.readline() == b"ready\n"
+            serving = ServingOptions(pid=target.pid, listen=(address,), clock_hz=5)
+            with start_sidecar(serving) as sidecar:
+                leaving = connect(sidecar.addresses[0], client="test", wants_control=True)
+                timer = threading.Timer(0.3, leaving.close)
+                timer.start()
+                question = HeapQuestion(kind=HeapQuestionKind.HOLDERS, type_name="Order", most=5)
+                table = ask_session(address, question, "")
+                timer.join()
+        finally:
+            target.kill()
+    assert table.rows[0][0] == "__main__.AUDIT"
+
+
 @pytest.mark.timeout(300)
 def test_commands_ask_a_session_by_its_address(place: Path, gcspy: Run) -> None:
     address = f"unix:{place}/s.sock"
@@ -83,7 +106,8 @@ def test_commands_ask_a_session_by_its_address(place: Path, gcspy: Run) -> None:
         try:
             assert target.stdout.readline() == b"ready\n"
             serving = ServingOptions(pid=target.pid, listen=(address,), clock_hz=5)
-            with start_sidecar(serving):
+            with start_sidecar(serving) as sidecar:
+                assert list(sidecar.addresses) == [address], "it listens now"
                 held = gcspy("holders", address, "--type", "Order", "--hold", "--json")
                 most = gcspy("dominators", address, "--top", "1")
                 why = gcspy("why", address, "--over", "0.5", "--json")
