@@ -30,10 +30,6 @@ STILL = PlaybackStart(running=False)
 RUSH = SetPlayback(pace=Pace.FIXED, interval_millis=0)
 
 
-def _stands_at(remote: Remote, place: int) -> bool:
-    return remote.state.position == place
-
-
 def _has_a_picture(remote: Remote) -> bool:
     return bool(remote.positions)
 
@@ -70,14 +66,21 @@ class Churn:
         assert right()
 
     async def follows(self, remote: Remote) -> None:
-        """Wait until it is where the one is that it follows."""
-        leader = remote.state.clients.controller
-        for other in self.clients:
-            welcome = other.state.welcome
-            if welcome is not None and welcome.client_id == leader and other is not remote:
-                place = other.state.position
-                with trio.fail_after(PATIENCE_SECS):
-                    await remote.until(partial(_stands_at, remote, place))
+        """Wait until it is where the one is that it follows; whom it follows, it may learn only now."""
+
+        def is_there() -> bool:
+            leader = remote.state.clients.controller
+            places = [
+                other.state.position
+                for other in self.clients
+                if other is not remote
+                and other.state.welcome is not None
+                and other.state.welcome.client_id == leader
+            ]
+            return not places or remote.state.position == places[0]
+
+        with trio.fail_after(PATIENCE_SECS):
+            await remote.until(is_there)
         await self.agrees(remote)
 
     def command(self, remote: Remote) -> Message:
