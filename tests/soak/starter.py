@@ -52,6 +52,7 @@ PRELOADED = (
 )
 
 _PR_SET_CHILD_SUBREAPER = 36
+_INTERRUPTED = 130
 
 
 def children() -> list[int]:
@@ -166,7 +167,10 @@ def main() -> int:
     if arguments is None:
         _end_all()
         return 0
-    return run_command(arguments)
+    try:
+        return run_command(arguments)
+    except KeyboardInterrupt:  # while it reported something else; see gcspy.__main__
+        return _INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ class Spaces(QWidget):
         self._splitter.addWidget(self._stage)
         self._splitter.addWidget(self._list)
         self._splitter.splitterMoved.connect(self._moved)
-        self.shows_hidden = PlainPushButton()
+        self.shows_hidden = PlainPushButton("Show hidden spaces")
         self.shows_hidden.setProperty("chip", "plain")
         self.shows_hidden.clicked.connect(self.show_all)
         self.shows_hidden.hide()
