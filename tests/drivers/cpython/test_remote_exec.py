@@ -28,6 +28,7 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_server.api import AttachOptions, Event, Mode
 from tests.drivers.targets import find_python
+from tests.waiting import wait_until
 
 # Left to itself it never checks for requests; and at its end it prints the state it was left with.
 BUSY = """
@@ -90,6 +91,11 @@ def say(process: subprocess.Popen[str]) -> str:
     process.stdin.write("go on\n")
     process.stdin.flush()
     return process.stdout.readline()
+
+
+def wait_blocked(process: subprocess.Popen[str]) -> None:
+    """Wait until it sleeps: after its first line it still has some way to the next."""
+    wait_until(lambda: "State:\tS" in Path(f"/proc/{process.pid}/status").read_text())
 
 
 def files_of_ctypes(python: str) -> int:
@@ -164,6 +170,7 @@ def test_eight_threads_change_nothing_while_it_is_held(asked_python: str) -> Non
 
 def test_one_that_is_blocked_is_left_as_it_was(asked_python: str) -> None:
     with running(asked_python, READING) as process, Target(process.pid) as target:
+        wait_blocked(process)
         with pytest.raises(TargetError, match="is blocked"):
             bring_in(target, "auto", secs=0.5)
         assert folders(process.pid) == []
@@ -190,6 +197,7 @@ def test_one_that_was_told_not_to_is_not_asked_and_can_be_watched_from_outside(
 
 def test_a_script_of_another_tool_is_not_overwritten(asked_python: str) -> None:
     with running(asked_python, READING) as process, Target(process.pid) as target:
+        wait_blocked(process)
         first = RemoteScript(target)
         first.ask("/nowhere")
         with pytest.raises(TargetError, match="the script of another tool is pending"):
