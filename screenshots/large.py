@@ -192,7 +192,7 @@ def take_ended(name: str, size: tuple[int, int], theme: str) -> None:
 
 PICTURES: dict[str, Callable[[], None]] = {
     "whole": partial(take_zoomed, -1, "large-whole-1280x720.png", (1280, 720), "dark"),
-    "tiles": partial(take_zoomed, 2, "large-tiles-light.png", (1600, 1000), "light"),
+    "tiles": partial(take_zoomed, 5, "large-tiles-light.png", (1600, 1000), "light"),
     "labels": partial(take_zoomed, 20, "large-labels-3840x2160.png", (3840, 2160), "dark"),
     "spaces": partial(take_spaces, "spaces-200-dark.png", (1600, 1000), "dark"),
     "spaces-small": partial(take_spaces, "spaces-200-1280x720.png", (1280, 720), "light"),

@@ -22,7 +22,7 @@ class Order:
 AUDIT = []
 print("begun", flush=True)
 while True:
-    AUDIT.extend([Order(n) for n in range(80)])
+    AUDIT.extend([Order(n) for n in range(200)])
     time.sleep(0.02)
 """
 

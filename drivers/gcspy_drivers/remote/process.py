@@ -31,6 +31,7 @@ MAX_FILE_BYTES: Final = 256 << 20
 
 _STAT_BYTES = 4096  # one line; comm is at most 64 bytes, the other 51 fields are numbers
 _MOST_THREADS = 32  # whose children are listed: 15 µs each
+_ENDING_SECS, _ENDING_POLL_SECS = 0.5, 0.002
 _CAP_SYS_PTRACE = 1 << 19  # linux/capability.h
 
 
@@ -131,9 +132,12 @@ class Process:
         if self._stat_fd < 0:
             raise TargetGone(f"process {self.pid} was released: attach again to monitor it")
         try:
-            line = os.pread(self._stat_fd, _STAT_BYTES, 0)
+            return self._read_stat()
         except ProcessLookupError:
             raise self.gone() from None
+
+    def _read_stat(self) -> Stat:
+        line = os.pread(self._stat_fd, _STAT_BYTES, 0)
         # The name may contain blanks and parentheses; what follows its last one cannot.
         before, _, after = line.rpartition(b")")
         fields = after.split()
@@ -149,12 +153,31 @@ class Process:
     def gone(self, why: str = "") -> TargetGone:
         """Make the error that the process has ended, and how, as far as that is known.
 
+        A process that is just ending loses its memory first; its status is waited for, for a moment.
+
         Args:
             why: How it was noticed.
         """
-        status = None if self._exit_status is None else self._exit_status.read()
-        words = status_words(status) or (f" ({why})" if why else "")
+        words = status_words(self._end_status()) or (f" ({why})" if why else "")
         return TargetGone(f"process {self.pid} has ended{words}")
+
+    def _end_status(self) -> int | None:
+        give_up = time.monotonic() + _ENDING_SECS
+        while self._exit_status is not None and self._stat_fd >= 0:
+            status = self._exit_status.read()
+            if status is not None:
+                return status
+            try:
+                now = self._read_stat()
+            except ProcessLookupError:
+                return self._exit_status.read()
+            # 0 is "exit code 0" and "you may not know".
+            if now.state == "Z" and now.threads <= 1:
+                return now.exit_status or None
+            if time.monotonic() >= give_up:
+                break
+            time.sleep(_ENDING_POLL_SECS)
+        return None
 
     def check(self) -> None:
         """Confirm that this is still the same process, running the same program. About 10 µs.
@@ -333,7 +356,6 @@ class Process:
         # For a process whose first thread has ended before the others, or is about to because
         # another executes a program, that is not the end.
         if stat.state == "X" or (stat.state == "Z" and stat.threads <= 1):
-            # 0 is "exit code 0" and "you may not know".
             words = status_words(stat.exit_status or None)
             raise TargetGone(
                 f"process {self.pid} ({stat.name}) has ended{words or ': it is a zombie that its parent has not reaped'}"

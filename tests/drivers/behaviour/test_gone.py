@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_protocol.errors import TargetGone
 from gcspy_protocol.model import ControlState
 
-from gcspy_server.api import AttachOptions, GatherRequest
+from gcspy_server.api import AttachOptions, Event, GatherRequest
 from tests.drivers.behaviour.conftest import Classes, Join
 from tests.drivers.behaviour.faulty_reads import FaultyReads
 from tests.drivers.behaviour.subjects import AttachedSubject, Behaviour, having
-from tests.drivers.behaviour.target_programs import TargetProgram
 
 
 @pytest.mark.parametrize("when", [0.0, 0.5, 1.0], ids=["first", "middle", "last"])
@@ -27,8 +27,15 @@ def test_a_target_that_ends_at_a_read_ends_the_session_in_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with subject.target(classes) as target, subject.watch(target) as case:
-        target.hold()  # so that each event takes as many reads as the one before
-        case.server.add_observer(lambda event: None)
+        target.hold()  # so that each event takes about as many reads as the one before
+        finished: list[Event] = []
+        whole: list[int] = []
+
+        def kill() -> None:
+            whole.append(len(finished))
+            target.kill()
+
+        case.server.add_observer(finished.append)
         viewer = join(case.server)
         case.happen()
         reads.reset()
@@ -38,9 +45,9 @@ def test_a_target_that_ends_at_a_read_ends_the_session_in_words(
         reads.reset()
         if subject.reads_memory:
             assert at >= 1
-            reads.before = lambda number: target.kill() if number == at else None
+            reads.before = lambda number: kill() if number == at else None
         else:
-            _kill_before_gathering(case.driver, target, monkeypatch)
+            _kill_before_gathering(case.driver, kill, monkeypatch)
         reason = case.run(threading.Event())
         assert reason is not None
         assert f"process {target.pid}" in reason
@@ -48,20 +55,20 @@ def test_a_target_that_ends_at_a_read_ends_the_session_in_words(
         viewer.wait_state(ControlState.ENDED)
         assert viewer.state.state_reason == reason
         # The event that was begun is finished without its data.
-        assert len(viewer.changes) - 2 in (0, 1)
-        for change in viewer.changes[2:]:
+        assert len(viewer.changes) - whole[0] in (0, 1)
+        for change in viewer.changes[whole[0] :]:
             assert not change.changed, "something was read from a process that is gone"
             assert not change.resized
         assert not case.group.given_up, "that the target ended is no mistake of the driver"
 
 
 def _kill_before_gathering(
-    driver: SampledDriver, target: TargetProgram, monkeypatch: pytest.MonkeyPatch
+    driver: SampledDriver, kill: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gather = driver.gather
 
     def killed(request: GatherRequest) -> None:
-        target.kill()
+        kill()
         gather(request)
 
     monkeypatch.setattr(driver, "gather", killed)
