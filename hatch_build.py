@@ -1,19 +1,27 @@
-"""Builds the agents for JVMs when gcspy is installed, if a C compiler and the headers of a JVM are there; without, everything else works.
+"""Builds the libraries in C when gcspy is installed, where a C compiler is; without, everything else works.
 
-Their names contain a hash of their source: a JVM keeps a loaded one for ever, and must not take an
-older one for a newer. Hatchling runs this file, for wheels and for editable installs; by hand:
-``python hatch_build.py``.
+Two kinds. The agents for JVMs need the headers of a JVM as well; nothing replaces them. The
+libraries of loops over arrays have their sources beside the Python modules that call them, in a
+folder ``compiled``; each has a twin in Python that gives the same results. To add one, put its
+sources into such a folder and add a line to `LOOPS`; `gcspy_compiled.libraries` finds it.
+
+All names contain a hash of the sources: a JVM keeps a loaded agent for ever, and must not take an
+older one for a newer; and Python must not call functions of other sources than its own. Hatchling
+runs this file, for wheels and for editable installs; by hand: ``python hatch_build.py``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple, cast
 
 ROOT = Path(__file__).resolve().parent
 SOURCES = {
@@ -34,6 +42,24 @@ FLAGS = (
 )
 LIBRARIES = ("-lm",)
 _COMPILE_SECS = 120
+
+
+class Loops(NamedTuple):
+    """A library of loops over arrays.
+
+    Attributes:
+        name: Beginning of the file's name.
+        folder: Folder of its sources, and of the built file.
+    """
+
+    name: str
+    folder: Path
+
+
+LOOPS: tuple[Loops, ...] = ()
+"""The libraries of loops. They use the C library and nothing else: no header of Python, so that one build fits every Python."""
+
+LOOP_FLAGS = (*FLAGS, "-O3", "-Werror=implicit-function-declaration")
 
 
 def find_headers() -> Path | None:
@@ -66,37 +92,64 @@ def build(into: Path = PACKAGE) -> str:
     Returns:
         Why one could not be built; empty if they are there.
     """
-    reasons = [_build(prefix, source, into) for prefix, source in SOURCES.items()]
+    reasons = [_build_agent(prefix, source, into) for prefix, source in SOURCES.items()]
     return next(filter(None, reasons), "")
 
 
-def _build(prefix: str, source: Path, into: Path) -> str:
+def _build_agent(prefix: str, source: Path, into: Path) -> str:
     """Build one; return why it could not be built."""
     hashed = hashlib.sha256(source.read_bytes() + " ".join(FLAGS).encode()).hexdigest()
     name = f"{prefix}-{hashed[:12]}.so"
     if (into / name).exists():
         return ""
-    compiler, headers = find_compiler(), find_headers()
+    headers = find_headers()
+    if headers is None:
+        compiler = "no C compiler and " if find_compiler() is None else ""
+        return f"there is {compiler}no headers of a JVM"
+    includes = (f"-I{headers}", f"-I{headers / 'linux'}")
+    return _compile(prefix, into / name, (*FLAGS, *includes), [source])
+
+
+def build_loops(loops: Loops, into: Path | None = None, flags: tuple[str, ...] = LOOP_FLAGS) -> str:
+    """Build a library of loops, unless it is there.
+
+    Args:
+        loops: The library.
+        into: Folder for the built file; None: beside the sources.
+        flags: Flags of the compiler.
+
+    Returns:
+        Why it could not be built; empty if it is there.
+    """
+    hashed = hashlib.sha256(" ".join(flags).encode()).hexdigest()
+    name = f"{loops.name}-{_hash_of_sources(loops.folder)}-{hashed[:4]}.so"
+    into = into or loops.folder
+    if (into / name).exists():
+        return ""
+    return _compile(loops.name, into / name, flags, sorted(loops.folder.glob("*.c")))
+
+
+def _hash_of_sources(folder: Path) -> str:
+    """Return the hash by which Python finds the library: gcspy is not installed yet, so its module is loaded by its path."""
+    path = ROOT / "gcspy_compiled/libraries.py"
+    spec = importlib.util.spec_from_file_location("gcspy_libraries", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return cast("Callable[[Path], str]", module.hash_of_sources)(folder)
+
+
+def _compile(prefix: str, library: Path, flags: tuple[str, ...], sources: list[Path]) -> str:
+    """Compile a library and remove its older builds; return why it could not be built."""
     if not sys.platform.startswith("linux"):
         return "it is for Linux"
-    if compiler is None or headers is None:
-        missing = [
-            what
-            for what, found in (("a C compiler", compiler), ("the headers of a JVM", headers))
-            if not found
-        ]
-        return f"there is no {' and no '.join(one.removeprefix('a ').removeprefix('the ') for one in missing)}"
+    compiler = find_compiler()
+    if compiler is None:
+        return "there is no C compiler"
+    into, name = library.parent, library.name
     made = into / f"{name}.{os.getpid()}"
-    command = [
-        compiler,
-        *FLAGS,
-        f"-I{headers}",
-        f"-I{headers / 'linux'}",
-        "-o",
-        str(made),
-        str(source),
-        *LIBRARIES,
-    ]
+    command = [compiler, *flags, "-o", str(made), *map(str, sources), *LIBRARIES]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECS
@@ -115,7 +168,28 @@ def _build(prefix: str, source: Path, into: Path) -> str:
     return ""
 
 
+def build_all() -> list[str]:
+    """Build everything; return a line for each part that could not be built."""
+    agents = build()
+    lines = [f"the agent for JVMs is not built: {agents}. {REMEDY}"] if agents else []
+    for one in LOOPS:
+        why_not = build_loops(one)
+        if why_not:
+            lines.append(f"{one.name} is not built: {why_not}. {LOOPS_REMEDY}")
+    return lines
+
+
+def built_files() -> list[str]:
+    """Return the built files, as paths from the root of the project."""
+    agents = [path for prefix in SOURCES for path in PACKAGE.glob(f"{prefix}-*.so")]
+    loops = [path for one in LOOPS for path in one.folder.glob(f"{one.name}-*.so")]
+    return sorted(f"/{path.relative_to(ROOT)}" for path in agents + loops)
+
+
 REMEDY = "exact events of JVMs need it: apt-get install gcc libc6-dev default-jdk-headless, and install gcspy again; all else works"
+LOOPS_REMEDY = (
+    "the same is computed more slowly: apt-get install gcc libc6-dev, and install gcspy again"
+)
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -124,23 +198,19 @@ except ImportError:  # by hand
 else:
 
     class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
-        """Builds the agent before a wheel, or what an editable install takes for one, is put together."""
+        """Builds the libraries before a wheel, or what an editable install takes for one, is put together."""
 
         PLUGIN_NAME = "custom"
 
         def initialize(self, version: str, build_data: dict[str, object]) -> None:
-            """Build it; a wheel that has it is one for this machine."""
-            why_not = build()
-            if why_not:
-                self.app.display_warning(
-                    f"gcspy: the agent for JVMs is not built: {why_not}. {REMEDY}"
-                )
-            elif version != "editable":
+            """Build them; a wheel that has one is one for this machine."""
+            for line in build_all():
+                self.app.display_warning(f"gcspy: {line}")
+            files = built_files()
+            if files and version != "editable":
                 artifacts = build_data["artifacts"]
                 assert isinstance(artifacts, list)
-                artifacts.extend(
-                    f"/drivers/gcspy_drivers/hotspot/{prefix}-*.so" for prefix in SOURCES
-                )
+                artifacts.extend(files)
                 build_data["pure_python"] = False
                 build_data["tag"] = (
                     f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
@@ -148,9 +218,5 @@ else:
 
 
 if __name__ == "__main__":
-    reason = build()
-    sys.stdout.write(
-        f"gcspy: the agent for JVMs is not built: {reason}. {REMEDY}\n"
-        if reason
-        else "gcspy: the agent for JVMs is built\n"
-    )
+    lines = build_all() or ["all libraries are built"]
+    sys.stdout.write("".join(f"gcspy: {line}\n" for line in lines))

@@ -164,8 +164,7 @@ def fingerprint() -> str:
         CONSTRAINTS,
         LOCK,
         ROOT / "hatch_build.py",
-        ROOT / "drivers/native/hotspot_agent.c",
-        ROOT / "drivers/native/hotspot_samples.c",
+        *sorted((*ROOT.glob("drivers/**/*.[ch]"), *ROOT.glob("protocol/**/*.[ch]"))),
     ):
         state.update(path.read_bytes())
     return state.hexdigest()

@@ -1,0 +1,74 @@
+"""Libraries in C: which one belongs to its sources, and loading it.
+
+``hatch_build.py`` builds them when gcspy is installed. The name of a library contains a hash of its
+sources, which lie beside it: so Python never calls functions of other sources than those it was
+written for, even where somebody changed them and did not install again. Without a library the
+caller does the same in Python.
+
+Knows names of files; does not know what a library computes. Loads neither numpy nor ctypes before a
+library is loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ctypes
+
+__all__ = ["Library", "find_library", "hash_of_sources", "load_library"]
+
+_HASH_DIGITS = 12
+
+
+class Library(NamedTuple):
+    """A loaded library, twice: the same functions, called with or without the interpreter's lock.
+
+    Attributes:
+        held: Keeps the lock during a call: for calls of some microseconds, since a thread that
+            gives it up may have to wait milliseconds for it.
+        released: Gives it up during a call.
+    """
+
+    held: ctypes.PyDLL
+    released: ctypes.CDLL
+
+
+def hash_of_sources(folder: Path) -> str:
+    """Return the hash of the C sources in a folder, as in the names of libraries that were built of them."""
+    state = hashlib.sha256()
+    for path in sorted(one for one in folder.iterdir() if one.suffix in (".c", ".h")):
+        state.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return state.hexdigest()[:_HASH_DIGITS]
+
+
+def find_library(name: str, folder: Path) -> Path | None:
+    """Return the library that was built of the sources in a folder.
+
+    Args:
+        name: Beginning of its file name.
+        folder: Folder of the sources and the library.
+
+    Returns:
+        None: it was not built, or of other sources, or machine code is disabled (``GCSPY_MACHINE_CODE=no``).
+    """
+    from gcspy_compiled.machine_code import wanted  # not there yet when hatch_build.py loads this
+
+    if not wanted():
+        return None
+    try:
+        return next(iter(sorted(folder.glob(f"{name}-{hash_of_sources(folder)}-*.so"))), None)
+    except OSError:  # installed as an archive, say
+        return None
+
+
+def load_library(path: Path) -> Library | None:
+    """Load a library; None if the system refuses: it was built for another kind of machine."""
+    import ctypes  # not before it is needed
+
+    try:
+        return Library(ctypes.PyDLL(str(path)), ctypes.CDLL(str(path)))
+    except OSError:
+        return None

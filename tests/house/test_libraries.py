@@ -1,0 +1,107 @@
+"""Libraries in C are built from their sources, found by them, and missed without harm."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gcspy_compiled.libraries import find_library, hash_of_sources, load_library
+from tests.house.rooms import ROOT
+
+SOURCE = """
+#include "more.h"
+__attribute__((visibility("default"))) long twice(long n) { return MORE * n; }
+long hidden(long n) { return n; }
+"""
+
+
+@pytest.fixture
+def hook() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("GCSPY_MACHINE_CODE", raising=False)
+    (tmp_path / "loops.c").write_text(SOURCE)
+    (tmp_path / "more.h").write_text("#define MORE 2\n")
+    return tmp_path
+
+
+def build(hook: ModuleType, folder: Path) -> str:
+    if hook.find_compiler() is None:
+        pytest.skip("there is no C compiler")
+    return str(hook.build_loops(hook.Loops("gcspy-loops", folder)))
+
+
+def test_a_library_is_built_found_and_called(hook: ModuleType, folder: Path) -> None:
+    assert find_library("gcspy-loops", folder) is None
+    assert build(hook, folder) == ""
+    path = find_library("gcspy-loops", folder)
+    assert path is not None
+    assert hash_of_sources(folder) in path.name
+    library = load_library(path)
+    assert library is not None
+    assert library.held.twice(21) == library.released.twice(21) == 42
+    assert not hasattr(library.held, "hidden")
+
+
+def test_a_library_of_other_sources_is_not_taken_and_is_removed_by_the_next_build(
+    hook: ModuleType, folder: Path
+) -> None:
+    assert build(hook, folder) == ""
+    before = find_library("gcspy-loops", folder)
+    (folder / "more.h").write_text("#define MORE 3\n")
+    assert find_library("gcspy-loops", folder) is None
+    assert build(hook, folder) == ""
+    after = find_library("gcspy-loops", folder)
+    assert [after] == list(folder.glob("*.so"))
+    assert after != before
+
+
+def test_a_library_that_is_there_is_not_built_again(hook: ModuleType, folder: Path) -> None:
+    assert build(hook, folder) == ""
+    path = find_library("gcspy-loops", folder)
+    assert path is not None
+    made = path.stat().st_ino
+    assert build(hook, folder) == ""
+    assert path.stat().st_ino == made
+
+
+def test_machine_code_can_be_disabled(
+    hook: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert build(hook, folder) == ""
+    monkeypatch.setenv("GCSPY_MACHINE_CODE", "no")
+    assert find_library("gcspy-loops", folder) is None
+
+
+def test_without_a_compiler_there_is_a_reason_and_no_file(
+    hook: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("CC", raising=False)
+    assert hook.build_loops(hook.Loops("gcspy-loops", folder)) == "there is no C compiler"
+    assert find_library("gcspy-loops", folder) is None
+
+
+def test_sources_that_do_not_compile_say_why_and_leave_no_file(
+    hook: ModuleType, folder: Path
+) -> None:
+    (folder / "more.h").write_text("#define MORE not defined\n")
+    assert "failed" in build(hook, folder)
+    assert not list(folder.glob("*.so*"))
+
+
+def test_a_file_that_is_no_library_is_not_loaded(folder: Path) -> None:
+    wrong = folder / "gcspy-loops-0-0.so"
+    wrong.write_bytes(b"\x7fELF of another machine")
+    assert load_library(wrong) is None
