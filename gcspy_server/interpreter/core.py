@@ -519,6 +519,7 @@ class Core:
             if not self._discarded and self.settings.gathered(
                 snapshot.event.sequence,
                 snapshot.event.gather_nanos,
+                self._time_nanos(),
                 None if self._given == PART else {LEVEL: request.level},
             ):
                 self.handoff_queue.post(SettingsChanged())

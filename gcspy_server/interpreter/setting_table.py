@@ -17,8 +17,11 @@ from gcspy_protocol.settings import MOST_CHOICES, MOST_SETTINGS, Setting, Settin
 
 __all__ = ["SettingTable"]
 
-_TOLD_AGAIN = 1.5
-"""A cost that changed by this factor is sent again; smaller changes are not worth a message per event."""
+_MOVED = 5
+"""A cost that moved by one part in this many since it was sent is sent again; less is noise."""
+
+_COSTS_APART_NANOS = 1_000_000_000
+"""Time between two messages for nothing but costs, which people read."""
 
 
 class SettingTable:
@@ -29,6 +32,8 @@ class SettingTable:
         self._settings: dict[int, Setting] = {}
         self._taken: dict[int, int] = {}
         self._refusals: dict[int, Callable[[int], str]] = {}
+        self._told_costs: dict[tuple[int, int], int] = {}
+        self._told_nanos: int | None = None
 
     def add(self, setting: Setting, *, refusal: Callable[[int], str] | None = None) -> None:
         """Add a setting.
@@ -122,36 +127,50 @@ class SettingTable:
             return self._taken[ident]
 
     def gathered(
-        self, sequence: int, gather_nanos: int, most: Mapping[int, int] | None = None
+        self,
+        sequence: int,
+        gather_nanos: int,
+        now_nanos: int,
+        most: Mapping[int, int] | None = None,
     ) -> bool:
         """Note that a snapshot was gathered with the taken values.
 
         Args:
             sequence: Its number.
             gather_nanos: Its cost.
+            now_nanos: The time, monotonic.
             most: By setting, the greatest value that it was gathered with, if that was limited.
 
         Returns:
-            Whether to inform clients: a value applied for the first time, or its cost changed.
+            Whether to inform clients: a value applied for the first time or has a cost for the
+            first time, or a cost moved by a fifth, and none was sent within the last second.
         """
-        tell = False
+        news = moved = False
         with self._lock:
             for ident, taken in self._taken.items():
                 value = taken if most is None else min(taken, most.get(ident, taken))
                 setting = self._settings[ident]
                 place = value - setting.minimum
                 if place < len(setting.costs):
-                    before = setting.costs[place]
-                    low, high = sorted((max(before, 1), max(gather_nanos, 1)))
-                    if high >= _TOLD_AGAIN * low:
-                        costs = (*setting.costs[:place], gather_nanos, *setting.costs[place + 1 :])
-                        setting = replace(setting, costs=costs)
-                        tell = True
+                    before = self._told_costs.get((ident, place), 0)
+                    news = news or (not before and gather_nanos > 0)
+                    moved = moved or _MOVED * abs(gather_nanos - before) >= before > 0
+                    costs = (*setting.costs[:place], gather_nanos, *setting.costs[place + 1 :])
+                    setting = replace(setting, costs=costs)
                 if not setting.applies and setting.value == value:
                     setting = replace(setting, applies=sequence)
-                    tell = True
+                    news = True
                 self._settings[ident] = setting
-        return tell
+            since = None if self._told_nanos is None else now_nanos - self._told_nanos
+            if not news and not (moved and (since is None or since >= _COSTS_APART_NANOS)):
+                return False
+            self._told_nanos = now_nanos
+            self._told_costs = {
+                (ident, place): cost
+                for ident, setting in self._settings.items()
+                for place, cost in enumerate(setting.costs)
+            }
+            return True
 
     def announcement(self) -> Settings:
         """The message for clients."""

@@ -30,29 +30,56 @@ def test_a_value_is_taken_between_events_and_says_when_it_applied() -> None:
     table = SettingTable()
     table.add(a_level())
     assert table.take(1) == 2
-    assert table.gathered(1, 1000)
+    assert table.gathered(1, 1000, 0)
     (told,) = table.announcement().settings
     assert (told.value, told.applies, told.costs) == (2, 1, (0, 1000, 0))
     table.set(1, 3)
     # An event that was begun before is still one of the old value.
-    assert not table.gathered(2, 1100)
+    assert not table.gathered(2, 1100, 0)
     (told,) = table.announcement().settings
-    assert (told.value, told.applies, told.costs) == (3, 0, (0, 1000, 0))
+    assert (told.value, told.applies, told.costs) == (3, 0, (0, 1100, 0))
     assert table.take(1) == 3
-    assert table.gathered(3, 5000)
+    assert table.gathered(3, 5000, 0)
     (told,) = table.announcement().settings
-    assert (told.value, told.applies, told.costs) == (3, 3, (0, 1000, 5000))
+    assert (told.value, told.applies, told.costs) == (3, 3, (0, 1100, 5000))
 
 
-def test_a_cost_is_told_again_when_it_is_half_as_much_again_or_two_thirds() -> None:
+SECOND = 1_000_000_000
+
+
+def test_a_cost_is_told_again_when_it_moved_by_a_fifth_at_most_once_a_second() -> None:
     table = SettingTable()
     table.add(a_level())
     table.take(1)
-    assert table.gathered(1, 1000)
-    assert not table.gathered(2, 1499)
-    assert table.gathered(3, 1500)
-    assert not table.gathered(4, 1001)
-    assert table.gathered(5, 1000)
+    assert table.gathered(1, 1000, 5)
+    assert not table.gathered(2, 1199, 5 + SECOND)
+    assert table.gathered(3, 1200, 5 + SECOND)
+    assert not table.gathered(4, 9000, 4 + 2 * SECOND)
+    assert table.gathered(5, 9000, 5 + 2 * SECOND)
+    assert not table.gathered(6, 7201, 5 + 9 * SECOND)
+    assert table.gathered(7, 7200, 5 + 9 * SECOND)
+
+
+def test_small_steps_of_a_cost_add_up() -> None:
+    table = SettingTable()
+    table.add(a_level())
+    table.take(1)
+    told = [cost for cost in range(1000, 2000, 10) if table.gathered(1, cost, cost * SECOND)]
+    assert told == [1000, 1200, 1440, 1730]
+
+
+def test_a_first_cost_and_a_value_that_applies_are_told_at_once() -> None:
+    table = SettingTable()
+    table.add(a_level())
+    table.take(1)
+    assert table.gathered(1, 0, 7)
+    assert table.gathered(2, 1000, 7)  # before, it was too short to be measured
+    assert not table.gathered(3, 5000, 8)
+    table.set(1, 3)
+    table.take(1)
+    assert table.gathered(4, 5000, 9)
+    (told,) = table.announcement().settings
+    assert told.costs == (0, 5000, 5000)  # with the latest of all
 
 
 @pytest.mark.parametrize(
