@@ -26,7 +26,8 @@ def command(pid: int, top: int, sites: bool, drivers: tuple[str, ...], as_json: 
 
     The process is not stopped and nothing is left in it. Objects that changed during the sample are
     counted as unknown. Bytes are those of the objects themselves: in Python, list items and dict
-    tables are in "(items, keys, text)". For a JVM, unreachable objects are counted, too.
+    tables are in "(items and tables of containers)". For a JVM, unreachable objects are counted,
+    too.
 
     Counting a large Python heap takes seconds. In a terminal, estimates from a sample of it are
     shown after one.

@@ -124,4 +124,4 @@ def command(
     if over_secs:
         say_aside(f"comparing with another sample in {over_secs:g} s; Ctrl-C ends this command")
     for later in reports:
-        print_later(later)
+        print_later(later, first)

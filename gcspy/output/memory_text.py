@@ -47,8 +47,13 @@ def print_first(report: MemoryReport, name: str) -> None:
     _print_note(report)
 
 
-def print_later(report: MemoryReport) -> None:
-    """Print the growth since the first sample."""
+def print_later(report: MemoryReport, first: MemoryReport) -> None:
+    """Print the growth since the first sample.
+
+    Args:
+        report: The growth.
+        first: The report of the first sample, which has been printed.
+    """
     say("")
     say(sentence_of(report) or f"{NOTHING_GREW}: {_changed(report)}.")
     if not sentence_of(report):
@@ -61,7 +66,8 @@ def print_later(report: MemoryReport) -> None:
         say("")
         say("What holds it")
         print_table(report.holders, rounded=True)
-    print_sites(report)
+    if report.sites.rows or report.sites.note != first.sites.note:
+        print_sites(report)
     _print_note(report)
 
 
@@ -133,13 +139,13 @@ def _changed(report: MemoryReport) -> str:
 
 
 def print_sites(report: MemoryReport) -> None:
-    """Print where memory was allocated, or why that is not known."""
+    """Print the allocation sites of the objects, or why these are not known."""
     say("")
     if report.sites.rows:
-        say("Where it was allocated" if report.grew is None else "Where what is new was allocated")
+        say("Allocation sites" if report.grew is None else "Allocation sites of new objects")
         print_table(_with_short_paths(without_empty_columns(report.sites)), rounded=True)
     else:
-        say(f"Where it was allocated is not known: {report.sites.note}")
+        say(f"Allocation sites are not known: {report.sites.note}")
 
 
 def _with_short_paths(table: DetailTable) -> DetailTable:

@@ -114,10 +114,15 @@ def _named(parts: Sequence[GrownPart], whole: int) -> str:
     """Name the largest, with their shares."""
     ranked = sorted((part for part in parts if part.name), key=lambda part: -part.grew)
     texts = [
-        f"{part.name} ({100 * part.grew / whole:.0f} %)"
+        f"{_without_brackets(part.name)} ({100 * part.grew / whole:.0f} %)"
         for part in ranked[:_MOST_NAMED]
         if whole and part.grew >= _WORTH_NAMING * whole
     ]
     if len(texts) > 1:
         return ", ".join(texts[:-1]) + " and " + texts[-1]
     return "".join(texts)
+
+
+def _without_brackets(name: str) -> str:
+    """Return the name of a row that is not a type, ``(other types)``, as a sentence has it."""
+    return name[1:-1] if name.startswith("(") and name.endswith(")") else name

@@ -82,11 +82,20 @@ def test_the_line_that_allocated_what_grew_is_named_if_tracemalloc_is_on(gcspy: 
         done = gcspy("why", str(child.pid), "--over", "0")
         child.kill()
     assert done.returncode == ExitCode.OK, done.stderr
-    table = done.stdout.split("Where it was allocated\n")[1].splitlines()
+    table = done.stdout.split("Allocation sites\n")[1].splitlines()
     line = LEAK.split("AUDIT.extend")[0].count("\n") + 1
     assert re.match(r"What +Allocated at +(Called from +)?Objects +Of +Bytes", table[0])
     assert [row for row in table if re.match(rf"Order +<string>:{line}\b", row)]
     assert [row for row in table if row.startswith("held by __main__.AUDIT")]
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.timeout(300)
+def test_that_no_site_is_known_is_said_once(leaking: int, gcspy: Run) -> None:
+    done = gcspy("why", str(leaking), "--over", "1")
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "Held by __main__.AUDIT" in done.stdout
+    assert done.stdout.count("Allocation sites are not known: tracemalloc is off") == 1
 
 
 def test_what_grew_in_an_object_trace_has_its_allocation_sites(gcspy: Run) -> None:

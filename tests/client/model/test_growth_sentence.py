@@ -30,6 +30,14 @@ def test_it_says_how_much_how_fast_what_and_who() -> None:
     )
 
 
+def test_a_row_that_is_no_type_is_named_without_its_brackets() -> None:
+    parts = (GrownPart("Order", 6 * MIB), GrownPart("(items and tables of containers)", 4 * MIB))
+    growth = Growth(secs=30.0, resident=100 * MIB, grew=10 * MIB, parts=parts)
+    assert growth_sentence(growth).endswith(
+        "mostly Order (60 %) and items and tables of containers (40 %)."
+    )
+
+
 @pytest.mark.parametrize("grew", [-5 * MIB, 0, least_growth(100 * MIB) - 1])
 def test_nothing_is_said_where_nothing_grew(grew: int) -> None:
     assert growth_sentence(Growth(secs=10.0, resident=100 * MIB, grew=grew)) == ""

@@ -220,7 +220,7 @@ def test_streams_say_what_was_found(
     for row in told.rows:
         assert isinstance(row[1], int)
         by_name[str(row[0])] += row[1]
-    assert (by_name["Slot"], by_name["(items, keys, text)"], told.rest) == (
+    assert (by_name["Slot"], by_name["(items and tables of containers)"], told.rest) == (
         5_000,
         counts[NO_OBJECT],
         0,
@@ -234,9 +234,9 @@ def test_streams_say_what_was_found(
         Query(number=2, space=space.id, kind="types", key=int(names_of.bases[tile]))
     ).table
     types = [
-        row for row in table.rows if row[0] != "(items, keys, text)"
+        row for row in table.rows if row[0] != "(items and tables of containers)"
     ]  # several can have one name
-    others = [row[1] for row in table.rows if row[0] == "(items, keys, text)"]
+    others = [row[1] for row in table.rows if row[0] == "(items and tables of containers)"]
     assert others == [
         count for count in one.column("Objects", "Other blocks")[tile : tile + 1] if count
     ]

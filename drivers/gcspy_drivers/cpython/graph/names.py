@@ -3,7 +3,8 @@
 Names are read on demand; none are stored with the graph.
 
 Knows forms of objects and a copy of memory. Source: CPython 3.9 to 3.15 Include/cpython/descrobject.h (PyMemberDescrObject),
-Include/structmember.h (PyMemberDef).
+Include/structmember.h (PyMemberDef),
+Include/cpython/funcobject.h (PyFunctionObject).
 """
 
 from __future__ import annotations
@@ -49,6 +50,58 @@ _KNOWN: Final = {
     "_thread._local": {48: " (values of each thread)"},
 }
 """Names of references in objects of C that have no descriptor, by type and by where they are."""
+
+_OF_FUNCTION: Final = {
+    (3, 9): (
+        "__code__",
+        "__globals__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__closure__",
+        "__doc__",
+        "__name__",
+        "__dict__",
+        "",
+        "__module__",
+        "__annotations__",
+        "__qualname__",
+    ),
+    (3, 10): (
+        "__globals__",
+        "__builtins__",
+        "__name__",
+        "__qualname__",
+        "__code__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__closure__",
+        "__doc__",
+        "__dict__",
+        "",
+        "__module__",
+        "__annotations__",
+        "__type_params__",
+    ),
+    (3, 14): (
+        "__globals__",
+        "__builtins__",
+        "__name__",
+        "__qualname__",
+        "__code__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__closure__",
+        "__doc__",
+        "__dict__",
+        "",
+        "__module__",
+        "__annotations__",
+        "__annotate__",
+        "__type_params__",
+    ),
+}
+"""Attributes of a function object by the version since which they are so, a word each from offset 16 on; empty: its weak references.
+``__type_params__`` is there since 3.12; until then the word behind the annotations is the address of code."""
 
 _OF_EXCEPTION: Final = {
     False: {
@@ -308,6 +361,8 @@ class Namer:
         known = _KNOWN.get(types.names[row], {})
         if int(types.flags[row]) & _EXCEPTION:
             known = _OF_EXCEPTION[self._graph.layout.version >= (3, 11)]
+        if types.names[row] == "function":
+            known = _of_function(self._graph.layout.version)
         slots = self._slots(int(types.address[row])).items()
         return {**{offset: f".{name}" for offset, name in slots}, **known}
 
@@ -363,6 +418,12 @@ class Namer:
             if self._copy.word(holder + offset) == held:
                 return f".<word {offset // 8} of {self._graph.types.names[row]}>"
         return f".<{self._graph.types.names[row]}>"
+
+
+def _of_function(version: tuple[int, int]) -> dict[int, str]:
+    """Return the names of references in function objects, by where they are."""
+    since = max(each for each in _OF_FUNCTION if each <= version)
+    return {16 + 8 * at: f".{name}" for at, name in enumerate(_OF_FUNCTION[since]) if name}
 
 
 def _joined(text: str, step: str) -> str:

@@ -22,7 +22,7 @@ __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
 NO_OBJECT, OTHER_TYPES = 0, 1
 """The tiles that are no type."""
 
-_NAMES = ("(items, keys, text)", "(other types)")
+_NAMES = ("(items and tables of containers)", "(other types)")
 _NEW_AT_ONCE = 256
 _MOST_TILES = 4096
 
@@ -60,7 +60,7 @@ class TypeSpace:
         self._objects = add_amount(
             self.space,
             "Objects",
-            "Objects of the type in pools; in the row of items, keys, text: blocks that objects keep",
+            "Objects of the type in pools; of items and tables: blocks without an object",
             order=1,
         )
         self.total = add_amount(

@@ -22,7 +22,7 @@ __all__ = ["TYPES", "TypeTables", "estimated_table", "table_of", "whole_table"]
 TYPES = "types"
 """The kind of the question."""
 
-_NO_OBJECT = "(items, keys, text)"
+_NO_OBJECT = "(items and tables of containers)"
 
 _ESTIMATED = 3
 """Columns that are known of a sample of the pools."""
@@ -33,7 +33,7 @@ _COLUMNS = (
     DetailColumn(name="Type", kind=ColumnKind.TEXT),
     DetailColumn(
         name="Objects",
-        about="Objects of the type; in the row of items, keys, text: blocks that objects keep",
+        about="Objects of the type; of items and tables: blocks without an object",
     ),
     DetailColumn(
         name="Bytes",

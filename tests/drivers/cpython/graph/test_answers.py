@@ -12,6 +12,7 @@ from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.graph.heap_graph import build_graph
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy, copy_memory
+from gcspy_drivers.cpython.graph.names import Namer
 from gcspy_drivers.cpython.target import Target
 from gcspy_protocol.errors import TargetError
 
@@ -121,6 +122,44 @@ def test_planted_holders_are_named_and_counted(start: Start, python: str, compil
     assert qualified.rest == len(table.rows) - 1
     with pytest.raises(TargetError, match="no object of a type 'Orders'"):
         ask(target.pid, type_name="Orders")
+
+
+FUNCTION = """
+import sys
+def made(captured):
+    def function(a: captured = ["default"], *, b=("only", "by", "name")):
+        "a docstring of its own, long enough to be no other object"
+        return captured
+    return function
+function = made([1])
+function.own = 1
+function.__type_params__ = types = ("of", "its", "own")
+names = "closure defaults globals code module annotations dict kwdefaults doc name qualname".split()
+names += [name for name in ("builtins", "type_params") if sys.version_info >= (3, 12) or name == "builtins" and sys.version_info >= (3, 10)]
+if sys.version_info >= (3, 14):
+    function.__annotations__ = annotations = {"a": int}
+    function.__annotate__ = lambda format: annotations
+    names.append("annotate")
+print(id(function), *(f"{name}={id(getattr(function, f'__{name}__'))}" for name in names), flush=True)
+input()
+"""
+
+
+@pytest.mark.timeout(300)
+def test_what_a_function_refers_to_is_named(start: Start, python: str, compiled: Loops) -> None:
+    target = start(python, FUNCTION)
+    at, *attributes = target.read_line().split(" ")
+    with Target(target.pid) as reader:
+        source = reader.graph_source(held=False)
+        graph = build_graph(source, compiled)
+        namer = Namer(graph, source.memory)
+        function = graph.number_of(int(at))
+        assert function is not None
+        assert len(attributes) >= 11
+        for name, address in (each.split("=") for each in attributes):
+            number = graph.number_of(int(address))
+            assert number is not None, name
+            assert namer.reference(function, number) == f".__{name}__"
 
 
 def test_what_keeps_most_alive_comes_first(start: Start, own_python: str, compiled: Loops) -> None:

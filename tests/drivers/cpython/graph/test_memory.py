@@ -227,7 +227,7 @@ def test_a_hold_that_ends_before_the_copy_is_told_also_if_nothing_grows(
     first, later = CPythonDriver.explain_memory(target.pid, question, lambda *_: None)
     for report, write in (
         (first, lambda one: print_first(one, "process")),
-        (later, print_later),
+        (later, lambda one: print_later(one, first)),
     ):
         assert "and ran while the rest of its memory was copied" in report.note
         write(report)
