@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -226,8 +227,8 @@ def test_a_hold_that_ends_before_the_copy_is_told_also_if_nothing_grows(
     question = MemoryQuestion(over_secs=0.01, held=True)
     first, later = CPythonDriver.explain_memory(target.pid, question, lambda *_: None)
     for report, write in (
-        (first, lambda one: print_first(one, "process")),
-        (later, lambda one: print_later(one, first)),
+        (first, partial(print_first, name="process")),
+        (later, partial(print_later, first=first)),
     ):
         assert "and ran while the rest of its memory was copied" in report.note
         write(report)
