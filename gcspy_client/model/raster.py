@@ -10,6 +10,7 @@ Knows codes, layouts and palettes; does not know Qt: a QImage of Format_RGB32 wr
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from gcspy_client.model.codes import Codes, Indices
 from gcspy_client.model.layout import GRID_FROM, TileLayout
 from gcspy_client.model.palette import BACKGROUND, CANVAS, OVERFLOW, UNKNOWN, ZERO, Palette
 
-__all__ = ["Pixels", "Raster", "atlas", "draw_stamps", "pool", "pool_some"]
+__all__ = ["PixelMemory", "Pixels", "Raster", "atlas", "draw_stamps", "pool", "pool_some"]
 
 Pixels = NDArray[np.uint32]
 
@@ -31,6 +32,8 @@ _FRAME_SHARE = 0.45
 """Share of its colour that the frame of a tile of zero has; the rest is canvas."""
 
 _STAMPS_AT_ONCE = 1 << 15
+_CODES_AT_ONCE = 1 << 14
+"""Tiles whose codes become colours at a time: their temporaries stay in the processor's cache, and in memory that was used before."""
 
 _NOTHING: Indices = np.empty(0, dtype=np.int64)
 _EDGES = np.uint8(Control.SEPARATOR | Control.LINK)
@@ -83,40 +86,41 @@ def draw_stamps(stamps: Pixels, codes: Indices, palette: Palette, gap: int) -> N
     """Draw the cells of some codes.
 
     Args:
-        stamps: Shape (256, height, width), u32; written in place.
-        codes: Shape (some,): which of them.
+        stamps: Shape (some, height, width), u32; written in place.
+        codes: Shape (some,): what each of them shows.
         palette: The colours of the codes.
         gap: Pixels of grid at the right and lower edge.
     """
     _, cell_height, cell_width = stamps.shape
     width, height = cell_width - gap, cell_height - gap
     canvas = palette.lut[CANVAS]
-    for code, colour in zip(codes.tolist(), palette.lut[codes], strict=True):
-        stamp = stamps[code]
-        stamp[:height, :width] = colour
-        stamp[height:] = stamp[:height, width:] = canvas
-    wanted = set(codes.tolist())
-    if BACKGROUND in wanted:
-        stamps[BACKGROUND] = canvas
-    if min(width, height) < _GLYPH_FROM:
+    stamps[:, :height, :width] = palette.lut[codes][:, np.newaxis, np.newaxis]
+    stamps[:, height:] = canvas
+    stamps[:, :height, width:] = canvas
+    for stamp, code in zip(stamps, codes.tolist(), strict=True):
+        if code == BACKGROUND:
+            stamp[:] = canvas
+        elif code in (ZERO, UNKNOWN, OVERFLOW) and min(width, height) >= _GLYPH_FROM:
+            _draw_glyph(stamp[:height, :width], code, palette)
+
+
+def _draw_glyph(inner: Pixels, code: int, palette: Palette) -> None:
+    """Draw what distinguishes a code without its colour; `inner` is a cell without its grid."""
+    canvas = palette.lut[CANVAS]
+    height, width = inner.shape
+    least = min(width, height)
+    if code == ZERO:
+        # A frame around nothing, as in the original's legend.
+        edge = max(1, least // 12)
+        inner[:] = _quiet(palette.lut[130], canvas) if not palette.categories else palette.lut[ZERO]
+        inner[edge : height - edge, edge : width - edge] = canvas
         return
-    edge = max(1, min(width, height) // 12)
-    if ZERO in wanted:
-        # Zero: a frame around nothing, as in the original's legend.
-        stamps[ZERO, edge : height - edge, edge : width - edge] = canvas
-        stamps[ZERO, :height, :width][_frame(height, width, edge)] = (
-            _quiet(palette.lut[130], canvas) if not palette.categories else palette.lut[ZERO]
-        )
-    if UNKNOWN in wanted:
-        # Unknown: hatched, so that it can be distinguished without colour.
-        down, across = np.mgrid[:height, :width]
-        pitch = max(4, min(width, height) // 3)
-        stamps[UNKNOWN, :height, :width][(down + across) % pitch < max(1, pitch // 3)] = canvas
-    if OVERFLOW in wanted:
-        # Overflow: a bite out of the upper right corner.
-        down, across = np.mgrid[:height, :width]
-        bite = max(2, min(width, height) // 3)
-        stamps[OVERFLOW, :height, :width][(width - 1 - across) + down < bite] = canvas
+    down, across = np.ogrid[:height, :width]
+    if code == UNKNOWN:  # hatched
+        pitch = max(4, least // 3)
+        inner[(down + across) % pitch < max(1, pitch // 3)] = canvas
+    else:  # above the maximum: a bite out of the upper right corner
+        inner[(width - 1 - across) + down < max(2, least // 3)] = canvas
 
 
 def _quiet(colour: np.uint32, canvas: np.uint32) -> int:
@@ -128,10 +132,31 @@ def _quiet(colour: np.uint32, canvas: np.uint32) -> int:
     return mixed
 
 
-def _frame(height: int, width: int, edge: int) -> NDArray[np.bool_]:
-    mask = np.ones((height, width), dtype=np.bool_)
-    mask[edge : height - edge, edge : width - edge] = False
-    return mask
+class PixelMemory:
+    """Memory for the pictures of a space, one after the other: each is painted over the one before.
+
+    While a user zooms, the system needed longer to provide new memory for a picture than it takes to
+    paint it: up to 20 ms for 4 MB, a page at a time.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, Pixels] = {}
+
+    def block(self, name: str, shape: tuple[int, ...]) -> Pixels:
+        """Memory for one purpose; what was in it is undefined, and what was taken before for this purpose is lost.
+
+        Args:
+            name: The purpose.
+            shape: Of the pixels.
+
+        Returns:
+            A view, C-contiguous.
+        """
+        size = prod(shape)
+        block = self._blocks.get(name)
+        if block is None or len(block) < size:
+            block = self._blocks[name] = np.empty(size, dtype=np.uint32)
+        return block[:size].reshape(shape)
 
 
 class Raster:
@@ -140,16 +165,24 @@ class Raster:
     Args:
         layout: The places of the tiles.
         palette: The colours of their codes.
+        memory: Where its pixels are; the picture that was there before is painted over. None: in
+            memory of its own.
 
     Attributes:
-        pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; written in place.
+        pixels: Shape (height, width), u32 0xFFRRGGBB, C-contiguous; written in place. Undefined
+            before `paint_all`, if there are tiles.
     """
 
-    def __init__(self, layout: TileLayout, palette: Palette) -> None:
+    def __init__(
+        self, layout: TileLayout, palette: Palette, memory: PixelMemory | None = None
+    ) -> None:
         self.layout = layout
         self.palette = palette
+        memory = PixelMemory() if memory is None else memory
         shape = max(layout.height, 1), max(layout.width, 1)
-        self.pixels: Pixels = np.full(shape, palette.lut[CANVAS], dtype=np.uint32)
+        self.pixels = memory.block("pixels", shape)
+        if not layout.height or not layout.width:
+            self.pixels[:] = palette.lut[CANVAS]
         self._flat = self.pixels.reshape(-1)
         self._pooled: Codes = np.empty(0, dtype=np.uint8)
         self._marked = _NOTHING
@@ -157,10 +190,12 @@ class Raster:
         self._by_cell = layout.per_pixel == 1 and layout.cell_height * layout.cell_width > 1
         self._atlas: Pixels = np.empty((0, 0, 0), dtype=np.uint32)
         self._drawn = np.zeros(256, dtype=np.bool_)
+        self._place: Codes = np.zeros(256, dtype=np.uint8)  # of a code's cell in the atlas
+        self._places = 0
         self._cells: Pixels = self._atlas
         if self._by_cell and layout.count:
-            # Untouched pages cost nothing: of large cells only those that are seen are drawn.
-            self._atlas = np.empty((256, layout.cell_height, layout.cell_width), dtype=np.uint32)
+            # Only the cells of codes that are seen are drawn, one after the other: pages that nobody touches cost nothing.
+            self._atlas = memory.block("atlas", (256, layout.cell_height, layout.cell_width))
             cells = self.pixels.reshape(
                 layout.seen_rows, layout.cell_height, layout.columns, layout.cell_width
             )
@@ -175,10 +210,10 @@ class Raster:
         if layout.per_pixel > 1:
             self._pooled = pool(codes[first:last], layout.per_pixel)
             self._marked = _NOTHING
-            np.take(self.palette.lut, self._pooled, out=self._flat[: len(self._pooled)])
+            self._colour(self._pooled)
             self._flat[len(self._pooled) :] = self.palette.lut[CANVAS]
         elif not self._by_cell:
-            np.take(self.palette.lut, codes[first:last], out=self._flat[: last - first])
+            self._colour(codes[first:last])
             self._flat[last - first :] = self.palette.lut[CANVAS]
         else:
             padded = np.full(layout.seen_rows * layout.columns, CANVAS, dtype=np.uint8)
@@ -186,6 +221,17 @@ class Raster:
             self._draw_stamps(padded)
             self._paint_lines(padded)
             self._paint_edges(np.arange(first, last, dtype=np.int64), control)
+
+    def clear(self) -> None:
+        """Paint nothing but the canvas."""
+        self._flat[:] = self.palette.lut[CANVAS]
+
+    def _colour(self, codes: Codes) -> None:
+        """Give the first pixels the colours of codes."""
+        for start in range(0, len(codes), _CODES_AT_ONCE):
+            some = codes[start : start + _CODES_AT_ONCE]
+            # Numpy needs eight bytes for each of them, and with mode "raise" a copy of the result.
+            np.take(self.palette.lut, some, out=self._flat[start : start + len(some)], mode="clip")
 
     def _paint_lines(self, codes: Codes) -> None:
         """Paint cells a line of pixels at a time: long contiguous writes instead of many small squares.
@@ -195,17 +241,14 @@ class Raster:
         """
         layout = self.layout
         lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
-        there = np.flatnonzero(np.bincount(codes, minlength=256))
-        number: Codes = np.zeros(256, dtype=np.uint8)
-        number[there] = np.arange(len(there), dtype=np.uint8)
-        codes = number[codes]
-        stamps = self._atlas[there]
+        places = self._place[codes]
+        stamps = self._atlas[: self._places]
         whole = np.empty((len(codes), layout.cell_width), dtype=np.uint32)
         for y in range(layout.cell_height):
             if y and np.array_equal(stamps[:, y], stamps[:, y - 1]):
                 lines[:, y] = lines[:, y - 1]  # most lines of a cell are like the one above
                 continue
-            np.take(np.ascontiguousarray(stamps[:, y]), codes, axis=0, out=whole, mode="clip")
+            np.take(stamps[:, y], places, axis=0, out=whole, mode="clip")
             lines[:, y] = whole.reshape(layout.seen_rows, layout.width)
 
     def paint(self, changed: Indices, codes: Codes, control: NDArray[Any]) -> None:
@@ -224,15 +267,17 @@ class Raster:
             some = changed[start : start + _STAMPS_AT_ONCE]
             self._draw_stamps(codes[some])
             row, column = np.divmod(some - first, layout.columns)
-            self._cells[row, column] = self._atlas[codes[some]]
+            self._cells[row, column] = self._atlas[self._place[codes[some]]]
         self._paint_edges(changed, control)
 
     def _draw_stamps(self, codes: Codes) -> None:
         """Draw the cells of codes that come for the first time."""
         new = np.flatnonzero((np.bincount(codes, minlength=256) > 0) & ~self._drawn)
         if len(new):
+            first, self._places = self._places, self._places + len(new)
             self._drawn[new] = True
-            draw_stamps(self._atlas, new, self.palette, self.layout.gap)
+            self._place[new] = np.arange(first, self._places)
+            draw_stamps(self._atlas[first : self._places], new, self.palette, self.layout.gap)
 
     def shown(self) -> None:
         """The picture as it is now has been seen: marks of changes go at the next change."""

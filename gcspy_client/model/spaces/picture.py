@@ -17,7 +17,7 @@ from gcspy_client.model.codes import TileCodes
 from gcspy_client.model.layout import TileLayout, fit, strip, zoomed
 from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.palettes import PaletteChoice
-from gcspy_client.model.raster import Raster
+from gcspy_client.model.raster import PixelMemory, Raster
 from gcspy_client.model.tile_source import StreamSource, TileSource
 
 __all__ = ["LABEL_HEIGHT", "LABEL_WIDTH", "LARGEST_CELL", "SpacePicture"]
@@ -65,7 +65,9 @@ class SpacePicture:
         self._scale = 1.0
         self._codes = TileCodes(self.source.schema)
         self._codes.refresh(self.source.tiles(space))
-        self._raster = Raster(TileLayout(0, 1, 0, 1, 1), self.palette)
+        self._memory = PixelMemory()
+        self._raster = Raster(TileLayout(0, 1, 0, 1, 1), self.palette, self._memory)
+        self._is_painted = True
 
     def _source_of(self, stream: int | TileSource) -> TileSource:
         return StreamSource(self.space.stream(stream).schema) if isinstance(stream, int) else stream
@@ -92,7 +94,16 @@ class SpacePicture:
 
     @property
     def pixels(self) -> NDArray[np.uint32]:
-        """Shape (height, width): the picture, written in place; another array after a new layout."""
+        """Shape (height, width): the picture, written in place; another array after a new layout, in the same memory.
+
+        It is painted now, if the layout changed since: a step of the zoom may change it several times.
+        """
+        if not self._is_painted:
+            self._is_painted = True
+            if len(self.codes) == self.layout.count:
+                self._raster.paint_all(self.codes, self.space.control.values)
+            else:
+                self._raster.clear()
         return self._raster.pixels
 
     @property
@@ -171,8 +182,8 @@ class SpacePicture:
             else:
                 self._lay_out()
         elif changed is None:
-            self._raster.paint_all(self.codes, tiles.control)
-        else:
+            self._is_painted = False
+        elif self._is_painted:
             self._raster.paint(changed, self.codes, tiles.control)
         return True
 
@@ -232,6 +243,5 @@ class SpacePicture:
             self._use(layout)
 
     def _use(self, layout: TileLayout) -> None:
-        self._raster = Raster(layout, self.palette)
-        if len(self.codes) == layout.count:
-            self._raster.paint_all(self.codes, self.space.control.values)
+        self._raster = Raster(layout, self.palette, self._memory)
+        self._is_painted = False

@@ -70,9 +70,8 @@ class Swatch(QWidget):
         if self._palette is None:
             return
         side = round(self.width() * self.devicePixelRatioF())
-        stamps = np.empty((256, side, side), dtype=np.uint32)  # only one is drawn
-        draw_stamps(stamps, np.array([self._code]), self._palette, 0)
-        stamp = stamps[self._code].copy()
+        stamp = np.empty((1, side, side), dtype=np.uint32)
+        draw_stamps(stamp, np.array([self._code]), self._palette, 0)
         image = QImage(stamp.data, side, side, side * 4, QImage.Format.Format_RGB32)
         with QPainter(self) as painter:
             painter.drawImage(self.rect(), image)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from gcspy_protocol.interpreter import SpaceState
@@ -10,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gcspy_client.model.codes import Codes
+from gcspy_client.model.layout import TileLayout
 from gcspy_client.model.palette import Theme
+from gcspy_client.model.raster import Raster
 from gcspy_client.model.session import ClientSession
 from gcspy_client.model.spaces.picture import SpacePicture
 from tests.client.feeding import Feed, follow, kept
@@ -134,3 +139,48 @@ def test_cells_with_words_and_pixels_of_several_tiles_are_laid_out_anew(
     fresh.set_size(900, 200)
     assert picture.layout == fresh.layout
     assert (picture.pixels == fresh.pixels).all()
+
+
+def test_each_step_of_a_zoom_is_painted_in_the_memory_of_the_picture_before() -> None:
+    _, _, space = joined(50_000)
+    picture = SpacePicture(space, 1, Theme.DARK)
+    picture.set_size(120, 90)
+    sizes = (1, 2, 8, 16, None)
+    for size in sizes:  # until it has as much as any of them needs
+        picture.set_zoom(size)
+        memory = picture.pixels
+    for size in sizes:
+        picture.set_zoom(size)
+        assert np.shares_memory(memory, picture.pixels)
+        again = SpacePicture(space, 1, Theme.DARK)
+        again.set_size(120, 90)
+        again.set_zoom(size)
+        assert np.array_equal(picture.pixels, again.pixels)
+
+
+def test_a_picture_is_painted_when_it_is_looked_at_once_for_all_that_changed_its_layout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, feed, space = joined(50_000)
+    picture = SpacePicture(space, 1, Theme.DARK)
+    painted: list[TileLayout] = []
+    paint_all = Raster.paint_all
+
+    def counted(raster: Raster, codes: Codes, control: NDArray[Any]) -> None:
+        painted.append(raster.layout)
+        paint_all(raster, codes, control)
+
+    monkeypatch.setattr(Raster, "paint_all", counted)
+    picture.set_size(120, 90)
+    picture.set_zoom(4, keep=40_000)
+    picture.scroll_to(7)
+    for change in follow(session, feed.event(values_of(50_000, 1))):
+        picture.follow(change)
+    assert not painted
+    shown = picture.pixels.copy()
+    assert painted == [picture.layout]
+    again = SpacePicture(space, 1, Theme.DARK)
+    again.set_size(120, 90)
+    again.set_zoom(4)
+    again.scroll_to(7)
+    assert np.array_equal(shown, again.pixels)
