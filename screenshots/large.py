@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QEventLoop, QTimer
+from waiting import let_live
 
 from gcspy.hosts.process_host import ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
@@ -45,13 +45,6 @@ JVM = ("-Xms2g", "-Xmx2g", "-XX:+UseG1GC", "-XX:G1HeapRegionSize=1m")
 JVM_MEGABYTES = 400
 
 _Arrange = Callable[[MainWindow], None]
-
-
-def let_live(secs: float) -> None:
-    """Let the window live for a time."""
-    loop = QEventLoop()
-    QTimer.singleShot(round(1000 * secs), loop.quit)
-    loop.exec()
 
 
 @contextmanager

@@ -8,9 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QPointF, Qt, QTimer
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFontDatabase, QFontMetricsF, QImage, QPainter
 from PySide6.QtTest import QTest
+from waiting import let_live, wait_until
 
 from benchmarks.leaks.leak_programs import programs, running
 from gcspy.hosts.process_host import ServingOptions
@@ -27,25 +28,13 @@ TERMINAL = "why-terminal.png"
 GROUND, TEXT, PROMPT, MARGIN = "#16181d", "#d8dce4", "#8fbcbb", 18
 
 
-def let_live(secs: float) -> None:
-    """Let the window live for a time."""
-    loop = QEventLoop()
-    QTimer.singleShot(round(1000 * secs), loop.quit)
-    loop.exec()
-
-
 def see_leak(window: MainWindow) -> None:
     """The layout for leaks, once the growth line has a sentence, with the holders of what grew most."""
     QTest.keyClick(window, Qt.Key.Key_F3)
-    left = MOST_SECS
-    while not window.growth_line.label.text() and left > 0:
-        let_live(0.5)
-        left -= 0.5
+    wait_until(lambda: bool(window.growth_line.label.text()), "the sentence", secs=MOST_SECS)
     let_live(GROWTH_SECS)
     window.holders.ask_type("Session")
-    while window.holders.asking.waits and left > 0:
-        let_live(0.5)
-        left -= 0.5
+    wait_until(lambda: not window.holders.asking.waits, "the holders", secs=MOST_SECS)
     tree = window.holders.panel.tree
     node = tree.first_row(lambda one: one.address is not None)
     if node is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QTimer
+import waiting
 
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson
@@ -21,7 +21,7 @@ from gcspy_client.lessons.lesson import BEGINS
 from gcspy_client.view.window import MainWindow
 
 HERE = Path(__file__).parent
-PATIENCE_MILLIS = 240_000
+PATIENCE_SECS = 240.0
 SIZE = (1600, 1000)
 
 MOMENTS = {
@@ -38,20 +38,7 @@ MOMENTS = {
     "counting": 3,
 }
 
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Let the window live until something is so."""
-    loop, look, patience = QEventLoop(), QTimer(), QTimer()
-    look.timeout.connect(lambda: loop.quit() if condition() else None)
-    look.start(20)
-    patience.setSingleShot(True)
-    patience.timeout.connect(loop.quit)
-    patience.start(PATIENCE_MILLIS)
-    loop.exec()
-    look.stop()
-    patience.stop()
-    if not condition():
-        raise RuntimeError(f"what the picture is to show did not come about: {what}")
+wait_until = partial(waiting.wait_until, secs=PATIENCE_SECS)
 
 
 def lead(window: MainWindow, name: str, step: int) -> None:

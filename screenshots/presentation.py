@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtCore import Qt
+from waiting import let_live
 
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.simulation_host import SimulatingOptions
@@ -21,7 +22,7 @@ SIMULATION = {
     "heap_bytes": 512 << 10,
     "pace_millis": 100,
 }
-SETTLE_MILLIS = 2500
+SETTLE_SECS = 2.5
 PICTURES = (
     # size, theme
     ((1280, 720), "dark-contrast"),
@@ -35,9 +36,7 @@ def present(window: MainWindow, size: tuple[int, int]) -> None:
     window.setWindowState(Qt.WindowState.WindowNoState)
     scale = window.devicePixelRatioF()
     window.resize(round(size[0] / scale), round(size[1] / scale))
-    loop = QEventLoop()
-    QTimer.singleShot(SETTLE_MILLIS, loop.quit)
-    loop.exec()
+    let_live(SETTLE_SECS)
 
 
 def take(number: int) -> None:

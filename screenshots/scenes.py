@@ -29,8 +29,9 @@ from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
 from gcspy_replay.player import PlaybackStart, serve_recording
 from gcspy_replay.samples import samples
-from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView
+from waiting import wait_until
 
 from gcspy.hosts.launcher import front_door
 from gcspy.hosts.process_host import ServingOptions
@@ -57,21 +58,6 @@ PROGRAMS = (
 """Arguments of the programs that the start page lists."""
 
 _Arrange = Callable[[MainWindow], None]
-
-
-def wait_until(condition: Callable[[], bool], *, secs: float = 20.0) -> None:
-    """Let the window live until something is so."""
-    loop, look, patience = QEventLoop(), QTimer(), QTimer()
-    look.timeout.connect(lambda: loop.quit() if condition() else None)
-    look.start(20)
-    patience.setSingleShot(True)
-    patience.timeout.connect(loop.quit)
-    patience.start(round(1000 * secs))
-    loop.exec()
-    look.stop()
-    patience.stop()
-    if not condition():
-        raise RuntimeError("what the picture is to show did not come about")
 
 
 def look_back(window: MainWindow, number: int) -> None:

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import waiting
 from gcspy_drivers.traced import TracedOptions
 from gcspy_protocol.playback import Seek
 from gcspy_replay.file import Recording
 from gcspy_replay.player import PlaybackStart, serve_recording
-from PySide6.QtCore import QEventLoop, QTimer
 
 from gcspy.objects.trace_conversion import traced_recording
 from gcspy_client.app import take_screenshot
@@ -26,7 +27,7 @@ from gcspy_client.view.window import MainWindow
 HERE = Path(__file__).parent
 PROMOTE = HERE.parent / "objects" / "samples" / "anttracks" / "promote.tar.xz"
 SIZE = (1600, 1000)
-PATIENCE_MILLIS = 60_000
+PATIENCE_SECS = 60.0
 AFTER = "full GC 6: System.gc()"
 """The collection that finds dead what was promoted and dropped."""
 
@@ -34,20 +35,7 @@ AFTER = "full GC 6: System.gc()"
 OLD_TILES = 420
 """This many of the old space's tiles are ever used."""
 
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Let the window live until something is so."""
-    loop, look, patience = QEventLoop(), QTimer(), QTimer()
-    look.timeout.connect(lambda: loop.quit() if condition() else None)
-    look.start(20)
-    patience.setSingleShot(True)
-    patience.timeout.connect(loop.quit)
-    patience.start(PATIENCE_MILLIS)
-    loop.exec()
-    look.stop()
-    patience.stop()
-    if not condition():
-        raise RuntimeError(f"what the picture is to show did not come about: {what}")
+wait_until = partial(waiting.wait_until, secs=PATIENCE_SECS)
 
 
 def choose(window: MainWindow, space: str, stream: str) -> int:

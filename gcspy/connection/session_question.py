@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from gcspy_protocol.details import (
     MEMORY_KIND,
@@ -21,7 +22,7 @@ from gcspy_protocol.errors import LinkError, Refused, RemoteProtocolError, Targe
 from gcspy_protocol.messages import Clients, Error, Subscribe, TakeControl
 
 from gcspy.connection.link import Link, connect
-from gcspy.output.progress import steps_shown
+from gcspy.output.progress import results_with_steps, steps_shown
 from gcspy_server.api import HeapQuestion, MemoryQuestion
 
 __all__ = ["ask_session", "explain_session"]
@@ -88,18 +89,10 @@ def explain_session(address: str, question: MemoryQuestion, token: str) -> Itera
         over_millis=round(question.over_secs * 1000),
         sample_bytes=question.sample_bytes,
     )
-    shown: list[Callable[[str, int, int], None]] = []
-
-    def show(what: str, done: int, total: int) -> None:
-        shown[-1](what, done, total)
-
     with _joined(address, token) as link:
-        answers = _answers(link, query, show)
+        answers = results_with_steps(partial(_answers, link, query))
         for is_later in (False, True):
-            # The progress display is removed before the report is printed.
-            with steps_shown() as progress:
-                shown.append(progress)
-                answer = next(answers, None)
+            answer = next(answers, None)
             if answer is None:
                 raise _unanswered(address)
             if answer.report is None:

@@ -438,7 +438,7 @@ def _most_raw(header: Header, payload: bytes, limits: Limits, offset: int) -> in
     """Maximum decompressed bytes of a payload, from its first bytes or its type."""
     head_bytes = _BINARY.get(header.type)
     if head_bytes is None:
-        return min(limits.map_bytes, limits.map_ratio * len(payload) + limits.map_free_bytes)
+        return limits.unpacked_map_bytes(len(payload))
     if head_bytes:
         head = inflate_head(header, payload, head_bytes, offset)
         needed = needed_tiles_bytes if header.type == FrameType.TILES else needed_bytes

@@ -45,6 +45,10 @@ class Limits:
     text_chars: int = 1 << 16
     names_page: int = 4096
 
+    def unpacked_map_bytes(self, sent_bytes: int) -> int:
+        """Return how many bytes a compressed map may unpack to, if this many were sent."""
+        return min(self.map_bytes, self.map_ratio * sent_bytes + self.map_free_bytes)
+
 
 CLIENT_LIMITS = Limits()
 """Limits on messages from a server to a client: whole heaps."""

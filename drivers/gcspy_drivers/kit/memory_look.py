@@ -491,21 +491,29 @@ def _grown_by_name(
         for top in _largest(look.uppermost, retained, _REMEMBERED)
     }
     tops = sorted((top for top in grew if grew[top] >= _LEAST_GROWN), key=lambda top: -grew[top])
+    large = look.tree.order[retained[look.tree.order] >= _LEAST_GROWN]
     for top in tops[:most]:
-        yield _where_it_grew(before, look, top, grew[top])
+        yield _where_it_grew(before, look, top, grew[top], large)
 
 
 def _where_it_grew(
-    before: RememberedLook, look: MemoryLook, top: int, whole: int
+    before: RememberedLook, look: MemoryLook, top: int, whole: int, large: NDArray[np.int32]
 ) -> tuple[int, int]:
     """Return the lowest object below another one that has most of its growth, and by how much it grew.
 
     An object that was too small to be kept by name counts as if it had been as large as possible.
+
+    Args:
+        before: The first sample.
+        look: The second one.
+        top: The other object.
+        whole: By how much that one grew.
+        large: Shape (n,), objects of the second sample that retain so much that their growth counts.
     """
     retained, dominator = look.retained, look.tree.dominator
     least = max(_LEAST_GROWN, int(_COMES_TOGETHER * whole))
     # Only what retains so much can have grown by so much.
-    large = look.tree.order[retained[look.tree.order] >= least]
+    large = large[retained[large] >= least]
     here, by = top, whole
     for _ in range(_MOST_LEVELS):
         below = large[dominator[large] == here]

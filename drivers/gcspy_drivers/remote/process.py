@@ -56,6 +56,20 @@ class Stat:
     start_stack: int
     exit_status: int
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended.
+
+        A process whose first thread has ended before the others, or is about to because another
+        executes a program, has not.
+        """
+        return self.state == "X" or (self.state == "Z" and self.threads <= 1)
+
+    @property
+    def known_exit_status(self) -> int | None:
+        """Status of a zombie; None: not known, which 0 may mean, too."""
+        return self.exit_status or None
+
 
 class Process:
     """One process, by identity and not only by number.
@@ -171,9 +185,8 @@ class Process:
                 now = self._read_stat()
             except ProcessLookupError:
                 return self._exit_status.read()
-            # 0 is "exit code 0" and "you may not know".
-            if now.state == "Z" and now.threads <= 1:
-                return now.exit_status or None
+            if now.has_ended:
+                return now.known_exit_status
             if time.monotonic() >= give_up:
                 break
             time.sleep(_ENDING_POLL_SECS)
@@ -353,10 +366,8 @@ class Process:
         ) from None
 
     def _refuse_ended(self, stat: Stat) -> None:
-        # For a process whose first thread has ended before the others, or is about to because
-        # another executes a program, that is not the end.
-        if stat.state == "X" or (stat.state == "Z" and stat.threads <= 1):
-            words = status_words(stat.exit_status or None)
+        if stat.has_ended:
+            words = status_words(stat.known_exit_status)
             raise TargetGone(
                 f"process {self.pid} ({stat.name}) has ended{words or ': it is a zombie that its parent has not reaped'}"
             )

@@ -9,6 +9,7 @@ from gcspy_protocol.details import ColumnKind, DetailTable
 from gcspy_protocol.interpreter import SpaceState
 from gcspy_protocol.messages import Event
 from gcspy_protocol.model import Control
+from gcspy_protocol.text.rest import rest_words
 from gcspy_protocol.text.visible import Lines
 
 from gcspy_client.model.session import ClientSession, tile_rows, tile_title
@@ -70,7 +71,7 @@ def types_line(table: DetailTable) -> str:
         told.append(words)
     rest = len(table.rows) - len(told) + table.rest
     if rest:
-        told.append(f"{rest:,} {'other' if rest == 1 else 'others'}")
+        told.append(rest_words(rest))
     return f"Types: {', '.join(told)}"
 
 

@@ -305,6 +305,11 @@ class Docks(QObject):
         for name in wanted:
             self.show(name)
 
+    @property
+    def open_names(self) -> tuple[str, ...]:
+        """Names of the open panels."""
+        return tuple(filter(self.is_open, self._added))
+
     def is_open(self, name: str) -> bool:
         """Whether a panel is open, be it behind another."""
         return not self[name].isHidden()

@@ -96,10 +96,8 @@ class LayoutPart(Part):
 
     def current(self) -> WorkLayout:
         """The layout as it is now."""
-        docks = self._desk.docks
-        return WorkLayout(
-            "", panels=tuple(filter(docks.is_open, docks)), opened=self._desk.spaces.opened
-        )
+        desk = self._desk
+        return WorkLayout("", panels=desk.docks.open_names, opened=desk.spaces.opened)
 
     # ----------------------------------------------------------------- under own names
 

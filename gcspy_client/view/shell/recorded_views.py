@@ -86,7 +86,7 @@ class RecordedViews(Part):
                     place=place if isinstance(place, tuple) else (),
                 )
         return RecordedView(
-            panels=tuple(filter(desk.docks.is_open, desk.docks)),
+            panels=desk.docks.open_names,
             opened=desk.spaces.opened,
             active="" if active is None else active.space.name,
             number=desk.session.number,

@@ -191,6 +191,11 @@ class TileCanvas(QWidget):
             above = int(position.y() * self.devicePixelRatioF()) // layout.cell_height
             self.picture.scroll_to(tile // (layout.columns * layout.per_pixel) - above)
 
+    def reveal(self, tile: int) -> None:
+        """Scroll no more than it takes to see a tile."""
+        self.picture.reveal(tile)
+        self.update()
+
     def zoom_to_tiles(self) -> None:
         """A pixel for each tile."""
         self.picture.set_zoom(

@@ -97,6 +97,9 @@ class SpaceView(QWidget):
     def show_strip(self, *, on: bool) -> None:
         """Show all tiles in a strip, or not; only if it `has_strip`."""
 
+    def reveal(self, tile: int) -> None:
+        """Scroll no more than it takes to see a tile, if it scrolls."""
+
     def zoom_to_tiles(self) -> None:
         """Zoom in until each tile has its own place."""
 

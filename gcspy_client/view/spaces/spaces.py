@@ -20,7 +20,7 @@ from gcspy_client.model.tile_source import TileSource
 from gcspy_client.model.view_states import TABLE, TILES, SpaceViewState
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton
-from gcspy_client.view.spaces.canvas import PaintProbe, TileCanvas
+from gcspy_client.view.spaces.canvas import PaintProbe
 from gcspy_client.view.spaces.space_panel import SpacePanel
 from gcspy_client.view.spaces.space_view import SpaceView
 from gcspy_client.view.spaces.tile_table import TableView
@@ -394,11 +394,7 @@ class Spaces(QWidget):
         if space_id in self.panels:
             panel = self.panels[space_id]
             self.reveal(panel)
-            if isinstance(panel.shown, TileCanvas):
-                panel.canvas.picture.reveal(tile)
-                panel.canvas.update()
-            elif isinstance(panel.shown, RendererView):
-                panel.shown.reveal(tile)
+            panel.shown.reveal(tile)
 
     def reveal(self, panel: SpacePanel) -> None:
         """Scroll until a panel is seen; the large one always is."""

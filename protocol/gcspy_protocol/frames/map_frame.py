@@ -1,7 +1,7 @@
 """Frames whose payload is a map: compressed, but never to less than the peer believes.
 
 A map of many equal texts shrinks to almost nothing, and so does one that was made to exhaust a
-reader's memory. Readers refuse what unpacks to too many times its size (`Limits.map_ratio`); so
+reader's memory. Readers refuse what unpacks to too many times its size (`Limits.unpacked_map_bytes`); so
 such a map is sent as it is.
 
 Knows maps and frames; does not know messages.
@@ -39,6 +39,6 @@ def pack_map_frame(
     )
     packed = frame()
     sent = len(packed.data) - HEADER.size
-    if len(payload) > CLIENT_LIMITS.map_ratio * sent + CLIENT_LIMITS.map_free_bytes:
+    if len(payload) > CLIENT_LIMITS.unpacked_map_bytes(sent):
         return frame(compress=False)
     return packed

@@ -357,7 +357,7 @@ def read_facts(header: Header, payload: bytes, limits: Limits, offset: int) -> P
         CorruptChunk: It is not what its type promises.
     """
     try:
-        most = min(limits.map_bytes, limits.map_ratio * len(payload) + limits.map_free_bytes)
+        most = limits.unpacked_map_bytes(len(payload))
         raw = _inflate(header, payload, limits, offset, most=most)
         fields = Fields.unpack(raw, "recording", text_chars=limits.text_chars)
         recording = bytes.fromhex(fields.text("recording"))

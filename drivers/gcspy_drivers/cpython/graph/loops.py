@@ -266,6 +266,20 @@ def enter_all(addresses: I64, walked: Walked) -> int:
     return found
 
 
+def refer(address: int, by: int, walked: Walked) -> bool:
+    """Note that an object refers to an address, if an object is there; False: there is no room for more references."""
+    targets, state = walked[7:9]
+    number = enter(address, by, walked)
+    if number < 0:
+        return True
+    if state[2] >= len(targets):
+        state[3] = 1
+        return False
+    targets[state[2]] = number
+    state[2] += 1
+    return True
+
+
 def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None:
     """Examine words of an object, and note the objects that they lead to; pages that were not copied are skipped.
 
@@ -277,7 +291,6 @@ def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None
         walked: See the module.
     """
     words, runs, granules = walked[:3]
-    targets = walked[7]
     state = walked[8]
     step = 8 * stride
     while count > 0:
@@ -302,14 +315,8 @@ def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None
             at += stride
             if word < _LOW or word & 7 != 0:
                 continue
-            number = enter(word, by, walked)
-            if number < 0:
-                continue
-            if state[2] >= len(targets):
-                state[3] = 1
+            if not refer(word, by, walked):
                 return
-            targets[state[2]] = number
-            state[2] += 1
         start += here * step
         count -= here
 
@@ -317,7 +324,6 @@ def follow(start: int, count: int, stride: int, by: int, walked: Walked) -> None
 def follow_tagged(start: int, count: int, by: int, walked: Walked) -> None:
     """Like `follow`, for words of a frame since 3.14: the lowest bit says that the word owns no reference; with the lowest two it is a number."""
     words, runs, granules = walked[:3]
-    targets = walked[7]
     state = walked[8]
     at = place(start, count, runs, granules)
     if at < 0:
@@ -330,14 +336,8 @@ def follow_tagged(start: int, count: int, by: int, walked: Walked) -> None:
         word = words[each]
         if word < _LOW or word & 3 == 3:
             continue
-        number = enter(word & ~1, by, walked)
-        if number < 0:
-            continue
-        if state[2] >= len(targets):
-            state[3] = 1
+        if not refer(word & ~1, by, walked):
             return
-        targets[state[2]] = number
-        state[2] += 1
 
 
 def rounded(size: int) -> int:

@@ -28,6 +28,7 @@ _HELPERS: Final = {
     "rounded": "int64(int64)",
     "resident": f"int64(int64, int64, {_I64_2})",
     "enter": f"int64(int64, int64, {_WALKED})",
+    "refer": f"boolean(int64, int64, {_WALKED})",
     "follow": f"void(int64, int64, int64, int64, {_WALKED})",
     "follow_tagged": f"void(int64, int64, int64, {_WALKED})",
     "key_table": f"UniTuple(int64, 4)(int64, {_COPY}, {_I64})",

@@ -27,6 +27,7 @@ _NO_OBJECT = "(items and tables of containers)"
 _ESTIMATED = 3
 """Columns that are known of a sample of the pools."""
 
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 _COLUMNS = (
@@ -130,21 +131,13 @@ class TypeTables:
 
     def _sums(self, pools: npt.NDArray[np.bool_] | None) -> I64:
         """Return objects, bytes, tracked, young, middle, old of each type, the last row for blocks that are not objects: (types + 1, 6)."""
-        kinds = len(self.names) + 1
-        sums = np.zeros((kinds, 6), dtype=np.int64)
+        sums = np.zeros((len(self.names) + 1, 6), dtype=np.int64)
         mine: slice | npt.NDArray[np.bool_] = slice(None) if pools is None else pools[self.pool]
-        kind, count = self.type[mine], self.count[mine].astype(np.int64)
-        np.add.at(sums[:, 0], kind, count)
-        np.add.at(sums[:, 1], kind, count * self.block_bytes[mine])
+        _add_objects(sums, self.type[mine], self.count[mine], self.block_bytes[mine])
         nodes: slice | npt.NDArray[np.bool_] = (
             slice(None) if pools is None else pools[self.node_pool]
         )
-        kind, which = self.node_type[nodes], self.node_list[nodes].astype(np.int64)
-        sums[:, 2] = np.bincount(kind[kind >= 0], minlength=kinds)
-        seen = (kind >= 0) & (which >= 0)
-        # Objects removed by gc.freeze are never examined again, as old ones are rarely.
-        key = kind[seen].astype(np.int64) * 3 + np.minimum(which[seen], 2)
-        sums[:, 3:] = np.bincount(key, minlength=3 * kinds).reshape(-1, 3)[:kinds]
+        _add_tracked(sums, self.node_type[nodes], self.node_list[nodes])
         return sums
 
 
@@ -193,25 +186,49 @@ def estimated_table(found: ObjectReading, share: float, most: int) -> DetailTabl
 
 
 def _sums_of(found: ObjectReading) -> I64:
-    """Return what `TypeTables` sums, of all heaps; what a sample has no lists for is zero."""
-    kinds = len(found.types) + 1
-    sums = np.zeros((kinds, 6), dtype=np.int64)
+    """Return the sums of `TypeTables` over all heaps; those of lists are zero if a sample has none."""
+    sums = np.zeros((len(found.types) + 1, 6), dtype=np.int64)
     for one in found.heaps:
         objects = one.objects
-        kind = np.where(objects.type < 0, kinds - 1, objects.type)
-        count = objects.count.astype(np.float64)  # sums of less than 2^53 are exact
-        sums[:, 0] += np.bincount(kind, weights=count, minlength=kinds).astype(np.int64)
-        count *= objects.block_bytes
-        sums[:, 1] += np.bincount(kind, weights=count, minlength=kinds).astype(np.int64)
+        _add_objects(sums, objects.type, objects.count, objects.block_bytes)
     if found.lists is not None:
         nodes = found.lists.inside
         which = found.lists.of_node[: len(nodes)]
-        kind, which = nodes.type[nodes.type >= 0], which[nodes.type >= 0]
-        sums[:, 2] = np.bincount(kind, minlength=kinds)
-        kind, which = kind[which >= 0], which[which >= 0]
-        key = kind.astype(np.int64) * 3 + np.minimum(which % LISTS, 2)
-        sums[:, 3:] = np.bincount(key, minlength=3 * kinds).reshape(-1, 3)
+        _add_tracked(sums, nodes.type, np.where(which < 0, -1, which % LISTS))
     return sums
+
+
+def _add_objects(sums: I64, kind: I32, count: I32, block_bytes: I32) -> None:
+    """Add blocks to the columns for objects and bytes.
+
+    Args:
+        sums: Shape (types + 1, 6).
+        kind: Shape (n,) numbers of types; -1: blocks that are no object, which the last row counts.
+        count: Shape (n,) numbers of blocks.
+        block_bytes: Shape (n,) bytes of each block.
+    """
+    kinds = len(sums)
+    row = np.where(kind < 0, kinds - 1, kind)
+    weight = count.astype(np.float64)  # sums of less than 2^53 are exact
+    sums[:, 0] += np.bincount(row, weights=weight, minlength=kinds).astype(np.int64)
+    weight *= block_bytes
+    sums[:, 1] += np.bincount(row, weights=weight, minlength=kinds).astype(np.int64)
+
+
+def _add_tracked(sums: I64, kind: I32, generation: npt.NDArray[np.signedinteger]) -> None:
+    """Add tracked objects to the columns for tracked, young, middle and old ones.
+
+    Args:
+        sums: Shape (types + 1, 6).
+        kind: Shape (m,) numbers of types; -1: not known.
+        generation: Shape (m,) from 0 on; -1: not known.
+    """
+    kinds = len(sums)
+    sums[:, 2] += np.bincount(kind[kind >= 0], minlength=kinds)
+    seen = (kind >= 0) & (generation >= 0)
+    # Objects removed by gc.freeze are never examined again, as old ones are rarely.
+    key = kind[seen].astype(np.int64) * 3 + np.minimum(generation[seen], 2)
+    sums[:, 3:] += np.bincount(key, minlength=3 * kinds).reshape(-1, 3)
 
 
 def _rounded(number: float) -> int:
