@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from waiting import let_live
+from event_loop import let_live
 
 from gcspy.hosts.process_host import ServingOptions
 from gcspy.hosts.sidecar import start_sidecar

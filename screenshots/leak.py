@@ -8,10 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from event_loop import let_live, wait_until
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFontDatabase, QFontMetricsF, QImage, QPainter
 from PySide6.QtTest import QTest
-from waiting import let_live, wait_until
 
 from benchmarks.leaks.leak_programs import programs, running
 from gcspy.hosts.process_host import ServingOptions

@@ -11,7 +11,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-import waiting
+import event_loop
 
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson
@@ -38,7 +38,7 @@ MOMENTS = {
     "counting": 3,
 }
 
-wait_until = partial(waiting.wait_until, secs=PATIENCE_SECS)
+wait_until = partial(event_loop.wait_until, secs=PATIENCE_SECS)
 
 
 def lead(window: MainWindow, name: str, step: int) -> None:

@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from event_loop import let_live
 from PySide6.QtCore import Qt
-from waiting import let_live
 
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.simulation_host import SimulatingOptions

@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from event_loop import wait_until
 from gcspy_protocol.model import ControlState, EventFilter
 from gcspy_protocol.triggers import Trigger
 from gcspy_replay.file import Recording
@@ -31,7 +32,6 @@ from gcspy_replay.player import PlaybackStart, serve_recording
 from gcspy_replay.samples import samples
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView
-from waiting import wait_until
 
 from gcspy.hosts.launcher import front_door
 from gcspy.hosts.process_host import ServingOptions

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import waiting
+import event_loop
 from gcspy_drivers.traced import TracedOptions
 from gcspy_protocol.playback import Seek
 from gcspy_replay.file import Recording
@@ -35,7 +35,7 @@ AFTER = "full GC 6: System.gc()"
 OLD_TILES = 420
 """This many of the old space's tiles are ever used."""
 
-wait_until = partial(waiting.wait_until, secs=PATIENCE_SECS)
+wait_until = partial(event_loop.wait_until, secs=PATIENCE_SECS)
 
 
 def choose(window: MainWindow, space: str, stream: str) -> int:
