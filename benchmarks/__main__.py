@@ -27,6 +27,7 @@ from benchmarks.harness.figures import VARIABLE, Figure, told_in
 
 BENCHMARKS = {
     "encoding": "benchmarks.server.encoding",
+    "spaces": "benchmarks.server.spaces",
     "cost": "benchmarks.cpython.cost",
     "exact": "benchmarks.cpython.exact",
     "viewers": "benchmarks.server.viewers",

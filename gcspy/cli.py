@@ -40,6 +40,22 @@ _COMMANDS = {
 }
 
 
+def _how_values_are_encoded() -> str:
+    """Return whether the library in C is there; loads neither numpy nor the library."""
+    import importlib.util
+    from pathlib import Path
+
+    from gcspy_compiled.libraries import find_library
+
+    spec = importlib.util.find_spec("gcspy_protocol")
+    if spec is None or spec.origin is None:
+        return "by numpy"
+    folder = Path(spec.origin).parent / "compiled"
+    if find_library("gcspy-streams", folder) is None:
+        return "by numpy: the library in C is not built or disabled"
+    return "in C"
+
+
 def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
         return
@@ -50,6 +66,7 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
     except PackageNotFoundError:
         found = "not installed: run from a source tree"
     say(f"gcspy, version {found}")
+    say(f"values of spaces are encoded {_how_values_are_encoded()}")
     context.exit()
 
 

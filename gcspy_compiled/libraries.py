@@ -12,13 +12,17 @@ library is loaded.
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import ctypes
 
-__all__ = ["Library", "find_library", "hash_of_sources", "load_library"]
+__all__ = ["VARIABLE", "Library", "find_library", "hash_of_sources", "load_library"]
+
+VARIABLE: Final = "GCSPY_C_CODE"
+"""Set to ``no`` to disable libraries in C; loops that numba compiles have a variable of their own."""
 
 _HASH_DIGITS = 12
 
@@ -52,11 +56,9 @@ def find_library(name: str, folder: Path) -> Path | None:
         folder: Folder of the sources and the library.
 
     Returns:
-        None: it was not built, or of other sources, or machine code is disabled (``GCSPY_MACHINE_CODE=no``).
+        None: it was not built, or of other sources, or machine code is libraries are disabled (``GCSPY_C_CODE=no``).
     """
-    from gcspy_compiled.machine_code import wanted  # not there yet when hatch_build.py loads this
-
-    if not wanted():
+    if os.environ.get(VARIABLE) == "no":
         return None
     try:
         return next(iter(sorted(folder.glob(f"{name}-{hash_of_sources(folder)}-*.so"))), None)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gcspy_protocol.compiled.encoding import SummaryKind, SummaryPlan
 from gcspy_protocol.model import Control, Presentation, Stream
 from numpy.typing import NDArray
 
-__all__ = ["counted_tiles", "exact_sum", "summary_of"]
+__all__ = ["counted_tiles", "exact_sum", "plan_of", "summary_of"]
 
 _I64_MAX = (1 << 63) - 1
 _MANY = 4096
@@ -66,6 +67,25 @@ def _sum_in_pairs(values: NDArray[Any]) -> int:
     return sum((one & 0xFFFFFFFF) + (one >> 32) for one in sums) + int(
         values[paired:].sum(dtype=np.int64)
     )
+
+
+def plan_of(
+    stream: Stream, maxima: NDArray[Any] | None, maxima_known: NDArray[np.bool_] | None = None
+) -> SummaryPlan:
+    """How `summary_of` makes the summary of a stream, for code that makes it itself.
+
+    Args:
+        stream: Definition of the stream.
+        maxima: As in `summary_of`.
+        maxima_known: For PERCENT_VAR, shape (tiles,), or None: all are known.
+    """
+    if stream.presentation is Presentation.ENUM:
+        return SummaryPlan(SummaryKind.NAMES, len(stream.enum_names))
+    if stream.presentation is Presentation.PERCENT:
+        return SummaryPlan(SummaryKind.PERCENT, 2, maximum=stream.maximum)
+    if maxima is not None:
+        return SummaryPlan(SummaryKind.PERCENT_VAR, 2, maxima=maxima, maxima_known=maxima_known)
+    return SummaryPlan(SummaryKind.SUM)
 
 
 def summary_of(

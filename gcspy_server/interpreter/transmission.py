@@ -13,8 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from gcspy_protocol.codec import encode, encode_event
-from gcspy_protocol.frames.frame import Frame
+from gcspy_protocol.codec import decode, encode, encode_event
+from gcspy_protocol.compiled.encoding import (
+    NO_SUMMARY,
+    CompiledEncoder,
+    EncodedStream,
+    StreamJob,
+    SummaryKind,
+    SummaryPlan,
+)
+from gcspy_protocol.compiled.library import streams_library
+from gcspy_protocol.frames.frame import HEADER, Frame, Header, inflate
 from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Counters, Event, NewNames, SpaceInfo, Summary, Tiles
@@ -24,7 +33,7 @@ from gcspy_protocol.streams.values import Stamp, StreamEncoder, pack_key
 from numpy.typing import NDArray
 
 from gcspy_server.interpreter.gather_request import GatherRequest
-from gcspy_server.interpreter.summaries import counted_tiles, summary_of
+from gcspy_server.interpreter.summaries import counted_tiles, plan_of, summary_of
 from gcspy_server.names import ExtentNames, Runs, StringNames, TileNames, UniformNames, runs_between
 from gcspy_server.spaces import ServerSpace, ServerStream
 from gcspy_session.interest import Interest
@@ -104,7 +113,10 @@ class SpaceSender:
         self.names: TileNames | None = None
         self.info = ""
         self.encoders: dict[int, StreamEncoder] = {}
-        self.summaries: dict[int, Summary] = {}
+        self.summaries: dict[int, Frame] = {}
+        self._plans: dict[int, SummaryPlan] = {}
+        library = streams_library()
+        self._compiled = None if library is None else CompiledEncoder(library, space.id)
 
     def encode(self, request: GatherRequest, stamp: Stamp) -> tuple[list[SnapshotPart], bool]:
         """The frames that update a client to the driver's data.
@@ -121,19 +133,63 @@ class SpaceSender:
                 self._encode_info(parts, stamp)
             return parts, False
         resized = self._resize(parts, stamp)
+        jobs: list[StreamJob] = []
         if resized or space._control_touched or CONTROL_STREAM not in self.encoders:
-            self._encode_stream(parts, CONTROL_STREAM, space._control, None, stamp)
+            jobs.append(StreamJob(CONTROL_STREAM, self._encoder(CONTROL_STREAM), space._control))
         for stream in space.streams:
             if stream.gathered and request.sends(space, stream):
                 number = stream.schema.id
-                self._encode_stream(parts, number, stream._values, stream._known, stamp)
-                if stream.schema.names_from is not None:
-                    continue  # a sum of numbers of names is meaningless
-                summary = self._summarise(stream, stamp)
-                self.summaries[number] = summary
-                parts.append(SnapshotPart(space.id, number, encode(summary)))
+                jobs.append(
+                    StreamJob(
+                        number,
+                        self._encoder(number),
+                        stream._values,
+                        stream._known,
+                        self._plan(stream),
+                    )
+                )
+        self._encode_streams(parts, jobs, stamp)
         self._encode_info(parts, stamp)
         return parts, resized
+
+    def _encode_streams(
+        self, parts: list[SnapshotPart], jobs: list[StreamJob], stamp: Stamp
+    ) -> None:
+        found = None
+        if self._compiled is not None and jobs:
+            found = self._compiled.encode(jobs, self.space._control, stamp)
+        if found is None:
+            found = [self._encode_stream(job, stamp) for job in jobs]
+        for job, one in zip(jobs, found, strict=True):
+            # The control stream belongs to the space: a client that subscribes to any of its
+            # streams needs it.
+            stream = None if job.stream == CONTROL_STREAM else job.stream
+            parts.append(SnapshotPart(self.space.id, stream, one.frame))
+            if one.summary is not None:
+                self.summaries[job.stream] = one.summary
+                parts.append(SnapshotPart(self.space.id, stream, one.summary))
+
+    def _encode_stream(self, job: StreamJob, stamp: Stamp) -> EncodedStream:
+        """Encode a stream and its summary without machine code."""
+        frame = job.encoder.encode(job.values, job.known, stamp)
+        if job.summary.kind is SummaryKind.NONE:
+            return EncodedStream(frame, None)
+        return EncodedStream(frame, encode(self._summarise(self.space.streams[job.stream], stamp)))
+
+    def _plan(self, stream: ServerStream) -> SummaryPlan:
+        schema = stream.schema
+        if schema.names_from is not None:
+            return NO_SUMMARY  # a sum of numbers of names is meaningless
+        if stream._summary is not None:
+            numbers, covered = stream._summary
+            return SummaryPlan(SummaryKind.GIVEN, len(numbers), numbers, covered)
+        if schema.max_stream is not None:
+            other = self.space.streams[schema.max_stream]
+            return plan_of(schema, other._values, other._known)
+        found = self._plans.get(schema.id)
+        if found is None:
+            found = self._plans[schema.id] = plan_of(schema, None)
+        return found
 
     def _encode_info(self, parts: list[SnapshotPart], stamp: Stamp) -> None:
         info = self.space.told_info
@@ -160,14 +216,7 @@ class SpaceSender:
         self.names = names
         return True
 
-    def _encode_stream(
-        self,
-        parts: list[SnapshotPart],
-        number: int,
-        values: NDArray[Any],
-        known: NDArray[np.bool_] | None,
-        stamp: Stamp,
-    ) -> None:
+    def _encoder(self, number: int) -> StreamEncoder:
         encoder = self.encoders.get(number)
         if encoder is None:
             if number == CONTROL_STREAM:
@@ -175,20 +224,16 @@ class SpaceSender:
             else:
                 schema = self.space.streams[number].schema
                 dtype, default = schema.dtype, schema.default
-            encoder = StreamEncoder(
+            encoder = self.encoders[number] = StreamEncoder(
                 self.space.id, number, dtype=dtype, default=default, count=self.space.count
             )
-            self.encoders[number] = encoder
-        # The control stream belongs to the space: a client that subscribes to any of its streams
-        # needs it.
-        stream = None if number == CONTROL_STREAM else number
-        parts.append(SnapshotPart(self.space.id, stream, encoder.encode(values, known, stamp)))
+        return encoder
 
     def summary(self, stream: int, stamp: Stamp) -> Summary:
         """The summary of a gathered stream, whether it was sent or not."""
         found = self.summaries.get(stream)
-        if found is not None and found.sequence == stamp.sequence:
-            return found
+        if found is not None and _header_of(found).sequence == stamp.sequence:
+            return _summary_in(found)
         return self._summarise(self.space.streams[stream], stamp)
 
     def _summarise(self, stream: ServerStream, stamp: Stamp) -> Summary:
@@ -240,7 +285,7 @@ class KeyframeSource:
     event: Event | None
     _spaces: list[tuple[int, TileNames, str]]
     _values: dict[int, list[_Values]]
-    _summaries: list[Summary]
+    _summaries: list[Frame]
     snapshot: Snapshot | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -286,7 +331,7 @@ class KeyframeSource:
             )
         for summary in self._summaries:
             if summary.space == space:
-                yield SnapshotPart(space, summary.stream, encode(summary))
+                yield SnapshotPart(space, summary.stream, summary)
         yield SnapshotPart(space, None, encode(_info_of(space, info, stamp)))
 
 
@@ -296,7 +341,7 @@ def copy_keyframe(
     """Copy the data sent last, under the current schema; nothing else, because encoders wait meanwhile."""
     spaces: list[tuple[int, TileNames, str]] = []
     values: dict[int, list[_Values]] = {}
-    summaries: list[Summary] = []
+    summaries: list[Frame] = []
     for sender in senders:
         if sender.names is None:
             continue
@@ -353,6 +398,19 @@ def _new_names(space: int, names: TileNames, runs: Runs, stamp: Stamp) -> list[S
         names=names.names[first : last + 1],
     )
     return [SnapshotPart(space, None, encode(message))]
+
+
+def _header_of(frame: Frame) -> Header:
+    return Header._make(HEADER.unpack_from(frame.data))
+
+
+def _summary_in(frame: Frame) -> Summary:
+    """The message of a frame that was encoded here."""
+    header = _header_of(frame)
+    payload = inflate(header, frame.data[HEADER.size :], CLIENT_LIMITS, 0)
+    message = decode(header, payload, CLIENT_LIMITS)
+    assert isinstance(message, Summary)
+    return message
 
 
 def _info_of(space: int, text: str, stamp: Stamp) -> SpaceInfo:

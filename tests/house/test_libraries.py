@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -30,7 +33,7 @@ def hook() -> ModuleType:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("GCSPY_MACHINE_CODE", raising=False)
+    monkeypatch.delenv("GCSPY_C_CODE", raising=False)
     (tmp_path / "loops.c").write_text(SOURCE)
     (tmp_path / "more.h").write_text("#define MORE 2\n")
     return tmp_path
@@ -80,7 +83,7 @@ def test_machine_code_can_be_disabled(
     hook: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert build(hook, folder) == ""
-    monkeypatch.setenv("GCSPY_MACHINE_CODE", "no")
+    monkeypatch.setenv("GCSPY_C_CODE", "no")
     assert find_library("gcspy-loops", folder) is None
 
 
@@ -105,3 +108,17 @@ def test_a_file_that_is_no_library_is_not_loaded(folder: Path) -> None:
     wrong = folder / "gcspy-loops-0-0.so"
     wrong.write_bytes(b"\x7fELF of another machine")
     assert load_library(wrong) is None
+
+
+@pytest.mark.parametrize("choice", ["yes", "no"])
+def test_the_version_says_whether_values_are_encoded_in_c(choice: str) -> None:
+    built = find_library("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled") is not None
+    said = subprocess.run(
+        [sys.executable, "-m", "gcspy", "--version"],
+        env={**os.environ, "GCSPY_C_CODE": choice},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert ("are encoded in C\n" in said) == (built and choice == "yes")
+    assert ("are encoded by numpy" in said) == (not built or choice == "no")

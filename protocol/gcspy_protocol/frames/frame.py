@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import zstandard
@@ -16,6 +15,7 @@ from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.limits import Limits
 
 __all__ = [
+    "COMPRESS_FROM_BYTES",
     "FLAG_ZSTD",
     "HEADER",
     "Frame",
@@ -43,7 +43,7 @@ HEADER = struct.Struct("<IBBHHHQQ")
 
 FLAG_ZSTD = 1
 
-_COMPRESS_FROM_BYTES = 512
+COMPRESS_FROM_BYTES = 512
 """Below this zstd saves less than its own 13 bytes and the call costs more than it saves."""
 
 _PROBE_BYTES = 64 << 10
@@ -67,8 +67,7 @@ class Header(NamedTuple):
     time_nanos: int
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One encoded frame, shared by every client that gets it.
 
     Attributes:
@@ -103,7 +102,7 @@ def pack_frame(
         LocalProtocolError: A number does not fit the header.
     """
     flags = 0
-    if compress and len(payload) >= _COMPRESS_FROM_BYTES:
+    if compress and len(payload) >= COMPRESS_FROM_BYTES:
         smaller = _deflate(payload)
         if smaller is not None:
             payload, flags = smaller, FLAG_ZSTD

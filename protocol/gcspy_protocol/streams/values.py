@@ -451,6 +451,22 @@ class StreamEncoder:
         self._known = None if known is None else known.copy()
         return self.key(compress=compress)
 
+    def room_for_known(self, known: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+        """Return the array of what is known, for code that compares and updates it; made if it will be needed.
+
+        Args:
+            known: What is known of the values to be sent.
+        """
+        if known is not None and self._known is None:
+            self._known = np.ones(len(self._values), dtype=np.bool_)
+        return self._known
+
+    def note_sent(self, stamp: Stamp, *, all_known: bool) -> None:
+        """Note that such code has sent values, and updated `values` and `known`."""
+        self._stamp = stamp
+        if all_known:
+            self._known = None
+
     def _delta(
         self,
         changed: NDArray[np.int64],

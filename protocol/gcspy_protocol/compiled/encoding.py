@@ -1,0 +1,396 @@
+"""Frames of all streams of a space and their summaries, from one call of ``encode.c``.
+
+The bytes are those of `gcspy_protocol.streams.values.StreamEncoder.encode` and of a `Summary`. What
+C cannot do is left to them: `CompiledEncoder.encode` then returns None, and nothing was changed.
+
+Knows arrays and their addresses; does not know what a stream means.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcspy_compiled.libraries import Library
+from gcspy_protocol.frames.frame import COMPRESS_FROM_BYTES, HEADER, Frame, pack_frame
+from gcspy_protocol.messages import FrameType
+from gcspy_protocol.model import DTYPES
+from gcspy_protocol.streams.values import Stamp, StreamEncoder
+
+__all__ = [
+    "NO_SUMMARY",
+    "CompiledEncoder",
+    "EncodedStream",
+    "StreamJob",
+    "SummaryKind",
+    "SummaryPlan",
+]
+
+_BLOCK: Final = 32
+"""Tiles that C compares at a time."""
+
+_ROOM_BYTES: Final = 64 << 10
+"""First size of the buffer for frames."""
+
+_KEPT_BYTES: Final = 1 << 20
+"""A larger buffer is not kept for the next event."""
+
+_LONG_TILES: Final = 1 << 17
+"""From this many values on a call takes so long that other threads may run meanwhile."""
+
+_U16, _U32, _U64 = (1 << 16) - 1, (1 << 32) - 1, (1 << 64) - 1
+_I64 = (1 << 63) - 1
+_LEAST_MAXIMUM: Final = -(1 << 31)
+"""Times the tiles of a space it is a number of 64 bits."""
+
+
+class SummaryKind(IntEnum):
+    """How a summary is made; as in ``encode.c``."""
+
+    NONE = 0
+    GIVEN = 1
+    SUM = 2
+    PERCENT = 3
+    PERCENT_VAR = 4
+    NAMES = 5
+
+
+class SummaryPlan(NamedTuple):
+    """The summary of a stream.
+
+    Attributes:
+        kind: How it is made.
+        length: Number of its numbers.
+        numbers: GIVEN: the numbers.
+        covered: GIVEN: how many tiles it covers; None: those that are used and known.
+        maximum: PERCENT: 100 % of one tile.
+        maxima: PERCENT_VAR: shape (tiles,), 100 % of each tile.
+        maxima_known: PERCENT_VAR: shape (tiles,), or None.
+    """
+
+    kind: SummaryKind
+    length: int = 1
+    numbers: tuple[int, ...] = ()
+    covered: int | None = None
+    maximum: int = 0
+    maxima: NDArray[Any] | None = None
+    maxima_known: NDArray[np.bool_] | None = None
+
+
+NO_SUMMARY: Final = SummaryPlan(SummaryKind.NONE, 0)
+"""No summary is sent."""
+
+
+class StreamJob(NamedTuple):
+    """A stream to be sent.
+
+    Attributes:
+        stream: Stream id, or CONTROL_STREAM.
+        encoder: What was sent before; updated.
+        values: Shape (tiles,), in the stream's dtype.
+        known: Shape (tiles,), or None: all are known.
+        summary: Its summary.
+    """
+
+    stream: int
+    encoder: StreamEncoder
+    values: NDArray[Any]
+    known: NDArray[np.bool_] | None = None
+    summary: SummaryPlan = NO_SUMMARY
+
+
+class EncodedStream(NamedTuple):
+    """The frames of a stream."""
+
+    frame: Frame
+    summary: Frame | None
+
+
+class _Stream(ctypes.Structure):
+    """``struct stream``."""
+
+    _fields_ = (
+        ("values", ctypes.c_void_p),
+        ("known", ctypes.c_void_p),
+        ("before", ctypes.c_void_p),
+        ("before_known", ctypes.c_void_p),
+        ("maxima", ctypes.c_void_p),
+        ("maxima_known", ctypes.c_void_p),
+        ("numbers", ctypes.c_void_p),
+        ("base_sequence", ctypes.c_uint64),
+        ("maximum", ctypes.c_int64),
+        ("covered", ctypes.c_int64),
+        ("frame_at", ctypes.c_uint64),
+        ("frame_bytes", ctypes.c_uint64),
+        ("summary_at", ctypes.c_uint64),
+        ("summary_bytes", ctypes.c_uint64),
+        ("frame_crc", ctypes.c_uint32),
+        ("summary_crc", ctypes.c_uint32),
+        ("number_count", ctypes.c_uint32),
+        ("stream", ctypes.c_uint16),
+        ("type", ctypes.c_uint8),
+        ("maxima_type", ctypes.c_uint8),
+        ("summary", ctypes.c_uint8),
+        ("first", ctypes.c_uint8),
+        ("all_known", ctypes.c_uint8),
+        ("is_key", ctypes.c_uint8),
+    )
+
+
+class _Event(ctypes.Structure):
+    """``struct event``."""
+
+    _fields_ = (
+        ("sequence", ctypes.c_uint64),
+        ("time_nanos", ctypes.c_uint64),
+        ("occurrence", ctypes.c_uint64),
+        ("event", ctypes.c_uint16),
+        ("space", ctypes.c_uint16),
+        ("compresses", ctypes.c_uint8),
+    )
+
+
+class _Slot:
+    """A stream of the call, with the arrays whose addresses it has: they stay alive and are looked up once."""
+
+    __slots__ = ("before", "maxima", "number_room", "plan", "raw", "values")
+
+    def __init__(self, raw: _Stream) -> None:
+        self.raw = raw
+        self.values: NDArray[Any] | None = None
+        self.before: NDArray[Any] | None = None
+        self.maxima: NDArray[Any] | None = None
+        self.plan: SummaryPlan | None = None
+        self.number_room: ctypes.Array[ctypes.c_int64] = (ctypes.c_int64 * 0)()
+
+    def set_arrays(self, job: StreamJob, tiles: int) -> bool:
+        """Set the addresses of a stream's values; False: C cannot read them."""
+        values, before = job.values, job.encoder.values
+        if values is not self.values or before is not self.before:
+            if not (_is_plain(values, tiles) and _is_plain(before, tiles)):
+                return False
+            name = values.dtype.str[1:]
+            if name not in DTYPES or values.dtype != before.dtype:
+                return False
+            self.raw.values, self.raw.before = _address(values), _address(before)
+            self.raw.type = DTYPES[name]
+            self.values, self.before = values, before
+        self.raw.known = None
+        if job.known is not None:
+            if job.known.dtype != np.bool_ or not _is_plain(job.known, tiles):
+                return False
+            self.raw.known = _address(job.known)
+        return True
+
+    def set_summary(self, plan: SummaryPlan, tiles: int) -> bool:
+        """Set how the summary is made; False: C cannot make it."""
+        if plan is self.plan:
+            return True
+        self.plan = None
+        raw = self.raw
+        raw.summary = plan.kind
+        if plan.kind is SummaryKind.NONE:
+            self.plan = plan
+            return True
+        if plan.length != len(self.number_room):
+            self.number_room = (ctypes.c_int64 * plan.length)()
+            raw.numbers, raw.number_count = ctypes.addressof(self.number_room), plan.length
+        if plan.kind is SummaryKind.GIVEN:
+            if len(plan.numbers) != plan.length or not 0 <= (plan.covered or 0) <= _U32:
+                return False
+            if any(not -_I64 - 1 <= number <= _I64 for number in plan.numbers):
+                return False
+            self.number_room[:] = list(plan.numbers)
+            raw.covered = -1 if plan.covered is None else plan.covered
+        elif plan.kind is SummaryKind.PERCENT:
+            if not _LEAST_MAXIMUM <= plan.maximum <= _I64:
+                return False
+            raw.maximum = plan.maximum
+        elif plan.kind is SummaryKind.PERCENT_VAR:
+            return self._set_maxima(plan, tiles)
+        if plan.maxima is None:
+            self.plan = plan  # nothing of it can be changed in place
+        return True
+
+    def _set_maxima(self, plan: SummaryPlan, tiles: int) -> bool:
+        maxima, known = plan.maxima, plan.maxima_known
+        if maxima is not self.maxima:
+            if maxima is None or not _is_plain(maxima, tiles) or maxima.dtype.str[1:] not in DTYPES:
+                return False
+            self.raw.maxima, self.raw.maxima_type = (
+                _address(maxima),
+                DTYPES[maxima.dtype.str[1:]],
+            )
+            self.maxima = maxima
+        self.raw.maxima_known = None
+        if known is not None:
+            if known.dtype != np.bool_ or not _is_plain(known, tiles):
+                return False
+            self.raw.maxima_known = _address(known)
+        return True
+
+
+class CompiledEncoder:
+    """Encodes the streams of one space.
+
+    Args:
+        library: The loaded library.
+        space: Space id.
+    """
+
+    def __init__(self, library: Library, space: int) -> None:
+        self._library = library
+        self._space = space
+        self._array: ctypes.Array[_Stream] = (_Stream * 0)()
+        self._slots: list[_Slot] = []
+        self._order: tuple[int, ...] = ()
+        self._dirty: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * 1)()
+        self._room = bytearray()
+
+    def encode(
+        self,
+        jobs: Sequence[StreamJob],
+        control: NDArray[np.uint8],
+        stamp: Stamp,
+        *,
+        compress: bool = True,
+    ) -> list[EncodedStream] | None:
+        """Encode streams of one event.
+
+        Args:
+            jobs: The streams, in order.
+            control: Shape (tiles,), control flags.
+            stamp: Stamp of the event.
+            compress: Whether zstd may be used.
+
+        Returns:
+            The frames of each; None: C cannot encode them, and nothing was done.
+        """
+        tiles = len(control)
+        event = self._event(stamp, compress=compress)
+        if event is None or control.dtype != np.uint8 or not _is_plain(control, tiles):
+            return None
+        self._prepare(tuple(job.stream for job in jobs), tiles)
+        for slot, job in zip(self._slots, jobs, strict=True):
+            if not (slot.set_arrays(job, tiles) and slot.set_summary(job.summary, tiles)):
+                slot.values = slot.before = slot.maxima = None
+                return None
+        for slot, job in zip(self._slots, jobs, strict=True):
+            raw, encoder = slot.raw, job.encoder
+            before_known = encoder.room_for_known(job.known)
+            raw.before_known = None if before_known is None else _address(before_known)
+            sent = encoder.stamp
+            if sent is None:
+                raw.first = True
+            else:
+                raw.first, raw.base_sequence = False, sent.sequence
+        return self._call(jobs, control, event, stamp, compress=compress)
+
+    def _event(self, stamp: Stamp, *, compress: bool) -> _Event | None:
+        """Return the event's part of all frames; None: a number does not fit, which packing it will say."""
+        fits = (
+            0 <= stamp.sequence <= _U64
+            and 0 <= stamp.time_nanos <= _U64
+            and 0 <= stamp.occurrence <= _U64
+            and 0 <= stamp.event <= _U16
+            and 0 <= self._space <= _U16
+        )
+        if not fits:
+            return None
+        return _Event(
+            stamp.sequence, stamp.time_nanos, stamp.occurrence, stamp.event, self._space, compress
+        )
+
+    def _prepare(self, order: tuple[int, ...], tiles: int) -> None:
+        """Make a slot for each stream, unless the last event had the same."""
+        if order != self._order:
+            self._array = (_Stream * len(order))()
+            self._slots = [_Slot(one) for one in self._array]
+            self._order = order
+            for slot, stream in zip(self._slots, order, strict=True):
+                slot.raw.stream = stream
+        blocks = tiles // _BLOCK + 1
+        if len(self._dirty) != blocks:
+            self._dirty = (ctypes.c_uint32 * blocks)()
+
+    def _call(
+        self,
+        jobs: Sequence[StreamJob],
+        control: NDArray[np.uint8],
+        event: _Event,
+        stamp: Stamp,
+        *,
+        compress: bool,
+    ) -> list[EncodedStream]:
+        tiles, count = len(control), len(jobs)
+        long = tiles * count >= _LONG_TILES
+        function = (self._library.released if long else self._library.held).gcspy_encode
+        used = ctypes.c_uint64()
+        room, needed = self._room, _ROOM_BYTES
+        found: list[EncodedStream] = []
+        while len(found) < count:
+            if len(room) < needed:
+                room = bytearray(needed)
+            buffer = (ctypes.c_char * len(room)).from_buffer(room)
+            done = function(
+                self._array,
+                ctypes.c_uint32(len(found)),
+                ctypes.c_uint32(count),
+                ctypes.c_uint64(tiles),
+                ctypes.c_void_p(_address(control)),
+                ctypes.byref(event),
+                buffer,
+                ctypes.c_uint64(len(room)),
+                self._dirty,
+                ctypes.byref(used),
+            )
+            with memoryview(room) as view:
+                for number in range(len(found), done):
+                    job, raw = jobs[number], self._slots[number].raw
+                    job.encoder.note_sent(stamp, all_known=bool(raw.all_known))
+                    found.append(self._frames(raw, view, stamp, compress=compress))
+            needed = used.value
+        self._room = room if len(room) <= _KEPT_BYTES else bytearray()
+        return found
+
+    def _frames(
+        self, raw: _Stream, view: memoryview, stamp: Stamp, *, compress: bool
+    ) -> EncodedStream:
+        data = view[raw.frame_at : raw.frame_at + raw.frame_bytes].tobytes()
+        if compress and len(data) >= HEADER.size + COMPRESS_FROM_BYTES:
+            kind = FrameType.STREAM_KEY if raw.is_key else FrameType.STREAM_DELTA
+            frame = self._packed(kind, data, raw.stream, stamp)
+        else:
+            frame = Frame(data, raw.frame_crc, self._space, raw.stream)
+        if not raw.summary_bytes:
+            return EncodedStream(frame, None)
+        data = view[raw.summary_at : raw.summary_at + raw.summary_bytes].tobytes()
+        if len(data) >= HEADER.size + COMPRESS_FROM_BYTES:
+            return EncodedStream(frame, self._packed(FrameType.SUMMARY, data, raw.stream, stamp))
+        return EncodedStream(frame, Frame(data, raw.summary_crc, self._space, raw.stream))
+
+    def _packed(self, kind: FrameType, data: bytes, stream: int, stamp: Stamp) -> Frame:
+        """Compress a frame that C has written, if that makes it smaller."""
+        return pack_frame(
+            kind,
+            data[HEADER.size :],
+            space=self._space,
+            stream=stream,
+            sequence=stamp.sequence,
+            time_nanos=stamp.time_nanos,
+        )
+
+
+def _is_plain(array: NDArray[Any], tiles: int) -> bool:
+    """Whether C may read an array as `tiles` numbers."""
+    return array.shape == (tiles,) and array.flags.c_contiguous and array.flags.aligned
+
+
+def _address(array: NDArray[Any]) -> int:
+    found: int = array.__array_interface__["data"][0]
+    return found
