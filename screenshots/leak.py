@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from event_loop import let_live, wait_until
@@ -23,7 +24,7 @@ HERE = Path(__file__).parent
 PROGRAM = "listener"
 GROWTH_SECS, MOST_SECS = 25.0, 120.0
 COLUMNS = 108
-PICTURES = (("leak-dark.png", "dark"), ("leak-light.png", "light"))
+SITES_SECS = 60.0
 TERMINAL = "why-terminal.png"
 GROUND, TEXT, PROMPT, MARGIN = "#16181d", "#d8dce4", "#8fbcbb", 18
 
@@ -41,7 +42,26 @@ def see_leak(window: MainWindow) -> None:
         tree.choose(node)
 
 
-def take_window(pid: int, name: str, theme: str) -> None:
+def see_sites(window: MainWindow) -> None:
+    """The lines that allocate what grows, from two samples."""
+    QTest.keyClick(window, Qt.Key.Key_F3)
+    let_live(5.0)
+    window.growth_sites.show_sites()
+    left = SITES_SECS
+    while window.growth_sites.asking.waits and left > 0:
+        let_live(0.5)
+        left -= 0.5
+    let_live(1.0)
+
+
+PICTURES = (
+    ("leak-dark.png", "dark", see_leak),
+    ("leak-light.png", "light", see_leak),
+    ("sites-dark.png", "dark", see_sites),
+)
+
+
+def take_window(pid: int, name: str, theme: str, arrange: Callable[[MainWindow], None]) -> None:
     """Monitor the process with its types and take a picture of the window."""
     with tempfile.TemporaryDirectory(prefix="gcspy-") as folder:
         options = ServingOptions(pid=pid, listen=(f"unix:{folder}/session.sock",), level=3)
@@ -52,7 +72,7 @@ def take_window(pid: int, name: str, theme: str) -> None:
                 theme=theme,
                 timeout_secs=MOST_SECS,
                 settle_events=3,
-                arrange=see_leak,
+                arrange=arrange,
                 control=True,
             )
 
@@ -96,7 +116,10 @@ def main(arguments: list[str]) -> int:
         return 0
     (program,) = [one for one in programs() if one.name == PROGRAM]
     number = int(arguments[0])
+    if number < len(PICTURES) and PICTURES[number][2] is see_sites:
+        os.environ["PYTHONTRACEMALLOC"] = "10"
     with running(program, sys.executable) as process:
+        os.environ.pop("PYTHONTRACEMALLOC", None)  # it is meant for the program alone
         if number < len(PICTURES):
             take_window(process.pid, *PICTURES[number])
         else:

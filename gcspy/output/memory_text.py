@@ -5,14 +5,14 @@ Knows reports, and the sentence about growth; does not know processes.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Any
 
 from gcspy_protocol.details import Cell, DetailTable
 
 from gcspy.output.detail_text import print_table, rows_as_json, without_empty_columns
 from gcspy.output.terminal import say
 from gcspy_client.model.growth_sentence import GrownPart, Growth, growth_sentence
+from gcspy_client.model.panels.site_inquiry import with_short_paths
 from gcspy_client.model.text import duration, size_in_words
 from gcspy_server.api import MemoryReport
 
@@ -25,7 +25,6 @@ __all__ = [
     "sentence_of",
 ]
 
-_LIBRARY: Final = re.compile(r"^/.*/(?:(?:site|dist)-packages|lib/python\d+\.\d+)/")
 NOTHING_GREW = "Memory does not grow"
 
 
@@ -143,18 +142,9 @@ def print_sites(report: MemoryReport) -> None:
     say("")
     if report.sites.rows:
         say("Allocation sites" if report.grew is None else "Allocation sites of new objects")
-        print_table(_with_short_paths(without_empty_columns(report.sites)), rounded=True)
+        print_table(with_short_paths(without_empty_columns(report.sites)), rounded=True)
     else:
         say(f"Allocation sites are not known: {report.sites.note}")
-
-
-def _with_short_paths(table: DetailTable) -> DetailTable:
-    """Return a table in which files of libraries are named from the library's folder on."""
-    rows = (
-        tuple(_LIBRARY.sub("", cell) if isinstance(cell, str) else cell for cell in row)
-        for row in table.rows
-    )
-    return DetailTable(columns=table.columns, rows=tuple(rows), note=table.note)
 
 
 def _print_note(report: MemoryReport) -> None:

@@ -23,6 +23,7 @@ from gcspy_client.view.classroom.presentation import PresentationMode
 from gcspy_client.view.compare.part import ComparePart
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.history.part import HistoryPart
+from gcspy_client.view.holders.growth_sites import GrowthSites
 from gcspy_client.view.holders.part import HolderPart
 from gcspy_client.view.lessons.part import LessonPart
 from gcspy_client.view.live_updater import LiveUpdater
@@ -205,6 +206,7 @@ class MainWindow(QMainWindow):
         self.tile_types = TileTypes(desk)
         self.recorded_views = RecordedViews(desk)
         self.growth_line = GrowthLine(desk, self.types.log)
+        self.growth_sites = GrowthSites(desk, self.types.growth)
         self.holders = HolderPart(desk, self.types.chosen_type)
         self.types.who_asked.connect(self.holders.ask_type)
         self.objects = ObjectTracker(desk)
@@ -254,6 +256,7 @@ class MainWindow(QMainWindow):
             self.tile_types,
             self.recorded_views,
             self.growth_line,
+            self.growth_sites,
             self.holders,
             self.objects,
             self.ages,

@@ -1,1 +1,1 @@
-"""The panel of holders with its tree, and its connection to the rest of the window."""
+"""The panel of holders with its tree, allocation sites of what grew, and their connection to the rest of the window."""

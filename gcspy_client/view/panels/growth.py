@@ -1,5 +1,7 @@
 """The panel that says what grew: types by growth since an earlier event, each with a small line of how.
 
+By allocation site it shows a table of an answer instead.
+
 Knows rows; does not know where they come from.
 """
 
@@ -7,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gcspy_protocol.details import DetailTable
 from gcspy_protocol.model import Stream
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.growth import Change, GrowthRow
 from gcspy_client.model.text import short_amount
+from gcspy_client.view.panels.contents import columns_of, rows_of
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton
-from gcspy_client.view.widgets.bar_table import BarCell, BarColumn
+from gcspy_client.view.theme import tokens
+from gcspy_client.view.widgets.bar_table import BarCell, BarColumn, BarTable
+from gcspy_client.view.widgets.check_box import CheckBox
+from gcspy_client.view.widgets.chooser import Chooser
 from gcspy_client.view.widgets.table_panel import TablePanel
 
 __all__ = ["GrowthPanel"]
@@ -29,31 +36,120 @@ class GrowthPanel(TablePanel):
 
     Signals:
         look_asked: Types are to be gathered now.
+        sites_asked: Allocation sites are to be asked for now.
+        turned: The user chose types, or allocation sites.
 
     Args:
         theme: The theme of its colours.
+
+    Attributes:
+        sites: The table of allocation sites.
+        held: Whether the process is to be held while its memory is copied for them.
     """
 
     look_asked = Signal()
+    sites_asked = Signal()
+    turned = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, column=1, parent=parent)
         self.title.setText("What grew")
         self.who.show()
         self.look = PlainPushButton("Look now")
-        set_tip(self.look, "Gather types once: the level of this session is 3 until they have come")
-        self.look.clicked.connect(self.look_asked)
+        self.look.clicked.connect(self._look)
         self.look.hide()
-        self.head.insertWidget(self.head.indexOf(self.who), self.look)
+        self.held = CheckBox("Stop the process during the copy")
+        set_tip(
+            self.held,
+            "Stop all threads while the memory is copied, 0.1 to 0.2 s for 100 MB, twice: the answer is then exact",
+        )
+        self.held.hide()
+        self.view = Chooser()
+        self.view.addItems(["By type", "By site"])
+        set_tip(self.view, "Show the types that grew, or the lines that allocated what grows")
+        self.view.currentIndexChanged.connect(self._turn)
+        for widget in (self.held, self.look, self.view):
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self.head.insertWidget(self.head.indexOf(self.who), widget)
+        self.sites = BarTable([BarColumn("What", right=False)], tokens(theme), column=-1)
+        self.sites.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self._pages.addWidget(self.sites)
+        self._tell_look()
 
-    def offer_look(self, offered: bool) -> None:
-        """Have a button for gathering types, or not."""
+    @property
+    def by_site(self) -> bool:
+        """Whether allocation sites are shown, and not types."""
+        return self.view.currentIndex() == 1
+
+    def turn_to_sites(self) -> None:
+        """Show allocation sites."""
+        self.view.setCurrentIndex(1)
+
+    def _turn(self) -> None:
+        self.held.setVisible(self.by_site)
+        self.who.setVisible(not self.by_site)
+        self._tell_look()
+        self.turned.emit()
+
+    def _tell_look(self) -> None:
+        set_tip(
+            self.look,
+            "Take two samples of all memory, and name the lines that allocated what grew between them"
+            if self.by_site
+            else "Gather types once: the level of this session is 3 until they have come",
+        )
+
+    def _look(self) -> None:
+        if self.by_site:
+            self.sites_asked.emit()
+        else:
+            self.look_asked.emit()
+
+    def copy_rows(self) -> None:
+        """Copy the selected rows of the displayed table, or all, as text."""
+        (self.sites if self.by_site else self.table).copy_text()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use another theme."""
+        super().set_theme(theme)
+        self.sites.set_colours(tokens(theme))
+
+    def offer_look(self, offered: bool, *, can_ask: bool = True) -> None:
+        """Have a button that gathers what is displayed, or not.
+
+        Args:
+            offered: Whether there is one.
+            can_ask: Whether it can be pressed now.
+        """
         self.look.setVisible(offered)
+        self.look.setEnabled(can_ask)
 
-    def say(self, why: str) -> None:
-        """Say why there is no table."""
-        self.when.setText("")
+    def say(self, why: str, title: str = "", when: str = "") -> None:
+        """Say why there is no table.
+
+        Args:
+            why: The reason.
+            title: Of what; empty: as before.
+            when: How old that is.
+        """
+        if title:
+            self.title.setText(title)
+        self.when.setText(when)
         self.show_words(why)
+
+    def tell_sites(self, table: DetailTable, title: str, when: str) -> None:
+        """Show allocation sites.
+
+        Args:
+            table: The sites.
+            title: Of what.
+            when: How old they are.
+        """
+        self.title.setText(title)
+        self.when.setText(when)
+        self.sites.show_rows(columns_of(table), rows_of(table))
+        self._pages.setCurrentWidget(self.sites)
+        self.copy.setEnabled(True)
 
     def tell(
         self, rows: Sequence[GrowthRow], measures: Sequence[Stream], title: str, when: str

@@ -92,6 +92,7 @@ class TypePanels(Part):
         self.contents.kind_asked.connect(self.refresh)
         self.contents.opened.connect(self.refresh)
         self.growth.opened.connect(self.refresh)
+        self.growth.turned.connect(self.refresh)
         self.growth.look_asked.connect(self.look_now)
         for panel in (self.contents, self.growth):
             panel.who_asked.connect(self.who_asked)
@@ -130,7 +131,7 @@ class TypePanels(Part):
             return
         if self.contents.isVisible():
             self._tell_contents()
-        if self.growth.isVisible():
+        if self.growth.isVisible() and not self.growth.by_site:
             self._tell_growth()
 
     # -------------------------------------------------------------------------- contents

@@ -41,6 +41,9 @@ __all__ = ["BarCell", "BarColumn", "BarTable", "paint_bar"]
 
 _Index = QModelIndex | QPersistentModelIndex
 _SPARK = 90
+_MOST_OF_TEXT = 0.4
+"""Share of the table's width that a column of texts takes at most; the first has the rest."""
+
 _ARROW = 16
 """Room for the arrow of the order, which stands beside the heading, not on it."""
 
@@ -282,6 +285,8 @@ class BarTable(QTableView):
                 wanted = max(
                     self.sizeHintForColumn(place) + 8, header.sectionSizeHint(place) + _ARROW
                 )
+                if not column.right:
+                    wanted = min(wanted, int(_MOST_OF_TEXT * self.width()))
                 header.resizeSection(place, wanted)
         header.setMinimumSectionSize(40)
 

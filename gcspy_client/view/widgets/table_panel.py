@@ -61,7 +61,7 @@ class TablePanel(QWidget):
         self.who.clicked.connect(self._ask_who)
         self.who.hide()
         self.table = BarTable([BarColumn("Type", right=False)], tokens(theme), column=column)
-        self.copy.clicked.connect(self.table.copy_text)
+        self.copy.clicked.connect(self.copy_rows)
         self.empty = PlainLabel("No data yet.")
         self.empty.setProperty("dim", "true")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -88,6 +88,10 @@ class TablePanel(QWidget):
         """Its content was not updated while it was closed."""
         super().showEvent(event)
         self.opened.emit()
+
+    def copy_rows(self) -> None:
+        """Copy the selected rows of the displayed table, or all, as text."""
+        self.table.copy_text()
 
     def set_theme(self, theme: Theme) -> None:
         """Use another theme."""
