@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError, LocalProtocolError
@@ -20,6 +20,7 @@ __all__ = [
     "OPTIONS_GROUP",
     "DriverOption",
     "OptionValue",
+    "announced_by",
     "announced_options",
     "named_values",
     "values_for",
@@ -168,18 +169,35 @@ def announced_options() -> dict[str, tuple[DriverOption, ...] | str]:
     Returns:
         For each driver that announces any its options, or a text that says why they cannot be read.
     """
-    found: dict[str, tuple[DriverOption, ...] | str] = {}
-    for entry in sorted(entry_points(group=OPTIONS_GROUP), key=lambda one: one.name):
-        try:
-            options = entry.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
-            found[entry.name] = f"cannot be read: {type(error).__name__}: {error}"
-            continue
-        if isinstance(options, tuple) and all(isinstance(one, DriverOption) for one in options):
-            found[entry.name] = options
-        else:
-            found[entry.name] = f"cannot be read: {entry.value} is not a tuple of DriverOption"
-    return found
+    return {
+        entry.name: _options_in(entry)
+        for entry in sorted(entry_points(group=OPTIONS_GROUP), key=lambda one: one.name)
+    }
+
+
+def announced_by(name: str, driver: EntryPoint) -> tuple[DriverOption, ...] | None:
+    """Return the options that a driver's own package announces for it; None: it announces none, or they cannot be read.
+
+    Args:
+        name: Name of the driver.
+        driver: Its entry point.
+    """
+    for entry in entry_points(group=OPTIONS_GROUP, name=name):
+        if entry.value.partition(".")[0] == driver.value.partition(".")[0]:
+            options = _options_in(entry)
+            return None if isinstance(options, str) else options
+    return None
+
+
+def _options_in(entry: EntryPoint) -> tuple[DriverOption, ...] | str:
+    """Return the options, or why they cannot be read."""
+    try:
+        options = entry.load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake
+        return f"cannot be read: {type(error).__name__}: {error}"
+    if isinstance(options, tuple) and all(isinstance(one, DriverOption) for one in options):
+        return options
+    return f"cannot be read: {entry.value} is not a tuple of DriverOption"
 
 
 def named_values(texts: Iterable[str]) -> dict[str, str]:

@@ -9,9 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar
 
 from gcspy_protocol.details import DetailTable, MemoryReport
@@ -20,6 +17,12 @@ from gcspy_protocol.model import Mode, PauseActsOn
 from gcspy_protocol.settings import Setting, SettingKind
 
 from gcspy_server.driver_options import DriverOption, OptionValue
+from gcspy_server.driver_recognition import (
+    ENTRY_POINT_GROUP,
+    Recognition,
+    Specificity,
+    find_drivers,
+)
 from gcspy_server.heap_question import HeapQuestion
 from gcspy_server.interpreter.cost_accounting import LEVEL
 from gcspy_server.memory_report import MemoryQuestion
@@ -44,50 +47,6 @@ __all__ = [
 
 MODE = 3
 """Number of the setting "Mode" of a driver with several modes."""
-
-ENTRY_POINT_GROUP = "gcspy.drivers"
-"""Entry point group for drivers."""
-
-_OURS = "gcspy_drivers."
-
-
-class Specificity(IntEnum):
-    """How specific a driver's knowledge of a process is; of several drivers, the most specific is the default."""
-
-    ANY_PROCESS = 0
-    """Properties of every process: its memory map, its C library's heap."""
-    LIBRARY = 10
-    """A library in the program: a database, an allocator."""
-    RUNTIME = 20
-    """The runtime that runs the program."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recognition:
-    """A driver's statement about a process, from a quick check.
-
-    Attributes:
-        runtime: The runtime found: ``CPython``; empty if the driver does not know it.
-        version: Its version, as far as known.
-        detail: More for a human, such as the executable.
-        program: The program, if the command line does not show it well, such as a main class. May
-            be empty.
-        modes: The modes in which it can be monitored, as values of its option ``mode``; none: not
-            stated.
-        supported: Whether `Driver.attach` may succeed.
-        why_not: If not, the reason, for a human.
-        specificity: How specific it is: see `Specificity`; a driver may choose a number between
-            those.
-    """
-
-    runtime: str = ""
-    version: str = ""
-    detail: str = ""
-    program: str = ""
-    modes: tuple[str, ...] = ()
-    supported: bool = False
-    why_not: str = ""
-    specificity: int = Specificity.LIBRARY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -441,17 +400,6 @@ class WaitingDriver(Driver):
         Called while the target is paused, in any thread.
         """
         return False
-
-
-@cache
-def find_drivers() -> Mapping[str, EntryPoint]:
-    """The installed drivers by name, not yet imported; found once, since that reads a file of every installed package."""
-    found: dict[str, EntryPoint] = {}
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
-        # GCspy's own drivers keep their names, even if another package uses one.
-        if entry.name not in found or entry.value.startswith(_OURS):
-            found[entry.name] = entry
-    return found
 
 
 def load_driver(name: str) -> type[Driver]:

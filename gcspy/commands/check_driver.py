@@ -73,6 +73,7 @@ class _Check:
         from gcspy.connection.target import attach_group
         from gcspy_server.api import AttachOptions
         from gcspy_server.driver_options import announced_options
+        from gcspy_server.driver_recognition import find_recognisers
         from gcspy_server.hosting.recognition import DriverBench
 
         faults: list[str] = []
@@ -89,6 +90,13 @@ class _Check:
             raise DriverError(
                 f"driver {self._name}: the options that its package announces are not its declared_options"
             )
+        announced_recognition = find_recognisers().get(self._name)
+        if announced_recognition is not None and recognised:
+            answers = (bench.load(self._name).recognise(self._pid), recognised[0].recognition)
+            if len({(one.runtime, one.supported, one.specificity) for one in answers}) > 1:
+                raise DriverError(
+                    f"driver {self._name}: {announced_recognition.value} does not answer as its recognise does"
+                )
         if not recognised:
             say(f"driver {self._name} does not recognise process {self._pid}")
         group = attach_group(self._pid, AttachOptions(), (self._name,))

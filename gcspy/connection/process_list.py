@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import psutil
 
-    from gcspy_server.api import Recognition
+    from gcspy_server.driver_recognition import Recognition
 
 __all__ = ["ListedProcess", "ProcessWatch", "list_processes"]
 
@@ -185,7 +185,7 @@ class ProcessWatch:
                 self._forget(one.pid)
 
     def _examine(self, one: _Seen) -> list[tuple[str, Recognition]]:
-        from gcspy.connection.target import recognise
+        from gcspy.connection.driver_bench import recognise
 
         look = self._looks.get(one.pid)
         again = look is not None and not look.found and look.rounds >= _LOOK_AGAIN_ROUNDS
@@ -251,7 +251,7 @@ def _row(
     one: _Seen, recognised: list[tuple[str, Recognition]] | None, seen: dict[int, _Seen]
 ) -> ListedProcess:
     """Make a row; None: no driver has examined the process yet."""
-    from gcspy.connection.target import options_of
+    from gcspy.connection.driver_bench import options_of
 
     best = next(
         ((n, r) for n, r in recognised or () if r.supported), recognised[0] if recognised else None

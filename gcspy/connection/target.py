@@ -8,11 +8,12 @@ import select
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 
 import psutil
 from gcspy_protocol.errors import CommandError, NotPermitted, TargetError, TargetGone, Unsupported
 
+from gcspy.connection.driver_bench import driver_bench
 from gcspy_server.api import (
     AttachOptions,
     DetailTable,
@@ -22,13 +23,11 @@ from gcspy_server.api import (
     MemoryQuestion,
     MemoryReport,
     ProgramStart,
-    Recognition,
     find_drivers,
 )
 from gcspy_server.driver_options import values_for
 from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.hosting.driver_thread import DriverThread
-from gcspy_server.hosting.recognition import DriverBench
 
 __all__ = [
     "attach",
@@ -39,29 +38,12 @@ __all__ = [
     "installed_drivers",
     "investigate",
     "one_driver_of",
-    "options_of",
-    "recognise",
     "start_option_of",
 ]
 
 _HELLO_SECS = 10.0
 
 _log = logging.getLogger("gcspy")
-
-
-@cache
-def _bench(names: tuple[str, ...] = ()) -> DriverBench:
-    """The installed drivers; a faulty one is reported once, and is not asked again."""
-    return DriverBench(_log.warning, names)
-
-
-def recognise(pid: int) -> list[tuple[str, Recognition]]:
-    """Each installed driver's statement about a process, the best first.
-
-    Returns:
-        Driver name and its recognition; drivers that do not know it are left out.
-    """
-    return [(one.name, one.recognition) for one in _bench().recognise(pid)]
 
 
 def attach_group(
@@ -102,7 +84,7 @@ def attach_group(
             mine = options if name == stub_user else replace(options, stub_fd=None)
             attaches = partial(_attach, pid, mine, name, given or {})
             chosen, driver, taken = threads[number].call(attaches) if threads else attaches()
-            attached.append((chosen, _bench().package(chosen), driver))
+            attached.append((chosen, driver_bench().package(chosen), driver))
             left -= taken
         if left:
             raise CommandError(
@@ -129,8 +111,8 @@ def command_of(start: ProgramStart) -> list[str]:
         DriverError: A driver is faulty.
     """
     offers, startable = [], []
-    for name in _bench().names:
-        driver = _bench().load_or_tell(name)
+    for name in driver_bench().names:
+        driver = driver_bench().load_or_tell(name)
         if driver is None or not driver.startable:
             continue
         startable.append(driver.startable)
@@ -174,7 +156,7 @@ def installed_drivers(name: str = "") -> list[InstalledDriver]:
         Unsupported: No driver of that name is installed.
         DriverError: The chosen driver is faulty.
     """
-    bench = _bench((name,)) if name else _bench()
+    bench = driver_bench((name,)) if name else driver_bench()
     found = []
     for one in bench.names:
         driver = bench.load(one) if name else bench.load_or_tell(one)
@@ -185,22 +167,6 @@ def installed_drivers(name: str = "") -> list[InstalledDriver]:
     return found
 
 
-def options_of(name: str) -> tuple[dict[str, object], ...]:
-    """Return a driver's options, as plain values: ``driver``, ``name``, ``default``, ``about``, ``bounds``, ``choices``."""
-    driver = _bench().load_or_tell(name)
-    return tuple(
-        {
-            "driver": name,
-            "name": one.name,
-            "default": one.default_text,
-            "about": one.about,
-            "bounds": one.bounds_text,
-            "choices": list(one.names),
-        }
-        for one in (driver.declared_options if driver is not None else ())
-    )
-
-
 def start_option_of(name: str) -> str:
     """Return the argument that makes a program of a driver's runtime load the stub at its start.
 
@@ -208,7 +174,7 @@ def start_option_of(name: str) -> str:
         Unsupported: There is none, or no such driver.
         DriverError: The driver is faulty.
     """
-    option = _bench((name,)).load(name).start_option()
+    option = driver_bench((name,)).load(name).start_option()
     if not option:
         raise Unsupported(
             f"driver {name} has no argument that loads a stub at program start",
@@ -220,7 +186,9 @@ def start_option_of(name: str) -> str:
 
 def _stub_user(names: tuple[str, ...]) -> str | None:
     """Return the first of the chosen drivers that a stub can talk to; None: there is none."""
-    return next((name for name in names if not name or _bench((name,)).load(name).has_stub), None)
+    return next(
+        (name for name in names if not name or driver_bench((name,)).load(name).has_stub), None
+    )
 
 
 def attach(pid: int, options: AttachOptions) -> Driver:
@@ -240,7 +208,7 @@ def driver_of(pid: int, name: str = "") -> type[Driver]:
         raise TargetGone(
             f"there is no process {pid}: `gcspy ps` lists the processes that can be monitored"
         )
-    bench = _bench((name,)) if name else _bench()
+    bench = driver_bench((name,)) if name else driver_bench()
     recognised = bench.recognise(pid)
     if not recognised and not name:
         raise Unsupported(
@@ -279,8 +247,8 @@ def investigate(
     """
     for name in names[:-1]:
         with suppress(Unsupported):
-            return _bench((name,)).load(name).investigate(pid, question, progress)
-    return _bench((names[-1],)).load(names[-1]).investigate(pid, question, progress)
+            return driver_bench((name,)).load(name).investigate(pid, question, progress)
+    return driver_bench((names[-1],)).load(names[-1]).investigate(pid, question, progress)
 
 
 def explain_memory(
@@ -299,7 +267,7 @@ def explain_memory(
         TargetError: The process is gone, not permitted, or not supported.
     """
     for name in names[:-1]:
-        reports = _bench((name,)).load(name).explain_memory(pid, question, progress)
+        reports = driver_bench((name,)).load(name).explain_memory(pid, question, progress)
         try:
             first = next(reports)
         except Unsupported:
@@ -307,7 +275,7 @@ def explain_memory(
         yield first
         yield from reports
         return
-    yield from _bench((names[-1],)).load(names[-1]).explain_memory(pid, question, progress)
+    yield from driver_bench((names[-1],)).load(names[-1]).explain_memory(pid, question, progress)
 
 
 def _attach(
@@ -333,7 +301,7 @@ def _attach(
         # A program that was started for us has executed its final program by the time its stub says
         # hello, or has ended.
         select.select([options.stub_fd], [], [], _HELLO_SECS)
-    bench = _bench((name,)) if name else _bench()
+    bench = driver_bench((name,)) if name else driver_bench()
     recognised = bench.recognise(pid)
     if recognised or name:
         # Also one that cannot be monitored: the driver's error is more exact than a quick check,

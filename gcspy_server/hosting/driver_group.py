@@ -27,12 +27,13 @@ from gcspy_protocol.model import PauseActsOn
 from gcspy_server.drivers import Driver, ServerDescription, SteppedDriver, WaitingDriver
 from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
 from gcspy_server.hosting.driver_thread import DriverHangs, DriverThread
+from gcspy_server.hosting.fault_text import fault_text, label_of
 from gcspy_server.hosting.merged_description import merge
 from gcspy_server.hosting.slow_watch import SLOW_SECS, told_when_slow
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.server import Server
 
-__all__ = ["MOST_FAULTS", "DriverGroup", "fault_text", "label_of"]
+__all__ = ["MOST_FAULTS", "DriverGroup"]
 
 MOST_FAULTS = 5
 """A driver that failed this often in a row is dropped."""
@@ -447,29 +448,6 @@ class DriverGroup:
         if self._server is None:
             raise AssertionError("open comes first")
         return self._server
-
-
-def label_of(name: str, package: str) -> str:
-    """Name of a driver with its package, for messages."""
-    return f"driver {name}" + (f" ({package})" if package else "")
-
-
-def fault_text(what: str, error: BaseException) -> str:
-    """One line about a driver's fault."""
-    text = " ".join(str(error).split()) or "no message"
-    where = _place(error)
-    return f"{what} failed: {type(error).__name__}: {text}" + (f" ({where})" if where else "")
-
-
-def _place(error: BaseException) -> str:
-    """File and line of the foreign code that raised an error; empty: our code raised it."""
-    trace, place = error.__traceback__, ""
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if "gcspy_server" not in code.co_filename:
-            place = f"{code.co_filename.rpartition('/')[2]}, line {trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
 
 
 def _reason(driver: Driver) -> str:

@@ -2,7 +2,8 @@
 
 A faulty driver (an entry point that cannot be imported, a class that is not a driver, a `recognise`
 that raises, hangs or returns nonsense) is reported once, in one line with the package's name, and
-is not asked again. Knows drivers by name; does not know any driver.
+is not asked again. A driver that announces a recogniser is not loaded to be asked. Knows drivers by
+name; does not know any driver, and loads neither numpy nor the server before it loads one.
 """
 
 from __future__ import annotations
@@ -12,13 +13,22 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from importlib.metadata import EntryPoint
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gcspy_protocol.errors import DriverError, TargetError, Unsupported
 
-from gcspy_server.drivers import AttachOptions, Driver, Recognition, find_drivers
-from gcspy_server.hosting.driver_group import fault_text, label_of
+from gcspy_server.driver_options import DriverOption, announced_by
+from gcspy_server.driver_recognition import (
+    Recogniser,
+    Recognition,
+    find_drivers,
+    find_recognisers,
+)
+from gcspy_server.hosting.fault_text import fault_text, label_of
 from gcspy_server.hosting.slow_watch import told_when_slow
+
+if TYPE_CHECKING:
+    from gcspy_server.drivers import AttachOptions, Driver
 
 __all__ = ["Candidate", "DriverBench", "package_of"]
 
@@ -65,6 +75,7 @@ class DriverBench:
                 )
         self._names = tuple(names) or tuple(sorted(self._entries))
         self._loaded: dict[str, type[Driver] | None] = {}
+        self._recognisers: dict[str, Recogniser | None] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,18 +92,11 @@ class DriverBench:
         Raises:
             DriverError: It cannot be imported, or is no driver.
         """
+        from gcspy_server.drivers import Driver  # with the server and numpy
+
         entry = self._entries[name]
         label = label_of(name, package_of(entry))
-        try:
-            found = _within(_LOAD_SECS, entry.load)
-        except _Slow:
-            raise DriverError(
-                f"{label}: importing {entry.value} takes longer than {_LOAD_SECS:g} s"
-            ) from None
-        except Exception as error:
-            raise DriverError(
-                f"{label}: {fault_text(f'importing {entry.value}', error)}"
-            ) from error
+        found = _imported(label, entry)
         if not (inspect.isclass(found) and issubclass(found, Driver)):
             raise DriverError(
                 f"{label}: {entry.value} is not a class derived from gcspy_server.api.Driver"
@@ -109,6 +113,8 @@ class DriverBench:
             TargetError: See `Driver.attach`.
             DriverError: The driver is faulty.
         """
+        from gcspy_server.drivers import Driver
+
         driver = self.load(name)
         label = label_of(name, self.package(name))
         try:
@@ -136,11 +142,11 @@ class DriverBench:
         return sorted(found, key=lambda one: one.order)
 
     def _ask(self, name: str, pid: int) -> Recognition | None:
-        driver = self.load_or_tell(name)
-        if driver is None:
+        recognise = self._recogniser(name)
+        if recognise is None:
             return None
         try:
-            found = _within(_RECOGNISE_SECS, lambda: driver.recognise(pid))
+            found = _within(_RECOGNISE_SECS, lambda: recognise(pid))
         except _Slow:
             self._drop(name, f"recognise takes longer than {_RECOGNISE_SECS:g} s (process {pid})")
             return None
@@ -153,6 +159,29 @@ class DriverBench:
             return None
         return found
 
+    def options(self, name: str) -> tuple[DriverOption, ...]:
+        """Return a driver's options; of one that announces a recogniser those that it announces, without loading it."""
+        if name in find_recognisers():
+            announced = announced_by(name, self._entries[name])
+            if announced is not None:
+                return announced
+        driver = self.load_or_tell(name)
+        return driver.declared_options if driver is not None else ()
+
+    def _recogniser(self, name: str) -> Recogniser | None:
+        """Return the function that a driver announces for it, or the driver's own; None: it is faulty, and that was reported."""
+        entry = find_recognisers().get(name)
+        if entry is None:
+            driver = self.load_or_tell(name)
+            return None if driver is None else driver.recognise
+        if name not in self._recognisers:
+            try:
+                self._recognisers[name] = _imported(label_of(name, self.package(name)), entry)
+            except DriverError as error:
+                self._recognisers[name] = None
+                self._tell(str(error))
+        return self._recognisers[name]
+
     def load_or_tell(self, name: str) -> type[Driver] | None:
         """Return a driver's class; None: it is faulty, and that was reported."""
         if name not in self._loaded:
@@ -164,13 +193,29 @@ class DriverBench:
         return self._loaded[name]
 
     def _drop(self, name: str, text: str) -> None:
-        self._loaded[name] = None
+        self._loaded[name] = self._recognisers[name] = None
         self._tell(f"{label_of(name, self.package(name))}: {text}; it will not be called again")
 
 
 def package_of(entry: EntryPoint) -> str:
     """Return the package that announces an entry point, with its version; empty: it is not known."""
     return "" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _imported(label: str, entry: EntryPoint) -> Any:
+    """Import what an entry point names.
+
+    Raises:
+        DriverError: It cannot be imported, or not in time.
+    """
+    try:
+        return _within(_LOAD_SECS, entry.load)
+    except _Slow:
+        raise DriverError(
+            f"{label}: importing {entry.value} takes longer than {_LOAD_SECS:g} s"
+        ) from None
+    except Exception as error:
+        raise DriverError(f"{label}: {fault_text(f'importing {entry.value}', error)}") from error
 
 
 def _wrong_with(found: object) -> str:

@@ -28,6 +28,7 @@ from gcspy_drivers.cpython.cooperation.stub import NUMBERS
 from gcspy_drivers.cpython.cooperation.stub_events import GC_END, GC_START, KINDS, cause_of
 from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.layouts.debug_offsets import FREE_THREADED, with_gil
+from gcspy_drivers.cpython.recognition import find_free_threaded
 from gcspy_drivers.cpython.spaces.generation_space import GenerationSpace
 from gcspy_drivers.cpython.spaces.object_view import title_of
 from gcspy_drivers.cpython.spaces.process_memory_space import open_memory_space
@@ -99,10 +100,7 @@ class FreeThreadedDriver(SampledDriver, WaitingDriver):
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
         """Check quickly whether the process is a Python without a GIL."""
-        found = look(pid)
-        if found.runtime != FREE_THREADED_RUNTIME:
-            return None
-        return found.recognition()
+        return find_free_threaded(pid)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> FreeThreadedDriver:

@@ -21,10 +21,10 @@ from gcspy_drivers.cpython.collector.collector_time import CollectorSamples, Col
 from gcspy_drivers.cpython.collector.generations import Generations
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
-from gcspy_drivers.cpython.discovery import FREE_THREADED_RUNTIME, look
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.pymalloc.obmalloc import used_bytes
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
+from gcspy_drivers.cpython.recognition import find_with_gil
 from gcspy_drivers.cpython.spaces.arena_occupancy_space import ArenaOccupancySpace
 from gcspy_drivers.cpython.spaces.arena_space import ArenaSpace
 from gcspy_drivers.cpython.spaces.generation_space import (
@@ -136,10 +136,7 @@ class PassiveDriver(SampledDriver):
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
         """Check quickly whether the process is a CPython that can be monitored."""
-        found = look(pid)
-        if found.runtime == FREE_THREADED_RUNTIME:
-            return None  # `free_threaded_driver.FreeThreadedDriver` knows it
-        return found.recognition()
+        return find_with_gil(pid)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveDriver:

@@ -1,20 +1,22 @@
 """Checks whether a process is a HotSpot JVM, and can be monitored; quickly, for lists of processes.
 
-A mapped ``libjvm.so`` that exports the tables for debuggers is one. Knows names, and leaves the rest to `jvm`.
+A mapped ``libjvm.so`` that exports the tables for debuggers is one. Knows names, and leaves the rest to `jvm`,
+which is loaded when there is one.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
-from gcspy_drivers.hotspot.agent.agent import why_not_loaded
-from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
 from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
 from gcspy_drivers.remote.process import Process
+
+if TYPE_CHECKING:
+    from gcspy_drivers.hotspot.vm.jvm import Jvm
 
 __all__ = ["library_of", "look"]
 
@@ -38,6 +40,8 @@ def look(pid: int) -> RuntimeDiscovery:
             return RuntimeDiscovery(runtime="HotSpot" if seems else "", why_not=str(error))
         if library_of(maps) is None:
             return RuntimeDiscovery(why_not="not a JVM")
+        from gcspy_drivers.hotspot.vm.jvm import Jvm
+
         try:
             with Jvm(process, maps) as jvm:
                 return _judge(jvm)
@@ -56,6 +60,8 @@ def library_of(maps: Maps) -> str | None:
 
 
 def _judge(jvm: Jvm) -> RuntimeDiscovery:
+    from gcspy_drivers.hotspot.agent.agent import why_not_loaded
+
     why_not, heap = "", jvm.heap_text()
     try:
         jvm.refuse_unsupported()

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from gcspy_drivers.hotspot.discovery import look
 from gcspy_drivers.hotspot.heaps.heap_view import (
     CARDS,
     OBJECTS,
@@ -21,6 +20,7 @@ from gcspy_drivers.hotspot.heaps.heap_view import (
     tile_size_setting,
 )
 from gcspy_drivers.hotspot.heaps.view_choice import open_view
+from gcspy_drivers.hotspot.recognition import find as find_jvm
 from gcspy_drivers.hotspot.spaces.non_heap import NonHeap
 from gcspy_drivers.hotspot.spaces.object_view import JavaObjectView
 from gcspy_drivers.hotspot.spaces.pool_space import Pool, PoolSpace
@@ -73,7 +73,7 @@ class PassiveJvmDriver(SampledDriver):
     @classmethod
     def find(cls, pid: int) -> Recognition:
         """Check quickly whether the process is a JVM that can be monitored."""
-        return look(pid).recognition()
+        return find_jvm(pid)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> PassiveJvmDriver:

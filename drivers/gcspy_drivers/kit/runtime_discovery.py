@@ -5,11 +5,14 @@ Knows texts; does not know how they are found.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from gcspy_server.api import Recognition, Specificity
+from gcspy_protocol.errors import TargetError
 
-__all__ = ["RuntimeDiscovery"]
+from gcspy_server.driver_recognition import Recognition, Specificity
+
+__all__ = ["RuntimeDiscovery", "answered"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,3 +59,19 @@ class RuntimeDiscovery:
             supported=self.supported,
             why_not=self.why_not,
         )
+
+
+def answered(find: Callable[[int], Recognition | None], pid: int) -> Recognition:
+    """Ask a quick check about a process; one that could not be made says why.
+
+    Args:
+        find: Checks it; None: nothing that the driver knows.
+        pid: The process.
+    """
+    try:
+        return find(pid) or Recognition()
+    except (
+        TargetError,
+        OSError,
+    ) as error:  # it ended meanwhile, or we may not see its files
+        return Recognition(why_not=str(error))

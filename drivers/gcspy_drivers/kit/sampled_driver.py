@@ -23,6 +23,7 @@ from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.kit.loop_notice import COMING
 from gcspy_drivers.kit.memory_history_space import HeapBytes, MemoryHistorySpace
+from gcspy_drivers.kit.runtime_discovery import answered
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.run_delay import waited_nanos
 from gcspy_server.api import (
@@ -175,13 +176,7 @@ class SampledDriver(SteppedDriver):
     @classmethod
     def recognise(cls, pid: int) -> Recognition:
         """Check quickly whether this driver can monitor the process."""
-        try:
-            return cls.find(pid) or Recognition()
-        except (
-            TargetError,
-            OSError,
-        ) as error:  # it ended meanwhile, or we may not see its files
-            return Recognition(why_not=str(error))
+        return answered(cls.find, pid)
 
     @classmethod
     def attach(cls, pid: int, options: AttachOptions) -> SampledDriver:

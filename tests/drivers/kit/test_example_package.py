@@ -183,7 +183,8 @@ def test_it_is_watched_together_with_cpython_in_one_session(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), *sys.path])}
     program = (
         "import json, sys\n"
-        "from gcspy.connection.target import attach_group, recognise\n"
+        "from gcspy.connection.driver_bench import recognise\n"
+        "from gcspy.connection.target import attach_group\n"
         "from gcspy_server.api import AttachOptions\n"
         "pid = int(sys.argv[1])\n"
         "found = [name for name, _ in recognise(pid)]\n"
