@@ -24,20 +24,46 @@ from gcspy.output.terminal import say, say_aside
 __all__ = ["gcspy", "main"]
 
 _COMMANDS = {
-    "Watch": ("start", "ps", "attach", "run", "view", "tail"),
-    "Record and play": ("record", "replay", "screenshot", "export"),
-    "Ask": ("why", "types", "holders", "dominators", "growth", "compare", "objects"),
-    "Teach": ("demo",),
-    "Files": (
-        "files.info",
-        "files.verify",
-        "files.repair",
-        "files.cut",
-        "files.pack",
-        "files.convert",
-    ),
-    "Extend": ("drivers", "check-driver"),
+    "Watch": {
+        "start": "Open the start page.",
+        "ps": "List the processes that can be monitored.",
+        "attach": "Attach to the running process PID and show its heap.",
+        "run": "Start a program and show its heap with exact events.",
+        "view": "Open a window on a served session.",
+        "tail": "Print events as text: of a session, a process or a recording.",
+    },
+    "Record and play": {
+        "record": "Record a session or a process to a file.",
+        "replay": "Play a recording, an object trace or a lesson in a window.",
+        "screenshot": "Write a picture of the window to a PNG file.",
+        "export": "Export to CSV, Parquet, MCAP, PNG files or GIF.",
+    },
+    "Ask": {
+        "why": "Show what memory is for, who holds it, and why it grows.",
+        "types": "Show object counts and bytes by type, from one sample.",
+        "holders": "Show who holds objects in memory.",
+        "dominators": "Show the objects that keep most memory alive.",
+        "growth": "Show which types grew between two events.",
+        "compare": "Compare two recordings stream by stream.",
+        "objects": "Query the objects of an object trace.",
+    },
+    "Teach": {
+        "demo": "Show a demo program, simulate a collector, or take a lesson.",
+    },
+    "Files": {
+        "files.info": "Summarise a recording.",
+        "files.verify": "Check every byte of a recording.",
+        "files.repair": "Recover a damaged recording into a new file.",
+        "files.cut": "Copy a range of events to a new file.",
+        "files.pack": "Compress a recording, to keep or to send it.",
+        "files.convert": "Convert an object trace to a recording.",
+    },
+    "Extend": {
+        "drivers": "List the installed drivers, or the options of the driver NAME.",
+        "check-driver": "Check the driver NAME against the process PID, and show what it would display.",
+    },
 }
+"""Module and summary of each command; the summary is the first sentence of its help."""
 
 
 def _how_values_are_encoded() -> str:

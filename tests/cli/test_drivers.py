@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from gcspy_protocol.errors import CommandError, Unsupported
 
-from gcspy.cli import main
+from gcspy.cli import gcspy, main
 from gcspy.connection.target import attach_group, installed_drivers
 from gcspy.exit_codes import ExitCode
 from gcspy_server.api import AttachOptions
@@ -123,3 +124,13 @@ def test_an_option_reaches_the_driver(target: int) -> None:
         assert group.describe().mode.value == "stopped"
     finally:
         group.close()
+
+
+def test_the_list_of_commands_says_of_each_the_first_sentence_of_its_help() -> None:
+    context = click.Context(gcspy, info_name="gcspy")
+    listed = {name: said for section in gcspy.summaries.values() for name, said in section.items()}
+    assert list(listed) == gcspy.list_commands(context)
+    for name, said in listed.items():
+        command = gcspy.get_command(context, name)
+        assert command is not None
+        assert said == command.get_short_help_str(1000)

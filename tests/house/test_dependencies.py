@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
-from importlib.metadata import distribution, packages_distributions
+from importlib.metadata import distribution, entry_points, packages_distributions
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from gcspy_server.driver_recognition import RECOGNITION_GROUP
 from tests.house.rooms import PACKAGES, ROOT, exports, imports, modules, needs_qt
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -216,3 +217,43 @@ def test_help_and_a_wrong_command_line_load_nothing_heavy() -> None:
     command = [sys.executable, "-c", WITHOUT_WORK, *heavy]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
+
+
+HELP = "import sys; from gcspy.cli import main; assert main(['--help']) == 0; print(*sys.modules)"
+
+
+def test_the_list_of_commands_imports_no_command() -> None:
+    loaded = run(HELP).split("Exit codes:")[1].split()
+    assert "gcspy.cli" in loaded
+    assert [name for name in loaded if name.startswith("gcspy.commands.")] == []
+    unneeded = {"numpy", "psutil", "importlib.metadata", "logging", "socket", "secrets"}
+    assert not unneeded & set(loaded)
+
+
+LIST = """
+import os, subprocess, sys, time
+from gcspy.connection.process_list import list_processes
+with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    while not (found := [one for one in list_processes(below=os.getpid()) if one.watchable]):
+        time.sleep(0.05)
+    child.stdin.close()
+assert [(one.pid, one.driver) for one in found] == [(child.pid, "cpython")]
+assert {option["name"] for option in found[0].options} == {"inject", "mode"}
+print(*sys.modules)
+"""
+
+
+def test_a_list_of_processes_loads_no_driver_and_no_server() -> None:
+    if not entry_points(group=RECOGNITION_GROUP):
+        pytest.skip("installed from an older pyproject.toml, without recognisers: run make")
+    loaded = set(run(LIST).split())
+    assert "gcspy_drivers.cpython.recognition" in loaded
+    heavy = {
+        *("trio", "PySide6", "rich", "msgpack", "numba"),
+        *("gcspy_server.api", "gcspy_server.server", "gcspy_protocol.messages"),
+        *(f"gcspy_drivers.{driver}.driver" for driver in ("cpython", "hotspot")),
+        *(f"gcspy_drivers.{driver}.passive_driver" for driver in ("cpython", "hotspot")),
+        "gcspy_drivers.hotspot.vm.jvm",
+        "gcspy_drivers.kit.sampled_driver",
+    }
+    assert not heavy & loaded

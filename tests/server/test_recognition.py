@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gcspy_server import driver_recognition
+from gcspy_server.driver_recognition import find_drivers, find_recognisers
 from gcspy_server.hosting import recognition
 from gcspy_server.hosting.recognition import DriverBench
 
@@ -76,3 +78,60 @@ def test_a_faulty_driver_is_told_of_once_and_harms_no_other(
     for module in (name, f"{name}_good"):
         sys.modules.pop(module, None)
     assert threading.current_thread() is threading.main_thread()
+
+
+RECOGNISERS = {
+    "right": ("def recognise(pid): return Recognition(runtime='Light', supported=True)", ""),
+    "an import that fails": ("import gcspy_is_not_here", "ModuleNotFoundError"),
+    "it raises": ("def recognise(pid): raise ValueError(pid)", "ValueError: 1"),
+    "it returns None": ("def recognise(pid): return None", "recognise returned None"),
+    "it is no function": ("recognise = 7", "TypeError"),
+}
+
+
+@pytest.mark.parametrize("kind", RECOGNISERS)
+def test_a_driver_that_announces_a_recogniser_is_not_loaded_to_be_asked(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, told = RECOGNISERS[kind]
+    name = f"announcing_{sorted(RECOGNISERS).index(kind)}"
+    (tmp_path / f"{name}.py").write_text("raise AssertionError('the driver was loaded')")
+    (tmp_path / f"{name}_light.py").write_text(
+        f"from gcspy_server.driver_recognition import Recognition\n{text}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    driver = EntryPoint("light", f"{name}:Light", "gcspy.drivers")
+    announced = EntryPoint("light", f"{name}_light:recognise", "gcspy.driver_recognition")
+    monkeypatch.setattr(recognition, "find_drivers", lambda: {"light": driver})
+    monkeypatch.setattr(recognition, "find_recognisers", lambda: {"light": announced})
+    lines: list[str] = []
+    bench = DriverBench(lines.append)
+    found = [[one.recognition.runtime for one in bench.recognise(1)] for _ in range(3)]
+    assert name not in sys.modules
+    if not told:
+        assert (found, lines) == ([["Light"]] * 3, [])
+        return
+    assert found == [[]] * 3
+    (line,) = lines
+    assert line.startswith("driver light: ")
+    assert told in line
+
+
+def test_a_package_announces_no_recogniser_for_another_packages_driver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entries = {
+        "gcspy.drivers": [EntryPoint("one", "mine.driver:One", "gcspy.drivers")],
+        "gcspy.driver_recognition": [
+            EntryPoint("one", "other.recognition:look", "gcspy.driver_recognition"),
+            EntryPoint("two", "mine.recognition:look", "gcspy.driver_recognition"),
+        ],
+    }
+    monkeypatch.setattr(driver_recognition, "entry_points", lambda group: entries[group])
+    find_drivers.cache_clear()
+    find_recognisers.cache_clear()
+    try:
+        assert (list(find_drivers()), dict(find_recognisers())) == (["one"], {})
+    finally:
+        find_drivers.cache_clear()
+        find_recognisers.cache_clear()
