@@ -1,4 +1,4 @@
-"""What the drivers for CPython say about a process, for lists of processes: without loading the drivers.
+"""Recognition of CPython processes, for lists of processes: without loading the drivers.
 
 One of the two knows a process: that for programs with a GIL, or that for programs without one.
 """

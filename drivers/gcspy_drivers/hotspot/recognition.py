@@ -1,4 +1,4 @@
-"""What the driver for HotSpot says about a process, for lists of processes: without loading the driver."""
+"""Recognition of JVMs, for lists of processes: without loading the driver."""
 
 from __future__ import annotations
 
