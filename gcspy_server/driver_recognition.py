@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -95,9 +96,15 @@ def find_recognisers() -> Mapping[str, EntryPoint]:
     }
 
 
+@cache
+def _installed() -> Any:
+    # Of all groups: to look through the installed packages for one takes as long.
+    return entry_points()
+
+
 def _announced(group: str) -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
-    for entry in entry_points(group=group):
+    for entry in _installed().select(group=group):
         # GCspy's own drivers keep their names, even if another package uses one.
         if entry.name not in found or entry.value.startswith(_OURS):
             found[entry.name] = entry

@@ -140,7 +140,8 @@ class StringNames:
                 f"string names: {len(self.names)} names and keys of shape {given.shape}"
             )
         self.keys: NDArray[np.int64] = given.astype(np.int64)
-        if len(np.unique(self.keys)) != len(self.keys):
+        # Not `np.unique`: its first call loads numpy.ma.
+        if len(set(self.keys.tolist())) != len(self.keys):
             raise LocalProtocolError(
                 f"string names: of {len(self.keys)} keys some are the same; each tile needs its own"
             )

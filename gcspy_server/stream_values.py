@@ -7,6 +7,7 @@ stream.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ def whole_values(
         LocalProtocolError: It is not a number per tile, or one is outside of the declared range.
     """
     unknown: NDArray[np.bool_] | None = None
-    if isinstance(given, np.ma.MaskedArray):
+    # Only who has loaded numpy.ma can have made a masked array; to load it takes longer than a gathering.
+    if "numpy.ma" in sys.modules and isinstance(given, np.ma.MaskedArray):
         unknown = np.ma.getmaskarray(given).copy()
         given = given.filled(schema.default)
     array = np.asarray(given)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-import psutil
 from gcspy_protocol.errors import CommandError, NotPermitted, TargetError, TargetGone, Unsupported
 
 from gcspy.connection.driver_bench import driver_bench
@@ -213,7 +212,7 @@ def driver_of(pid: int, name: str = "") -> type[Driver]:
     if not recognised and not name:
         raise Unsupported(
             f"no driver knows what runs in process {pid}",
-            found=psutil.Process(pid).name(),
+            found=_name_of(pid),
             known=", ".join(bench.names),
         )
     return bench.load(recognised[0].name if recognised else name)
@@ -317,10 +316,7 @@ def _attach(
             remedy="run gcspy as the user of the process or as root: attaching needs the rights of a debugger",
         ) from error
     except FileNotFoundError as error:
-        if (
-            not os.path.isdir(f"/proc/{pid}")
-            or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-        ):
+        if not os.path.isdir(f"/proc/{pid}") or _has_exited(pid):
             raise TargetGone(
                 f"process {pid} has ended: `gcspy ps` lists the processes that can be monitored"
             ) from error
@@ -329,3 +325,15 @@ def _attach(
     raise Unsupported(
         f"no driver supports the runtime of process {pid}", found=executable, known=known
     )
+
+
+def _name_of(pid: int) -> str:
+    import psutil  # 10 ms, for who fails
+
+    return psutil.Process(pid).name()
+
+
+def _has_exited(pid: int) -> bool:
+    import psutil
+
+    return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)

@@ -12,6 +12,7 @@ import inspect
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -95,8 +96,8 @@ class DriverBench:
         from gcspy_server.drivers import Driver  # with the server and numpy
 
         entry = self._entries[name]
-        label = label_of(name, package_of(entry))
-        found = _imported(label, entry)
+        found = self._imported(name, entry)
+        label = self._label(name)
         if not (inspect.isclass(found) and issubclass(found, Driver)):
             raise DriverError(
                 f"{label}: {entry.value} is not a class derived from gcspy_server.api.Driver"
@@ -116,7 +117,7 @@ class DriverBench:
         from gcspy_server.drivers import Driver
 
         driver = self.load(name)
-        label = label_of(name, self.package(name))
+        label = self._label(name)
         try:
             with told_when_slow(f"{label}: attach", self._tell):
                 found: object = driver.attach(pid, options)
@@ -176,7 +177,7 @@ class DriverBench:
             return None if driver is None else driver.recognise
         if name not in self._recognisers:
             try:
-                self._recognisers[name] = _imported(label_of(name, self.package(name)), entry)
+                self._recognisers[name] = self._imported(name, entry)
             except DriverError as error:
                 self._recognisers[name] = None
                 self._tell(str(error))
@@ -192,30 +193,38 @@ class DriverBench:
                 self._tell(str(error))
         return self._loaded[name]
 
+    def _imported(self, name: str, entry: EntryPoint) -> Any:
+        """Import what an entry point of a driver names.
+
+        Raises:
+            DriverError: It cannot be imported, or not in time.
+        """
+        try:
+            return _within(_LOAD_SECS, entry.load)
+        except _Slow:
+            raise DriverError(
+                f"{self._label(name)}: importing {entry.value} takes longer than {_LOAD_SECS:g} s"
+            ) from None
+        except Exception as error:
+            raise DriverError(
+                f"{self._label(name)}: {fault_text(f'importing {entry.value}', error)}"
+            ) from error
+
+    def _label(self, name: str) -> str:
+        return label_of(name, self.package(name))
+
     def _drop(self, name: str, text: str) -> None:
         self._loaded[name] = self._recognisers[name] = None
-        self._tell(f"{label_of(name, self.package(name))}: {text}; it will not be called again")
+        self._tell(f"{self._label(name)}: {text}; it will not be called again")
 
 
+@cache
 def package_of(entry: EntryPoint) -> str:
     """Return the package that announces an entry point, with its version; empty: it is not known."""
-    return "" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
-
-
-def _imported(label: str, entry: EntryPoint) -> Any:
-    """Import what an entry point names.
-
-    Raises:
-        DriverError: It cannot be imported, or not in time.
-    """
-    try:
-        return _within(_LOAD_SECS, entry.load)
-    except _Slow:
-        raise DriverError(
-            f"{label}: importing {entry.value} takes longer than {_LOAD_SECS:g} s"
-        ) from None
-    except Exception as error:
-        raise DriverError(f"{label}: {fault_text(f'importing {entry.value}', error)}") from error
+    if entry.dist is None:
+        return ""
+    found = entry.dist.metadata  # parsed at each use
+    return f"{found['Name']} {found['Version']}"
 
 
 def _wrong_with(found: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
@@ -120,14 +120,14 @@ def test_a_driver_that_announces_a_recogniser_is_not_loaded_to_be_asked(
 def test_a_package_announces_no_recogniser_for_another_packages_driver(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    entries = {
-        "gcspy.drivers": [EntryPoint("one", "mine.driver:One", "gcspy.drivers")],
-        "gcspy.driver_recognition": [
+    entries = EntryPoints(
+        [
+            EntryPoint("one", "mine.driver:One", "gcspy.drivers"),
             EntryPoint("one", "other.recognition:look", "gcspy.driver_recognition"),
             EntryPoint("two", "mine.recognition:look", "gcspy.driver_recognition"),
-        ],
-    }
-    monkeypatch.setattr(driver_recognition, "entry_points", lambda group: entries[group])
+        ]
+    )
+    monkeypatch.setattr(driver_recognition, "_installed", lambda: entries)
     find_drivers.cache_clear()
     find_recognisers.cache_clear()
     try:
