@@ -223,7 +223,7 @@ class Core:
             processor_nanos=(
                 time.process_time_ns
                 if waited_nanos is None
-                else Contention(time.process_time_ns, waited_nanos)
+                else Contention(time.process_time_ns, waited_nanos, time_nanos)
             ),
         )
         self.details = DetailTables()

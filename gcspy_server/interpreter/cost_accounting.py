@@ -2,8 +2,8 @@
 
 If the target of a pause stands still for a gathering, the cost is that time. If the target keeps
 running, it is the processor time of the process that reads, encodes and sends, as far as the target
-waited for a processor at the time (`contention`), divided by the processors that it may use. Time
-for which a driver reports that it held the target counts in full.
+waited for a processor (`contention`, which examines that once a second), divided by the processors
+that it may use. Time for which a driver reports that it held the target counts in full.
 
 For the driver's thread, except `message`. Knows settings and clocks; does not know spaces or
 clients.

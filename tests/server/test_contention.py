@@ -20,9 +20,20 @@ class Clocks:
     """Two counters that a test turns."""
 
     def __init__(self) -> None:
-        self.used, self.waited = 1000, 500
+        self.used, self.waited, self.now = 1000, 500, 0
         self.knows = True
-        self.lost = Contention(lambda: self.used, lambda: self.waited if self.knows else None)
+        self.looks = 0
+        self.lost = Contention(lambda: self.used, self._look, lambda: self.now)
+
+    def _look(self) -> int | None:
+        self.looks += 1
+        return self.waited if self.knows else None
+
+    def examine_again(self) -> None:
+        """Let a second pass, and the spans from here be examined."""
+        self.lost()
+        self.now += 1_000_000_000
+        self.lost()
 
 
 def test_what_nobody_waited_for_costs_nothing() -> None:
@@ -37,7 +48,37 @@ def test_no_more_is_lost_than_was_waited_and_no_more_than_was_used() -> None:
     assert clocks.lost() == 300
     clocks.used, clocks.waited = clocks.used + 10, clocks.waited + 300
     assert clocks.lost() == 310
-    assert clocks.lost() == 310
+
+
+def test_a_second_passes_between_two_examinations_and_what_they_found_holds_meanwhile() -> None:
+    clocks = Clocks()
+    for _ in range(2):
+        clocks.used, clocks.waited = clocks.used + 400, clocks.waited + 100
+        clocks.lost()
+    looks, lost = clocks.looks, clocks.lost()
+    assert lost == 200
+    clocks.used, clocks.waited = clocks.used + 800, clocks.waited + 10_000
+    clocks.now += 999_999_999
+    assert clocks.lost() == 400  # a quarter, as before
+    assert clocks.looks == looks
+    clocks.now += 1
+    clocks.lost()
+    assert clocks.looks == looks + 1
+    clocks.used, clocks.waited = clocks.used + 300, clocks.waited + 10_000
+    assert clocks.lost() == 700
+    assert clocks.looks == looks + 2
+
+
+def test_spans_without_work_leave_the_share_as_it_is() -> None:
+    clocks = Clocks()
+    clocks.used, clocks.waited = clocks.used + 100, clocks.waited + 50
+    clocks.lost()
+    clocks.examine_again()
+    for _ in range(3):
+        clocks.waited += 7
+        assert clocks.lost() == 50
+    clocks.used += 100
+    assert clocks.lost() == 100
 
 
 def test_where_the_kernel_does_not_say_it_or_a_thread_took_its_count_along_all_that_was_used_counts() -> (
@@ -48,27 +89,34 @@ def test_where_the_kernel_does_not_say_it_or_a_thread_took_its_count_along_all_t
     assert clocks.lost() == 7
     clocks.knows, clocks.used = False, clocks.used + 5
     assert clocks.lost() == 12
+    clocks.examine_again()
     clocks.knows, clocks.used = True, clocks.used + 3
     assert clocks.lost() == 15
 
 
-def test_the_counters_are_read_twice_a_gathering_before_and_after() -> None:
+def test_the_counters_are_not_read_at_each_gathering() -> None:
     looks: list[int] = []
+    now = 0
 
     def waited() -> int:
         looks.append(0)
         return 0
 
     server = Server(
-        "x", events=("tick",), budget=50, pause_acts_on=PauseActsOn.SAMPLING, waited_nanos=waited
+        "x",
+        events=("tick",),
+        budget=50,
+        pause_acts_on=PauseActsOn.SAMPLING,
+        waited_nanos=waited,
+        time_nanos=lambda: now,
     )
     server.add_observer(lambda _: None)
-    for _ in range(3):
-        before = len(looks)
-        server.should_transmit(0)
-        assert len(looks) == before + 1
-        server.finish(0)
-        assert len(looks) == before + 2
+    for second in range(3):
+        now = second * 1_000_000_000
+        for _ in range(20):
+            server.should_transmit(0)
+            server.finish(0)
+        assert len(looks) == 3 * (second + 1)
 
 
 def test_a_process_that_shares_its_processor_waits_and_an_idle_one_does_not() -> None:

@@ -108,6 +108,7 @@ class CooperativeHotSpotDriver(StubbedDriver, PassiveJvmDriver):
         if read and self._walking:
             self._looked_at = time.monotonic()
         self._walking = True
+        self.look_beside()
 
     def make_room(self) -> None:
         """Have warm memory for a copy of the objects: fresh pages would make a hold several times longer."""

@@ -174,6 +174,16 @@ class PassiveJvmDriver(SampledDriver):
         if self._objects is not None:
             self._objects.open(server, self.level)
 
+    def look_beside(self) -> None:
+        """Read what changes slowly, between events; at most once a second.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
+        if self._beside is not None:
+            self._beside.look()
+
     def _copied(self) -> None:
         """Note that everything that has to be of one moment was read: the rest uses copies."""
 
@@ -192,7 +202,7 @@ class PassiveJvmDriver(SampledDriver):
         if self._view is None or self._pools is None or self._beside is None:
             raise AssertionError("open comes before tick")
         level = min(self.level, request.level)
-        self._view.read(request, level)
+        self._view.read(request, level, still=held)
         objects = self._objects
         if level >= OBJECTS and objects is not None and not self._walks(objects):
             level = OBJECTS - 1
@@ -205,8 +215,12 @@ class PassiveJvmDriver(SampledDriver):
         self._copied()
         pools = self._of_heap = self._view.fill(request)
         code = self._beside.code
-        if code is not None and level >= CARDS:
-            self._beside.gather(fills=request.wants(code.space))
+        wanted = code is not None and level >= CARDS and request.wants(code.space)
+        self._beside.want(wanted)
+        if not held:  # otherwise between events, see `look_beside`
+            self._beside.look()
+        if wanted:
+            self._beside.fill()
         if request.wants(self._pools.space):
             beside, note = self._beside.pools()
             if self._objects is not None and self._objects.why_not:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["MAX_READ_BYTES", "Gather", "Memory", "Neighbours"]
+__all__ = ["MAX_READ_BYTES", "Gather", "Memory", "Neighbours", "Pieces"]
 
 MAX_READ_BYTES: Final = 1 << 30
 """Maximum of one request (1 GiB, the headers of 370 GB of arenas): sizes are often numbers from the target."""
@@ -102,14 +103,14 @@ class Memory:
             NotPermitted: The system does not let us read it.
             TargetError: ``out`` is longer than `MAX_READ_BYTES`.
         """
-        gather = Gather(
-            self.process,
-            np.array([addr & (2**64 - 1)], dtype=np.uint64),
-            len(out),
-            out=out.reshape(1, -1),
-        )
-        gather.read()
-        return bool(gather.ok[0])
+        _check_bound(self.process.pid, len(out))
+        if not len(out):
+            return True
+        pieces = (ctypes.c_uint64 * 4)(out.ctypes.data, len(out), addr & (2**64 - 1), len(out))
+        copied = _copy(self.process, pieces, ctypes.byref(pieces, 16), 1)
+        if copied != len(out):
+            out[:] = 0
+        return copied == len(out)
 
     def read_many(self, addrs: U64, size_bytes: int) -> tuple[Bytes, npt.NDArray[np.bool_]]:
         """Read pieces of one size from many places. To do it repeatedly, keep a `Gather`.
@@ -181,7 +182,7 @@ class Gather:
         self.ok[:] = True
         if not self._size_bytes:
             return
-        pid, size, count = self._process.pid, self._size_bytes, len(self.ok)
+        size, count = self._size_bytes, len(self.ok)
         data, local, remote = (
             self.data.ctypes.data,
             self._local.ctypes.data,
@@ -192,12 +193,10 @@ class Gather:
             pieces = min(_PIECES_PER_CALL, count - row)
             self._local[0] = data + row * size
             self._local[1] = pieces * size
-            copied = _READV(pid, local, 1, remote + row * 16, pieces, 0)
+            copied = _copy(self._process, local, remote + row * 16, pieces)
             if copied == pieces * size:
                 row += pieces
                 continue
-            if copied < 0 and (number := ctypes.get_errno()) != errno.EFAULT:
-                self._process.refuse(OSError(number, os.strerror(number)), "its memory")
             row += max(copied, 0) // size  # those before the first that failed
             self.ok[row] = False
             self.data[row] = 0
@@ -251,6 +250,7 @@ class Neighbours:
         at = np.empty(len(addrs), dtype=np.int64)
         at[order] = (ends - sizes.astype(np.int64))[run] + (low - low[first][run]).astype(np.int64)
         self._at = at
+        self._places: dict[tuple[int, int], npt.NDArray[np.int64]] = {}
 
     def read(self) -> None:
         """Read all pieces, and set ``ok`` for those that could be read.
@@ -263,6 +263,7 @@ class Neighbours:
             # Some memory between them is not mapped (any more).
             self._pieces = Gather(self._process, self._addrs, self._size_bytes)
             self._at = np.arange(len(self._addrs), dtype=np.int64) * self._size_bytes
+            self._places.clear()
         if self._pieces is not None:
             self._pieces.read()
             self._buffer = self._pieces.data.reshape(-1)
@@ -283,8 +284,10 @@ class Neighbours:
             (pieces,), new.
         """
         values = self._buffer.view(dtype)
-        at = self._at[first : None if count is None else first + count]
-        return values[(at + offset) // values.itemsize]
+        key = offset, values.itemsize
+        if key not in self._places:
+            self._places[key] = (self._at + offset) // values.itemsize
+        return values[self._places[key][first : None if count is None else first + count]]
 
     def _read_runs(self) -> bool:
         row, done, count = 0, 0, len(self._remote)
@@ -292,20 +295,67 @@ class Neighbours:
             end = min(row + _PIECES_PER_CALL, count)
             wanted = int(self._ends[end - 1]) - done
             self._local[:] = self._buffer.ctypes.data + done, wanted
-            copied = _READV(
-                self._process.pid,
+            copied = _copy(
+                self._process,
                 self._local.ctypes.data,
-                1,
                 self._remote.ctypes.data + row * 16,
                 end - row,
-                0,
             )
-            if copied < 0 and (number := ctypes.get_errno()) != errno.EFAULT:
-                self._process.refuse(OSError(number, os.strerror(number)), "its memory")
             if copied != wanted:
                 return False
             row, done = end, done + wanted
         return True
+
+
+class Pieces:
+    """A few pieces of any size, read by one call of the kernel, in their order.
+
+    Args:
+        process: The process.
+        pieces: Address and bytes of each, at most 1,024 pieces.
+
+    Raises:
+        TargetError: More than `MAX_READ_BYTES` in all.
+    """
+
+    def __init__(self, process: Process, pieces: Sequence[tuple[int, int]]) -> None:
+        size_bytes = sum(size for _, size in pieces)
+        _check_bound(process.pid, size_bytes)
+        self._process = process
+        self._remote = np.array(pieces, dtype=np.uint64)
+        self._buffer: Bytes = np.zeros(size_bytes, dtype=np.uint8)
+        self._local = np.array([self._buffer.ctypes.data, size_bytes], dtype=np.uint64)
+
+    def read(self) -> bytes | None:
+        """Read all pieces, one behind the other; None if some of them is not mapped.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        copied = _copy(
+            self._process, self._local.ctypes.data, self._remote.ctypes.data, len(self._remote)
+        )
+        return self._buffer.tobytes() if copied == len(self._buffer) else None
+
+
+def _copy(process: Process, local: Any, remote: Any, pieces: int) -> int:
+    """Copy pieces to one place; return the bytes copied, negative if there were none.
+
+    Args:
+        process: The process.
+        local: Where the vector of the place is.
+        remote: Where the vectors of the pieces are.
+        pieces: Their number.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+    """
+    copied: int = _READV(process.pid, local, 1, remote, pieces, 0)
+    if copied < 0 and (number := ctypes.get_errno()) != errno.EFAULT:
+        process.refuse(OSError(number, os.strerror(number)), "its memory")
+    return copied
 
 
 def _check_bound(pid: int, size_bytes: int) -> None:

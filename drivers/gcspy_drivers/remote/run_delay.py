@@ -33,8 +33,7 @@ def waited_nanos(pid: int) -> int | None:
 
 
 def _waited_by(folder: int, thread: str) -> int:
-    # Without pathlib and text files, which took four times as long: it is called twice at each
-    # event.
+    # Without pathlib and text files, which took four times as long.
     file = os.open(f"{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         return int(os.read(file, 256).split()[1])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.remote.memory import MAX_READ_BYTES, Gather, Memory, Neighbours
+from gcspy_drivers.remote.memory import MAX_READ_BYTES, Gather, Memory, Neighbours, Pieces
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 from hypothesis import given
@@ -218,3 +218,20 @@ def test_structures_between_words_are_refused(room: Room) -> None:
         Neighbours(room.memory.process, np.array([room.base + 4], dtype=np.uint64), 16)
     with pytest.raises(TargetError):
         Neighbours(room.memory.process, np.array([room.base], dtype=np.uint64), 12)
+
+
+def test_a_few_pieces_of_any_size_come_in_their_order_or_not_at_all(room: Room) -> None:
+    pieces = [(room.base + 3 * PAGE, 8), (room.base + 5, PAGE + 1), (room.base + 3 * PAGE, 4)]
+    some = Pieces(room.memory.process, pieces)
+    expected = b"".join(
+        room.content[at - room.base : at - room.base + size].tobytes() for at, size in pieces
+    )
+    assert some.read() == expected
+    room.protect(1, readable=False)
+    try:
+        assert some.read() is None
+    finally:
+        room.protect(1, readable=True)
+    assert some.read() == expected
+    with pytest.raises(TargetError, match="not plausible"):
+        Pieces(room.memory.process, [(room.base, MAX_READ_BYTES), (room.base, 1)])

@@ -2,7 +2,7 @@
 
 A region is accepted if its kind and bounds were the same at two reads and do not contradict each
 other: at the previous event and at this one, or else at two reads of this one; after some tries it
-is unknown. Data that the VM does not export (live bytes, remembered sets) is read through a private
+is unknown. If the JVM stands still, one read is enough. Data that the VM does not export (live bytes, remembered sets) is read through a private
 layout, if that passed its checks.
 
 Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/g1/heapRegion.hpp, heapRegionType.hpp,
@@ -24,7 +24,7 @@ from gcspy_drivers.hotspot.heaps.generational import read_reserved
 from gcspy_drivers.hotspot.layouts.g1_private import G1Private, layout_of
 from gcspy_drivers.hotspot.objects.marks import MarkBitmap, Marks
 from gcspy_drivers.hotspot.vm.tables import VmTables
-from gcspy_drivers.remote.memory import Gather, Memory, Neighbours
+from gcspy_drivers.remote.memory import Gather, Memory, Neighbours, Pieces
 
 __all__ = ["G1Reader", "G1Reading", "RegionKind"]
 
@@ -92,6 +92,20 @@ class G1Reading:
     marks: int
     collections: int
     collecting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Data read before and after the structures.
+
+    Attributes:
+        heads: Number of collections, whether one is under way, address and length of the table, and
+            where the marks are.
+        table: Addresses of the structures, as bytes.
+    """
+
+    heads: tuple[int, int, int, int, int]
+    table: bytes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -166,7 +180,10 @@ class G1Reader:
             table + tables.need_offset("G1HeapRegionTable", "_base"),
             table + tables.need_offset("G1HeapRegionTable", "_length"),
         )
+        self._places: tuple[int, ...] = heads
         self._heads = Gather(memory.process, np.array(heads, dtype=np.uint64), _WORD)
+        self._frame: Pieces | None = None
+        self._framed = 0  # address of the table in it
         self.grain = int.from_bytes(
             memory.read(tables.need_static(region, "GrainBytes"), _WORD), "little"
         )
@@ -177,7 +194,9 @@ class G1Reader:
             raise TargetError(
                 f"process {memory.process.pid}: {self.regions} regions of {self.grain} bytes, each described in {self._size}: it is starting, or its G1 is not supported"
             )
+        self._table = b""
         self._pointers: U64 = np.zeros(0, dtype=np.uint64)
+        self._expected: U64 = np.zeros(0, dtype=np.uint64)
         self._there: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self._structures: Neighbours | None = None
         self._before: _Look | None = None
@@ -193,7 +212,9 @@ class G1Reader:
         self._bitmap = MarkBitmap(memory, *self.reserved)
         place = self._find_marks(heap)
         if place is not None:
-            self._heads = Gather(memory.process, np.array([*heads, place], dtype=np.uint64), _WORD)
+            self._places = (*heads, place)
+            self._heads = Gather(memory.process, np.array(self._places, dtype=np.uint64), _WORD)
+            self._frame = None
 
     @property
     def reserved(self) -> tuple[int, int]:
@@ -213,8 +234,11 @@ class G1Reader:
         heads = self._read_heads()
         return None if heads is None else (heads[0], bool(heads[1]), heads[4])
 
-    def read(self) -> G1Reading | None:
+    def read(self, *, still: bool = False) -> G1Reading | None:
         """Read all regions; None when even their table changed under each try.
+
+        Args:
+            still: Whether the JVM stands still meanwhile, so that one read is enough.
 
         Raises:
             TargetGone: The target has ended.
@@ -222,18 +246,22 @@ class G1Reader:
         """
         found: G1Reading | None = None
         for _ in range(_TRIES):
-            heads = self._read_heads()
-            if heads is None or (look := self._look(heads[2:4])) is None:
+            frame = self._read_frame()
+            if frame is None or (look := self._look(frame)) is None:
                 continue
-            now = self._judge(look, self._settled(look), heads)
+            settled = look.ok if still else self._settled(look)
             self._before = look
+            again = frame if still else self._read_frame()
+            if again is None or again.table != frame.table:
+                continue
+            now = self._judge(look, settled, frame.heads)
             # A collection in between: old and new data do not fit together.
             found = (
                 now
                 if found is None or (found.collections, found.marks) != (now.collections, now.marks)
                 else _completed(found, now)
             )
-            if found.known.all() and self._read_heads() == heads:
+            if found.known.all() and again.heads == frame.heads:
                 return found
         return found
 
@@ -265,40 +293,48 @@ class G1Reader:
                 return place
         return None
 
-    def _read_heads(self) -> list[int] | None:
+    def _read_heads(self) -> tuple[int, int, int, int, int] | None:
         self._heads.read()
         if not self._heads.ok.all():
             return None
-        count, active, base, length, *marks = self._heads.data.view("<u8")[:, 0].tolist()
-        return [count & 0xFFFFFFFF, active & 0xFF, base, length, *(marks or (0,))]
+        return _heads_of(self._heads.data.view("<u8")[:, 0].tolist())
 
-    def _look(self, table: list[int]) -> _Look | None:
-        """Read the structure of each region, and its remembered set; None if there is no such table, or regions were added or removed meanwhile."""
-        base, length = table
-        pointers = self._read_table(base) if length == self.regions else None
-        if pointers is None:
-            return None
-        if self._structures is None or not np.array_equal(pointers, self._pointers):
-            self._find_structures(pointers)
+    def _read_frame(self) -> _Frame | None:
+        """Read heads and table by one call; None if there is no such table, or it was replaced."""
+        if self._frame is None:
+            heads = self._read_heads()
+            if heads is None or heads[3] != self.regions:
+                return None
+            self._framed = heads[2]
+            words = [(place, _WORD) for place in self._places]
+            table = self._framed, self.regions * _WORD
+            self._frame = Pieces(self._memory.process, [*words, table])
+        found = self._frame.read()
+        if found is not None:
+            size = len(self._places) * _WORD
+            frame = _Frame(_heads_of(memoryview(found)[:size].cast("Q").tolist()), found[size:])
+            if frame.heads[2:4] == (self._framed, self.regions):
+                return frame
+        self._frame = None
+        return None
+
+    def _look(self, frame: _Frame) -> _Look | None:
+        """Read the structure of each region, and its remembered set; None if they cannot be where the table says."""
+        if self._structures is None or frame.table != self._table:
+            self._find_structures(np.frombuffer(frame.table, dtype="<u8"))
+            self._table = frame.table
         structures = self._structures
         if structures is None:
             raise AssertionError("they were found above")
         structures.read()
-        again = self._read_table(base)
-        if again is None or not np.array_equal(again, pointers):
-            return None
         return _Look(
             table=self._pointers,
             ok=structures.ok[: len(self._there)],
             bottom=self._column(self._bottom),
             end=self._column(self._end),
             top=self._column(self._top),
-            kind=self._kind_of(structures, len(self._there)),
+            kind=self._kinds[self._column(self._tag or 0, np.uint8)],
         )
-
-    def _read_table(self, base: int) -> U64 | None:
-        found = self._memory.try_read(base, self.regions * _WORD)
-        return None if found is None else np.frombuffer(found, dtype="<u8")
 
     def _find_structures(self, pointers: U64) -> None:
         """Note which regions have a structure, and where it and its remembered set are, which the VM makes one behind the other."""
@@ -306,6 +342,7 @@ class G1Reader:
         process, places = self._memory.process, pointers[there]
         self._structures = Neighbours(process, places, self._size)
         self._pointers, self._there = pointers, there
+        self._expected = np.uint64(self._low) + there.astype(np.uint64) * np.uint64(self.grain)
         if self._private is not None and self._private.kept:
             self._structures.read()
             # They live and die with their regions.
@@ -317,10 +354,6 @@ class G1Reader:
         if self._structures is None:
             raise AssertionError("regions are read before")
         return self._structures.column(offset, dtype, count=len(self._there))
-
-    def _kind_of(self, structures: Neighbours, count: int) -> U8:
-        kinds: U8 = self._kinds[structures.column(self._tag or 0, np.uint8, count=count)]
-        return kinds
 
     def _settled(self, look: _Look) -> Bool:
         """Return for which regions kind and bounds were the same at an earlier read, (existing regions,).
@@ -336,19 +369,23 @@ class G1Reader:
             settled &= look.kind == before.kind
         rows = np.flatnonzero(~settled)
         if len(rows):
-            again = Neighbours(self._memory.process, look.table[self._there[rows]], self._size)
+            places = look.table[self._there[rows]]
+            again = Gather(self._memory.process, places, self._size)
             again.read()
-            same = look.ok[rows] & again.ok & (again.column(self._bottom) == look.bottom[rows])
-            same &= (again.column(self._end) == look.end[rows]) & (
-                self._kind_of(again, len(rows)) == look.kind[rows]
-            )
+            words = again.data.view("<u8")
+            same = look.ok[rows] & again.ok
+            same &= words[:, self._bottom // _WORD] == look.bottom[rows]
+            same &= words[:, self._end // _WORD] == look.end[rows]
+            same &= self._kinds[again.data[:, self._tag or 0]] == look.kind[rows]
             settled[rows] = same
         return settled
 
-    def _judge(self, look: _Look, settled: Bool, heads: list[int]) -> G1Reading:
+    def _judge(
+        self, look: _Look, settled: Bool, heads: tuple[int, int, int, int, int]
+    ) -> G1Reading:
         """Make a reading from the reads, unless they contradict each other."""
         there, bottom, end, top, kind = self._there, look.bottom, look.end, look.top, look.kind
-        expected = np.uint64(self._low) + there.astype(np.uint64) * np.uint64(self.grain)
+        expected = self._expected
         # In JDK 8 the end of the first region of a humongous series is the end of the series.
         whole = expected + np.uint64(self.grain)
         good = look.ok & settled & (kind != _UNTOLD)
@@ -357,10 +394,11 @@ class G1Reader:
         good &= readable
         used = np.where(good, np.minimum(top, whole) - bottom, 0).astype(np.int64)
         used[kind == RegionKind.FREE] = 0
+        everything = len(there) == self.regions and bool(good.all())
 
         def spread(values: npt.NDArray[Any] | None, fill: int) -> npt.NDArray[Any] | None:
-            if values is None:
-                return None
+            if values is None or everything:
+                return values
             out = np.full(self.regions, fill, dtype=values.dtype)
             out[there] = np.where(good, values, fill)
             return out
@@ -434,8 +472,8 @@ class G1Reader:
         """Believe a layout only where each region has its own number, and its remembered set points back to it."""
         if private is None:
             return None, f"no layout is known for regions described in {self._size} bytes"
-        heads = self._read_heads()
-        look = None if heads is None else self._look(heads[2:4])
+        frame = self._read_frame()
+        look = None if frame is None else self._look(frame)
         if look is None or not look.ok.all():
             return None, "the regions could not be read"
         there = self._there
@@ -446,6 +484,12 @@ class G1Reader:
         if not ok.all() or not back.all(axis=0).any():
             return None, "its remembered sets do not have the known layout"
         return private, ""
+
+
+def _heads_of(words: list[int]) -> tuple[int, int, int, int, int]:
+    """Take apart the words of a frame: counts are 32 bits, the flag is 8, and the last may be missing."""
+    count, active, base, length, *marks = words
+    return count & 0xFFFFFFFF, active & 0xFF, base, length, marks[0] if marks else 0
 
 
 def _completed(first: G1Reading, then: G1Reading) -> G1Reading:

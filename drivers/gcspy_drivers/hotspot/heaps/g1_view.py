@@ -95,9 +95,9 @@ class G1View:
         if tile_bytes != self.tile_bytes:
             self._space.cut(self._cut_to(tile_bytes))
 
-    def read(self, request: GatherRequest, level: int) -> None:
+    def read(self, request: GatherRequest, level: int, *, still: bool = False) -> None:
         """Read the regions, and their cards."""
-        reading = self._reading = self._reader.read()
+        reading = self._reading = self._reader.read(still=still)
         self._found = None
         if (
             self._cards is not None

@@ -1,9 +1,9 @@
 """Reading a heap of contiguous spaces: Serial's and Parallel's eden, from, to and old, Epsilon's one space.
 
-A few words of the VM's own structures, in two calls. The survivor spaces change their roles at each
-young collection, so the pointers to them are read before and after their targets, together with the
-count of collections. If they differ, or if the words contradict each other, all is read again, and
-after some tries it is unknown.
+A few words of the VM's own structures, in two calls if the JVM stands still, else in three. The
+survivor spaces change their roles at each young collection, so the pointers to them are read before
+and after their targets, together with the count of collections. If they differ, or if the words
+contradict each other, all is read again, and after some tries it is unknown.
 
 Knows addresses; knows neither tiles nor streams. Source: OpenJDK src/hotspot/share/gc/serial, gc/parallel and gc/epsilon, the classes
 that are named here.
@@ -137,8 +137,11 @@ class GenerationalReader:
         heads = self._read_heads()
         return None if heads is None else (heads[0], bool(heads[1]))
 
-    def read(self) -> GenerationalReading | None:
+    def read(self, *, still: bool = False) -> GenerationalReading | None:
         """Read all spaces; None when they changed under each try.
+
+        Args:
+            still: Whether the JVM stands still meanwhile, so that pointers need not be read again.
 
         Raises:
             TargetGone: The target has ended.
@@ -149,7 +152,7 @@ class GenerationalReader:
             if heads is None:
                 return None
             words = self._read_body(heads[2:])
-            again = self._read_heads()
+            again = heads if still else self._read_heads()
             if words is not None and again is not None and heads == again:
                 found = self._judge(words, heads)
                 if found is not None:

@@ -77,9 +77,9 @@ class GenerationalView:
         """Give the space tiles of another size."""
         self._space.cut(UniformTiling.of(*self.extent, tile_bytes))
 
-    def read(self, request: GatherRequest, level: int) -> None:
+    def read(self, request: GatherRequest, level: int, *, still: bool = False) -> None:
         """Read the bounds of the heap, and the cards of the old generation."""
-        reading = self._reading = self._reader.read()
+        reading = self._reading = self._reader.read(still=still)
         self._read_cards = (
             self._cards is not None
             and level >= CARDS

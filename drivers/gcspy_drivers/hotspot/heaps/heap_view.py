@@ -55,8 +55,13 @@ class HeapView(Protocol):
         """Give the spaces tiles of another size, between events."""
         ...
 
-    def read(self, request: GatherRequest, level: int) -> None:
+    def read(self, request: GatherRequest, level: int, *, still: bool = False) -> None:
         """Read the requested data: the only part of gathering for which a JVM must be held.
+
+        Args:
+            request: The request.
+            level: The level to read at.
+            still: Whether the JVM stands still at a safepoint meanwhile.
 
         Raises:
             TargetGone: The target has ended.

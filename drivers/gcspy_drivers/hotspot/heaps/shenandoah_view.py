@@ -116,9 +116,9 @@ class ShenandoahView:
             self._tiles = self._cut_to(tile_bytes)
             self._space.resize(self._tiles.tiling.names)
 
-    def read(self, request: GatherRequest, level: int) -> None:
-        """Read the regions; all levels read the same."""
-        del request, level
+    def read(self, request: GatherRequest, level: int, *, still: bool = False) -> None:
+        """Read the regions; all levels read the same, and collector threads run at a safepoint, too."""
+        del request, level, still
         self._reading = self._reader.read()
 
     def fill(self, request: GatherRequest) -> Sequence[Pool]:

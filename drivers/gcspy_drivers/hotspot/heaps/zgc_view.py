@@ -120,9 +120,9 @@ class ZView:
     def cut(self, tile_bytes: int) -> None:
         """Nothing: a tile is a page."""
 
-    def read(self, request: GatherRequest, level: int) -> None:
-        """Read the pages; all levels read the same."""
-        del request, level
+    def read(self, request: GatherRequest, level: int, *, still: bool = False) -> None:
+        """Read the pages; all levels read the same, and collector threads run at a safepoint, too."""
+        del request, level, still
         self._reading = self._reader.read()
 
     def fill(self, request: GatherRequest) -> Sequence[Pool]:

@@ -20,6 +20,7 @@ __all__ = ["CODE_POOL", "CodeSpace", "code_pool"]
 CODE_POOL: Final = "code cache"
 _SMALLEST_TILE: Final = 4096
 _MOST_TILES: Final = 16384
+_NOTICEABLE_SECS: Final = 0.05
 
 
 class CodeSpace:
@@ -58,8 +59,13 @@ class CodeSpace:
             "Bytes of freed blocks between used ones",
         )
 
-    def fill(self, heaps: list[CodeHeapReading]) -> None:
-        """Fill the space from a reading."""
+    def fill(self, heaps: list[CodeHeapReading], *, age_secs: float = 0.0) -> None:
+        """Fill the space.
+
+        Args:
+            heaps: A reading.
+            age_secs: Time since it was read; told where it is noticeable.
+        """
         space, tiling = self.space, self._tiling
         space.reset()
         committed = np.zeros(tiling.count, dtype=np.int64)
@@ -86,6 +92,8 @@ class CodeSpace:
         space.info = (
             f"{len(heaps)} code heaps with {blocks:,} blocks; {_used(heaps):,} bytes in use"
         )
+        if age_secs >= _NOTICEABLE_SECS:
+            space.info += f"; read {age_secs:.1f} s before"
         if unknown.any():
             space.info += "; values that changed during each read are unknown"
 

@@ -24,8 +24,8 @@ _POOLS: Final = {
     "metaspace": "sun.gc.metaspace.",
     "of it, class space": "sun.gc.compressedclassspace.",
 }
-_REST: Final = 4
-"""The code cache is read again after this many times what reading it took: it has thousands of blocks, and changes slowly."""
+_REST_NANOS: Final = 1_000_000_000
+"""The code cache is read at most once in this time: it has thousands of blocks, and changes slowly."""
 
 
 class NonHeap:
@@ -40,36 +40,42 @@ class NonHeap:
     def __init__(self, jvm: Jvm, server: Server, *, tiles: int) -> None:
         self._jvm = jvm
         self._cache = find_code_cache(jvm.memory, jvm.tables)
-        self._due_nanos = 0
+        self._wanted = False
         heaps = self._read_code()
+        self._read_nanos = time.monotonic_ns()
         self._heaps: list[CodeHeapReading] = heaps or []
         self.code = CodeSpace(server, heaps, tiles=tiles) if heaps else None
+        self._filled = self.code is None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the pools."""
         return (*_POOLS, CODE_POOL)
 
-    def gather(self, *, fills: bool) -> None:
-        """Read the code cache again, if it is time.
-
-        Args:
-            fills: Whether its space is requested.
+    def look(self) -> None:
+        """Read the code cache again, if it was requested lately, and a second has passed. Not while a target is held.
 
         Raises:
             TargetGone: The target has ended.
             NotPermitted: The system does not let us read it any more.
         """
         now = time.monotonic_ns()
-        if now < self._due_nanos or self.code is None:
+        if not self._wanted or now - self._read_nanos < _REST_NANOS:
             return
         heaps = self._read_code()
+        self._read_nanos = now
         if heaps is not None:
-            self._heaps = heaps
-            if fills:
-                self.code.fill(heaps)
-        after = time.monotonic_ns()
-        self._due_nanos = after + _REST * (after - now)
+            self._heaps, self._filled = heaps, False
+
+    def want(self, wanted: bool) -> None:
+        """Note whether the code cache is requested at this event."""
+        self._wanted = wanted
+
+    def fill(self) -> None:
+        """Fill the space of the code cache, if it was read since that was done last."""
+        if self.code is not None and not self._filled:
+            self.code.fill(self._heaps, age_secs=(time.monotonic_ns() - self._read_nanos) / 1e9)
+            self._filled = True
 
     def pools(self) -> tuple[list[Pool], str]:
         """Return the pools, and notes on them."""
@@ -84,9 +90,15 @@ class NonHeap:
                 Pool(name, used, committed, None if most is None or most >= 1 << 47 else most)
             )
         pools.append(code_pool(self._heaps) if self._heaps else Pool(CODE_POOL, None, None, None))
-        if not len(counters):
-            return pools, "metaspace: not available, this JVM keeps no counters (-XX:-UsePerfData)"
-        return pools, "metaspace: as of the latest collection"
+        note = (
+            "metaspace: as of the latest collection"
+            if len(counters)
+            else "metaspace: not available, this JVM keeps no counters (-XX:-UsePerfData)"
+        )
+        if self._heaps:
+            age_secs = max(1, -(-(time.monotonic_ns() - self._read_nanos) // _REST_NANOS))
+            note += f"; code cache: read less than {age_secs} s before"
+        return pools, note
 
     def _read_code(self) -> list[CodeHeapReading] | None:
         if self._cache is None:
