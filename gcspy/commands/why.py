@@ -69,7 +69,7 @@ def command(
 
     For a recording, shows the growth of the resident set and of the types. Recordings have no
     references, so there are no holders. For an object trace, shows the growth by type and by
-    allocation site in the second half of its collections.
+    allocation site in the second half of its collections, with holders if it has pointers.
 
     ADDRESS is a running session (HOST:PORT or unix:PATH): its server reads the process, and answers
     the client that controls the session.

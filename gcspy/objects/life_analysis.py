@@ -19,8 +19,9 @@ from gcspy.output.terminal import say_aside
 
 if TYPE_CHECKING:
     from gcspy_objects.analysis.store import LifeStore
+    from gcspy_objects.heap import RebuiltHeap
 
-__all__ = ["lives_of", "require_engine"]
+__all__ = ["lives_and_heap_of", "lives_of", "require_engine"]
 
 
 def require_engine() -> None:
@@ -48,6 +49,18 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
         CommandError: The engine is not installed.
         TraceError: There is no trace.
     """
+    with lives_and_heap_of(path) as (store, _):
+        yield store
+
+
+@contextmanager
+def lives_and_heap_of(path: Path) -> Iterator[tuple[LifeStore, RebuiltHeap]]:
+    """The same, and the heap that was rebuilt for it.
+
+    Raises:
+        CommandError: The engine is not installed.
+        TraceError: There is no trace.
+    """
     require_engine()
     from gcspy_objects.analysis.gather import gather
     from gcspy_objects.heap import RebuiltHeap
@@ -62,4 +75,4 @@ def lives_of(path: Path) -> Iterator[LifeStore]:
             if heap.findings:
                 where = f"gcspy objects check {path} shows where"
                 say_aside(f"the trace contradicts itself: {where}")
-            yield store
+            yield store, heap

@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 
 import click
 
-from gcspy.objects.life_analysis import lives_of, require_engine
+from gcspy.objects.life_analysis import lives_and_heap_of, lives_of, require_engine
 from gcspy.objects.results import Output, prepare, show
 
 __all__ = ["ask_collections", "ask_growth", "ask_kinds", "ask_lifetimes", "ask_survival"]
@@ -86,12 +86,16 @@ def ask_kinds(
 
 
 def ask_growth(trace: Path, *, top: int, as_json: bool) -> None:
-    """Query which objects the second half of the collections added, and where they were allocated."""
+    """Query which objects the second half of the collections added, where they were allocated, and who holds them."""
     require_engine()
     from gcspy_objects.analysis.kinds import growth
 
-    with lives_of(trace) as store:
+    with lives_and_heap_of(trace) as (store, heap):
         found = growth(store, len(store.collections) // 2, top=top)
+        if heap.trace.has_pointers:
+            from gcspy.objects.growth_holders import with_holders
+
+            found = with_holders(found, heap)
         show(found, store, Output(as_json=as_json, in_bytes=True))
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,6 +109,27 @@ def test_what_grew_in_an_object_trace_has_its_allocation_sites(gcspy: Run) -> No
     assert [row["grew_bytes"] for row in rows] == sorted(
         (row["grew_bytes"] for row in rows), reverse=True
     )
+
+
+@pytest.mark.timeout(300)
+def test_what_is_left_of_an_object_trace_with_pointers_has_its_holders(gcspy: Run) -> None:
+    trace = str(path_of("pointers"))
+    done = gcspy("why", trace, "--json", "--top", "1000")
+    assert done.returncode == ExitCode.OK, done.stderr
+    found = json.loads(done.stdout)
+    rows = found["rows"]
+    assert any("allocated since, and are not included" in note for note in found["notes"])
+    times_seen = Counter(row["type_name"] for row in rows)
+    of_one_site = [row for row in rows if times_seen[row["type_name"]] == 1 and row["held_by"]]
+    compared = 0
+    for row in sorted(of_one_site, key=lambda row: -row["held_objects"])[:4]:
+        asked = gcspy("holders", trace, "--type", row["type_name"], "--json", "--top", "1")
+        first = json.loads(asked.stdout)["rows"][0]
+        assert (row["held_by"], row["held_objects"]) == (first["holder"], first["objects"])
+        assert row["held_objects"] <= row["left_objects"]
+        compared += 1
+    assert compared == 4
+    assert gcspy("why", str(path_of("promote")), "--json").stdout.count("held_by") == 0
 
 
 @pytest.mark.timeout(300)

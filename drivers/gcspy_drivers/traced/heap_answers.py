@@ -23,7 +23,7 @@ from gcspy_drivers.kit.heap_answers import answer_table
 from gcspy_drivers.traced.trace_states import words_of
 from gcspy_server.api import DetailTable, HeapQuestion
 
-__all__ = ["TracedGraph", "answer_of_graph", "graph_at", "traced_namer"]
+__all__ = ["TracedGraph", "answer_of_graph", "graph_at", "moment_in_words", "traced_namer"]
 
 _KINDS = 1 << 12
 """A larger kind of root is the address of a thread: what its stack holds."""
@@ -132,10 +132,20 @@ def answer_of_graph(
         TargetError: There are no such objects.
     """
     table = answer_table(graph, graph.tree, traced_namer(graph, trace), question)
+    said = (table.note, moment_in_words(graph, number))
+    return replace(table, note="; ".join(each for each in said if each))
+
+
+def moment_in_words(graph: TracedGraph, number: Callable[[int], int] | None = None) -> str:
+    """Say of which collections the references are, and what they leave out.
+
+    Args:
+        graph: Objects and references.
+        number: See `answer_of_graph`.
+    """
     at = partial(_place, number)
     references = graph.references
     said = [
-        table.note,
         f"as of the end of {words_of(references.collection)}{at(references.collection.end_event)}",
     ]
     if references.complete.number != references.collection.number:
@@ -144,7 +154,7 @@ def answer_of_graph(
         )
     if graph.allocated_since:
         said.append(f"{graph.allocated_since:,} objects were allocated since, and are not included")
-    return replace(table, note="; ".join(each for each in said if each))
+    return "; ".join(said)
 
 
 def _place(number: Callable[[int], int] | None, event: int) -> str:
