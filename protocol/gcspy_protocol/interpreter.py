@@ -315,12 +315,16 @@ class EventChange:
     Attributes:
         event: The event.
         changed: Per (space, stream) the changed tiles, i64; None when all may have changed.
-        resized: The spaces whose tiles were resized, and how.
+        resized: The spaces whose tiles were resized, and how: the last time, if several times.
+        resized_again: The spaces that were resized several times.
+        renamed: The spaces of which texts of tiles came, or were moved.
     """
 
     event: Event
     changed: dict[tuple[int, int], NDArray[np.int64] | None] = field(default_factory=dict)
     resized: dict[int, Tiles] = field(default_factory=dict)
+    resized_again: set[int] = field(default_factory=set)
+    renamed: frozenset[int] = frozenset()
 
 
 class ClientInterpreter:
@@ -348,6 +352,7 @@ class ClientInterpreter:
         settings: The settings, as last announced.
         budget: The latest report on the cost budget; None: none was received.
         last_event: The latest event, or None.
+        last_change: What that event changed; None before the first.
     """
 
     def __init__(self, *, limits: Limits = CLIENT_LIMITS) -> None:
@@ -371,6 +376,7 @@ class ClientInterpreter:
         self.budget: m.Budget | None = None
         self.looked: m.Looked | None = None
         self.last_event: Event | None = None
+        self.last_change: EventChange | None = None
         self._renamed: set[int] = set()
         self._values_bytes = 0
         self._event_bytes = 0
@@ -451,6 +457,8 @@ class ClientInterpreter:
         space.resize(tiles)
         if space.space.naming is Naming.STRINGS:
             self._renamed.add(tiles.space)
+        if tiles.space in self._change.resized:
+            self._change.resized_again.add(tiles.space)
         self._change.resized[tiles.space] = tiles
 
     def _work(self, space: SpaceState, count: int) -> None:
@@ -504,11 +512,18 @@ class ClientInterpreter:
             )
         for space_id in self._renamed:
             self._rename(space_id)
-        self._renamed.clear()
         self._event_bytes = 0
-        change = EventChange(event, self._change.changed, self._change.resized)
+        collected = self._change
+        change = EventChange(
+            event,
+            collected.changed,
+            collected.resized,
+            collected.resized_again,
+            frozenset(self._renamed),
+        )
+        self._renamed.clear()
         self._change = EventChange(event)
-        self.last_event = event
+        self.last_event, self.last_change = event, change
         return change
 
     def _follow(self, message: Message) -> None:

@@ -22,7 +22,7 @@ from gcspy_protocol.model import (
     Space,
     Stream,
 )
-from gcspy_replay.file.layout import PartFacts
+from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
 from gcspy_replay.file.storage.store import MemoryStore, Store
 from gcspy_replay.file.storage.tap import WireTap
 from gcspy_replay.file.storage.writer import ChunkRule, RecordingWriter
@@ -77,16 +77,25 @@ class Recorder:
         store: Where to.
         rule: When chunks end.
         tapped: Keep the server's own bytes.
+        version: Of the format.
     """
 
-    def __init__(self, draw: Draw, store: Store, rule: ChunkRule, *, tapped: bool = False) -> None:
+    def __init__(
+        self,
+        draw: Draw,
+        store: Store,
+        rule: ChunkRule,
+        *,
+        tapped: bool = False,
+        version: int = FORMAT_VERSION,
+    ) -> None:
         self._draw = draw
         self._tap = WireTap() if tapped else None
         self.session = Session(draw)
         self.server, self.client = Connection(Role.SERVER), Connection(Role.CLIENT)
         self.interpreter = ClientInterpreter()
         self.writer = RecordingWriter(
-            store, self.interpreter, rule=rule, facts=FACTS, tap=self._tap
+            store, self.interpreter, rule=rule, facts=FACTS, tap=self._tap, version=version
         )
         self.seen = Seen()
         self._recording = True
@@ -228,6 +237,7 @@ class Small:
         tiles: Tiles of its space.
         nanos: Between events.
         details: Kinds of questions that its space answers.
+        version: Of the format.
     """
 
     def __init__(
@@ -238,10 +248,13 @@ class Small:
         tiles: int = 9,
         nanos: int = 100_000_000,
         details: tuple[str, ...] = (),
+        version: int = FORMAT_VERSION,
     ) -> None:
         self.tiles, self.nanos = tiles, nanos
         self.interpreter = ClientInterpreter()
-        self.writer = RecordingWriter(store, self.interpreter, rule=rule, facts=FACTS)
+        self.writer = RecordingWriter(
+            store, self.interpreter, rule=rule, facts=FACTS, version=version
+        )
         self.number = 0
         for message in (
             WELCOME,
@@ -326,10 +339,15 @@ class Small:
 
 
 def small(
-    events: int, *, rule: ChunkRule | None = None, tiles: int = 9, details: tuple[str, ...] = ()
+    events: int,
+    *,
+    rule: ChunkRule | None = None,
+    tiles: int = 9,
+    details: tuple[str, ...] = (),
+    version: int = FORMAT_VERSION,
 ) -> bytes:
     """The bytes of a closed recording of the small session."""
     store = MemoryStore()
-    session = Small(store, rule=rule, tiles=tiles, details=details).events(events)
+    session = Small(store, rule=rule, tiles=tiles, details=details, version=version).events(events)
     session.writer.close()
     return bytes(store.data)

@@ -12,7 +12,16 @@ from gcspy_protocol.errors import CorruptChunk, GCspyError, NotARecording, Recor
 from gcspy_protocol.frames.frame import HEADER, pack_frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
-from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
+from gcspy_replay.file import (
+    FORMAT_VERSION,
+    WIRE_VERSION,
+    ChunkRule,
+    MemorySource,
+    MemoryStore,
+    Recording,
+    repair,
+    verify,
+)
 from gcspy_replay.file.integrity import Loss
 from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, pack_footer, pack_index, pack_seal
 from gcspy_replay.file.parts.scan import _SEARCH_BYTES, PartScan
@@ -181,11 +190,12 @@ def test_a_file_of_beginnings_of_chunks_does_not_hold_a_scan_up() -> None:
     assert window.handed_bytes < 10 * (window.source.size() + (1 << 20))
 
 
-def test_a_frame_of_a_later_version_is_skipped() -> None:
+@pytest.mark.parametrize(("version", "kind"), [(WIRE_VERSION, 0x7A), (FORMAT_VERSION, 0x60)])
+def test_a_frame_of_a_later_version_is_skipped(version: int, kind: int) -> None:
     """A type that this version does not know, sealed, between events and at the head of a chunk."""
     store = MemoryStore()
-    session = Small(store, rule=RULE).events(2)
-    session.writer.add_notices(pack_frame(0x7A, b"of a later version").data)
+    session = Small(store, rule=RULE, version=version).events(2)
+    session.writer.add_notices(pack_frame(kind, b"of a later version").data)
     session.events(EVENTS - 2)
     session.writer.close()
     assert read(bytes(store.data)) == set(range(1, EVENTS + 1))

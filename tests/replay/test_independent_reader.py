@@ -11,6 +11,7 @@ import pytest
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import CONTROL_STREAM, Naming
 from gcspy_replay.file import MemorySource, MemoryStore, Recording
+from gcspy_replay.file.layout import WIRE_VERSION
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,7 +97,7 @@ def test_it_agrees_on_the_samples(path: Path, closed: bool) -> None:
 @given(st.data(), RULES, st.integers(1, 12), st.booleans())
 def test_it_agrees_on_any_session(data: st.DataObject, rule: Any, steps: int, tapped: bool) -> None:
     store = MemoryStore()
-    recorder = Recorder(data.draw, store, rule, tapped=tapped)
+    recorder = Recorder(data.draw, store, rule, tapped=tapped, version=WIRE_VERSION)
     recorder.run(steps)
     if store.data:
         assert assert_agree_everywhere(bytes(store.data)) == len(recorder.seen.events)
@@ -104,7 +105,7 @@ def test_it_agrees_on_any_session(data: st.DataObject, rule: Any, steps: int, ta
 
 def test_it_reads_what_a_kill_left() -> None:
     store = MemoryStore()
-    Small(store).events(30)
+    Small(store, version=WIRE_VERSION).events(30)
     assert assert_agree_everywhere(bytes(store.data[:-5])) == 29
 
 

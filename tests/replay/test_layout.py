@@ -17,7 +17,10 @@ from gcspy_replay.file.layout import (
     CHUNK_MAGIC,
     COLUMNS,
     FOOTER_BYTES,
+    FORMAT_VERSION,
     MOST_EVENTS,
+    WIRE_VERSION,
+    ChunkFlag,
     ChunkHead,
     ChunkPlace,
     FileFrame,
@@ -44,7 +47,10 @@ from tests.replay.recorded import FACTS, Small, small
 GOLDEN = Path(__file__).parent / "golden/small-1.gcspy"
 """Written by format version 1 as first released; never written again."""
 
-HEAD = ChunkHead(bytes(range(16)), 3, 20, 500, True)
+GOLDEN_RECORDS = Path(__file__).parent / "golden/small-2.gcspy"
+"""Written by format version 2 as first released; never written again."""
+
+HEAD = ChunkHead(bytes(range(16)), 3, 20, 500, ChunkFlag.CONTINUES)
 PLACES = [ChunkPlace(300, 200, 150, 0, 1, 7, 9, 3), ChunkPlace(500, 100, 80, 2, 4, 10, 10, 1)]
 
 
@@ -52,23 +58,25 @@ def split(frame: bytes) -> tuple[Header, bytes]:
     return Header._make(HEADER.unpack_from(frame)), frame[HEADER.size :]
 
 
-def test_a_recording_of_the_first_release_is_read() -> None:
-    recording = Recording([MemorySource(GOLDEN.read_bytes())])
+@pytest.mark.parametrize("golden", [GOLDEN, GOLDEN_RECORDS], ids=["frames", "records"])
+def test_a_recording_of_each_version_as_first_released_is_read(golden: Path) -> None:
+    recording = Recording([MemorySource(golden.read_bytes())])
     assert recording.facts == FACTS
     assert recording.events["number"].tolist() == [1, 2, 3, 4, 5, 6]
     assert recording.events["event"].tolist() == [0, 0, 1, 0, 0, 1]
     for step, session in recording.steps():
         assert np.array_equal(session.spaces[1].streams[0].values, Small.values(step.number))
         assert step.change.event.cause == f"cause {step.number}"
-    assert verify(MemorySource(GOLDEN.read_bytes())).findings == []
+    assert verify(MemorySource(golden.read_bytes())).findings == []
 
 
 def test_the_same_session_is_written_the_same_way() -> None:
     """Frame by frame: what zstd makes of a payload may differ between its versions."""
-    new = small(6, rule=ChunkRule(weight=99, most_events=4))
-    old = GOLDEN.read_bytes()
-    for a, b in zip(kinds(old), kinds(new), strict=True):
-        assert a == b
+    for version, golden in ((WIRE_VERSION, GOLDEN), (FORMAT_VERSION, GOLDEN_RECORDS)):
+        new = small(6, rule=ChunkRule(weight=99, most_events=4), version=version)
+        old = golden.read_bytes()
+        for a, b in zip(kinds(old), kinds(new), strict=True):
+            assert a == b
 
 
 def kinds(data: bytes) -> list[tuple[int, int, int]]:
@@ -82,7 +90,8 @@ def kinds(data: bytes) -> list[tuple[int, int, int]]:
 
 
 def test_golden_frames() -> None:
-    assert pack_preamble() == bytes.fromhex("4743726563 0d0a1a 0100 0100")
+    assert pack_preamble(WIRE_VERSION) == bytes.fromhex("4743726563 0d0a1a 0100 0100")
+    assert pack_preamble() == bytes.fromhex("4743726563 0d0a1a 0200 0100")
     assert pack_seal(b"abc") == (
         struct.pack("<IBBHHHQQ", 4, 0x72, 0, 0, 0, 0, 0, 0)
         + zlib.crc32(b"abc" + struct.pack("<IBBHHHQQ", 4, 0x72, 0, 0, 0, 0, 0, 0)).to_bytes(

@@ -11,6 +11,7 @@ import pytest
 import zstandard
 from gcspy_protocol.errors import NotARecording
 from gcspy_replay.file import (
+    ChunkRule,
     FileSource,
     FileStore,
     MemorySource,
@@ -22,7 +23,7 @@ from gcspy_replay.file import (
     unpack,
     verify,
 )
-from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, SEAL_BYTES
+from gcspy_replay.file.layout import CHUNK_BYTES, CHUNK_MAGIC, SEAL_BYTES, WIRE_VERSION
 from gcspy_replay.file.parts.packed_source import BLOCK_BYTES, PackedSource
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -39,7 +40,8 @@ def packed(data: bytes, level: int = 3) -> bytes:
 
 
 EVENTS = 5000
-LARGE = small(EVENTS)
+RULE = ChunkRule(weight=0.6, most_events=256)
+LARGE = small(EVENTS, rule=RULE, version=WIRE_VERSION)
 PACKED = packed(LARGE)
 
 
@@ -89,7 +91,7 @@ def test_a_plain_file_is_read_as_it_is(tmp_path: Path) -> None:
 
 def test_every_command_reads_it(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "plain.gcspy")
-    Small(store).events(30).writer.close()
+    Small(store, version=WIRE_VERSION).events(30).writer.close()
     path = tmp_path / "a.gcspy.zst"
     path.write_bytes(packed((tmp_path / "plain.gcspy").read_bytes()))
     assert_every_command_reads([path], 30, tmp_path / "out", slow=True)
@@ -132,13 +134,13 @@ def test_a_file_that_was_cut_short_is_read_as_far_as_it_goes(file: Path) -> None
 
 def test_a_single_frame_of_another_program_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.gcspy.zst"
-    data = small(20)
+    data = small(20, version=WIRE_VERSION)
     path.write_bytes(zstandard.ZstdCompressor().compress(data))
     with Recording.open(path) as recording:
         assert len(recording) == 20
 
 
-SHORT = packed(small(12))
+SHORT = packed(small(12, version=WIRE_VERSION))
 
 
 @given(st.integers(0, len(SHORT) - 1), st.integers(1, 255))
@@ -211,11 +213,11 @@ def frames_of(pieces: list[bytes], *, table: bool) -> bytes:
 
 def header_bytes() -> bytes:
     """Return the bytes of a recording before its first chunk."""
-    data = small(2)
+    data = small(2, version=WIRE_VERSION)
     return data[: Recording([MemorySource(data)]).chunks[0].place.offset]
 
 
-FIRST_CHUNK = small(2)[len(header_bytes()) :][: CHUNK_BYTES + SEAL_BYTES]
+FIRST_CHUNK = small(2, version=WIRE_VERSION)[len(header_bytes()) :][: CHUNK_BYTES + SEAL_BYTES]
 
 FILLINGS = {
     "zeros": bytes(64),
@@ -279,7 +281,7 @@ def test_a_closed_recording_is_opened_by_its_index_without_unpacking_the_rest() 
 def test_a_killed_recording_that_was_packed_is_scanned_whole(tiles: int) -> None:
     """The most regular one: nothing changes."""
     store = MemoryStore()
-    Small(store, tiles=tiles).events(3000)  # not closed
+    Small(store, tiles=tiles, version=WIRE_VERSION).events(3000)  # not closed
     opened = CountingRecording(packed(bytes(store.data), level=19))
     assert len(opened.recording) == 3000
     assert opened.recording.damages == []

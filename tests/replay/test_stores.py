@@ -12,6 +12,7 @@ from gcspy_protocol.errors import NotARecording, RecordingError
 from gcspy_protocol.messages import State
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import (
+    WIRE_VERSION,
     ChunkRule,
     FileSource,
     FileStore,
@@ -327,7 +328,7 @@ def test_the_time_shift_stays_within_its_memory_and_loses_nothing() -> None:
 
 def test_the_time_shift_gives_up_the_oldest_beyond_its_disk() -> None:
     store = ShiftStore(memory_bytes=200_000, disk_bytes=300_000)
-    session = Small(store, rule=RULE, tiles=3000).events(90)
+    session = Small(store, rule=RULE, tiles=3000, version=WIRE_VERSION).events(90)
     recording = store.recording()
     cursor = recording.cursor()
     cursor.seek(2)

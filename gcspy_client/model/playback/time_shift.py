@@ -30,6 +30,7 @@ from gcspy_protocol.interpreter import ClientInterpreter, EventChange
 from gcspy_protocol.messages import Event, Message, Missed, StreamDelta, StreamKey, Tiles, Welcome
 from gcspy_protocol.model import Mode
 from gcspy_replay.file import (
+    WIRE_VERSION,
     ChunkRule,
     Cursor,
     PartFacts,
@@ -52,7 +53,7 @@ _MOST_EVENTS = 1_000_000
 _QUEUE_BYTES = 32 << 20
 """Maximum of the queue: some keyframes of a million tiles, and a second or two of events."""
 
-_RULE = ChunkRule(weight=1.0)
+_RULE = ChunkRule(weight=1.0, most_events=256)
 """Longer chunks than in a file: a keyframe of a million tiles costs 40 times as much as an event,
 in a process that has frames to paint. Looking back at such a heap costs some 25 ms for it instead
 of 20."""
@@ -226,7 +227,12 @@ class _Keeper:
         if self._writer is None:
             facts = PartFacts(recording=self.recording, created=time.time_ns())
             self._writer = RecordingWriter(
-                self, self._interpreter, rule=self._rule, facts=facts, tap=self._tap
+                self,
+                self._interpreter,
+                rule=self._rule,
+                facts=facts,
+                tap=self._tap,
+                version=WIRE_VERSION,  # in a process that has frames to paint, kept as they came
             )
         else:
             # The sequence shows what the server sent in between; a new connection counts from 0.

@@ -1,4 +1,4 @@
-"""Recordings: the messages that one client received, in validated files (FORMAT.md).
+"""Recordings: what one client received, in validated files (FORMAT.md).
 
 The door for the player, the recorder and the window. No loop, no window, no server.
 
@@ -31,7 +31,7 @@ from gcspy_replay.file.keyframe import (
     schema_messages,
     tiles_of,
 )
-from gcspy_replay.file.layout import FORMAT_VERSION, PartFacts
+from gcspy_replay.file.layout import FORMAT_VERSION, WIRE_VERSION, PartFacts
 from gcspy_replay.file.parts.packed_source import PACKED_SUFFIX, open_source, pack, unpack
 from gcspy_replay.file.parts.source import ByteSource, FileSource, MemorySource
 from gcspy_replay.file.program_clock import events_with_clock
@@ -66,6 +66,7 @@ __all__ = [
     "PACKED_SUFFIX",
     "SIDECAR_SUFFIX",
     "SUFFIX",
+    "WIRE_VERSION",
     "Bookmark",
     "ChunkRule",
     "Cursor",

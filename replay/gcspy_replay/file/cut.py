@@ -70,8 +70,7 @@ def cut(
                 writer.follow(session)
                 writer.start(step.number)
             else:
-                writer.add_notices(step.notice_data)
-                writer.add_event(step.data)
+                writer.add_step(step)
             if progress is not None:
                 progress(step.number - first + 1, last - first + 1)
         if last == recording.last:

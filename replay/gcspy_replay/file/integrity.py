@@ -423,8 +423,7 @@ def _save_chunk(
             last_time = step.change.event.time_nanos
             begun_time = last_time if begun_time is None else begun_time
             if joined:
-                writer.add_notices(step.notice_data)
-                writer.add_event(step.data)
+                writer.add_step(step)
             else:
                 writer.start(step.number)
                 joined = True

@@ -1,8 +1,8 @@
 """The frames that only files have, and the row of the event table (FORMAT.md sections 2 to 5).
 
-After its first twelve bytes a recording consists of frames of the wire protocol. Six types of them,
-0x70 to 0x75, belong to files only: they contain the boundaries of chunks and their CRC. A client of
-the wire skips them as it skips any unknown type.
+After its first twelve bytes a recording consists of frames of the wire protocol. Nine types of them,
+0x70 to 0x78, belong to files only: they contain the boundaries of chunks and their CRC, and since
+version 2 the records of events. A client of the wire skips them as it skips any unknown type.
 
 Knows bytes; does not know files or sessions.
 """
@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +37,9 @@ from gcspy_protocol.limits import Limits
 from numpy.typing import NDArray
 
 __all__ = [
+    "BLOCKS",
     "CHUNK_BYTES",
+    "CHUNK_ENDS",
     "CHUNK_MAGIC",
     "COLUMNS",
     "EVENT_FRAME_BYTES",
@@ -48,7 +50,9 @@ __all__ = [
     "PREAMBLE_BYTES",
     "ROWS",
     "SEAL_BYTES",
+    "WIRE_VERSION",
     "ChunkEnd",
+    "ChunkFlag",
     "ChunkHead",
     "ChunkPlace",
     "FileFrame",
@@ -62,6 +66,7 @@ __all__ = [
     "pack_index",
     "pack_preamble",
     "pack_seal",
+    "pack_table",
     "read_chunk",
     "read_chunk_end",
     "read_facts",
@@ -73,8 +78,11 @@ __all__ = [
 MAGIC = b"GCrec\r\n\x1a"
 """First eight bytes of a file. CR, LF and Ctrl-Z show a copy that mangled them, as PNG's do."""
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Increased only for changes that an older reader would misunderstand; data that it can skip needs no new version."""
+
+WIRE_VERSION = 1
+"""The version whose events are frames of the wire; it is read for ever, and written where frames are kept as they came."""
 
 FRAMES_VERSION = 1
 """Version of the wire protocol of the frames. Version 2 adds frames of the handshake, which a
@@ -97,7 +105,7 @@ _CHUNK = struct.Struct("<16s16sQQQII")
     32     8     number of the chunk, from 0
     40     8     number of its first new event
     48     8     head: bytes from the start of this frame to the first new frame
-    56     4     flags: 1 the head repeats the state after the event before
+    56     4     flags: `ChunkFlag`
     60     4     reserved
 """
 
@@ -119,7 +127,27 @@ _FOOTER_MAGIC = b"GCend\r\n\x1a"
 
 FOOTER_BYTES = HEADER.size + _FOOTER.size
 
-_CONTINUES = 1
+_TABLE = struct.Struct("<QII")
+"""TABLE payload, before the columns: as `_CHUNK_END`; each number of a column less the one before it
+in the chunk, modulo 2**64, and the bytes of a column in planes: all lowest bytes first."""
+
+_FEW_EVENTS = 512
+"""Events of a table that need no plausible number of bytes: those of a packed block."""
+
+_LEAST_RECORD_BYTES = 32
+"""Least bytes of an event of more than `_FEW_EVENTS`: the frame of its record."""
+
+
+class ChunkFlag(IntFlag):
+    """Flags of a CHUNK frame."""
+
+    CONTINUES = 1
+    """The head repeats the state after the event before."""
+    RECORDS = 2
+    """Its events are records, and its end is a TABLE (version 2)."""
+    PACKED = 4
+    """Its records are one block of columns."""
+
 
 MOST_EVENTS = 1 << 16
 """Most events of a chunk: a reader takes no memory for more."""
@@ -137,6 +165,16 @@ class FileFrame(IntEnum):
     CHUNK_END = 0x73
     INDEX = 0x74
     FOOTER = 0x75
+    RECORDS = 0x76
+    COLUMNS = 0x77
+    TABLE = 0x78
+
+
+CHUNK_ENDS = (FileFrame.CHUNK_END, FileFrame.TABLE)
+"""Frames that end a chunk."""
+
+BLOCKS = (FileFrame.RECORDS, FileFrame.COLUMNS)
+"""Frames that are an entry of their own, with the CRC in their first four bytes."""
 
 
 COLUMNS: tuple[tuple[str, str], ...] = (
@@ -201,7 +239,17 @@ class ChunkHead(NamedTuple):
     number: int
     first: int
     head_bytes: int
-    continues: bool
+    flags: ChunkFlag
+
+    @property
+    def continues(self) -> bool:
+        """Whether the head repeats the state after the event before."""
+        return bool(self.flags & ChunkFlag.CONTINUES)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether its events are records; otherwise frames of the wire."""
+        return bool(self.flags & ChunkFlag.RECORDS)
 
 
 class ChunkEnd(NamedTuple):
@@ -239,9 +287,9 @@ def empty_rows(count: int = 0) -> NDArray[Any]:
 # ------------------------------------------------------------------ writing
 
 
-def pack_preamble() -> bytes:
-    """The first twelve bytes of a file."""
-    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, FRAMES_VERSION)
+def pack_preamble(version: int = FORMAT_VERSION) -> bytes:
+    """The first twelve bytes of a file of a version."""
+    return _PREAMBLE.pack(MAGIC, version, FRAMES_VERSION)
 
 
 def pack_facts(facts: PartFacts) -> bytes:
@@ -264,9 +312,8 @@ def pack_seal(data: bytes) -> bytes:
 
 def pack_chunk(head: ChunkHead) -> bytes:
     """A CHUNK frame."""
-    flags = _CONTINUES if head.continues else 0
     payload = _CHUNK.pack(
-        CHUNK_MAGIC, head.recording, head.number, head.first, head.head_bytes, flags, 0
+        CHUNK_MAGIC, head.recording, head.number, head.first, head.head_bytes, head.flags, 0
     )
     return pack_frame(FileFrame.CHUNK, payload, compress=False).data
 
@@ -289,6 +336,17 @@ def pack_chunk_end(size: int, crcs: bytes, rows: NDArray[Any]) -> bytes:
     columns = [np.ascontiguousarray(rows[name]).tobytes() for name, _ in COLUMNS]
     payload = _CHUNK_END.pack(size, zlib.crc32(crcs), len(rows)) + b"".join(columns)
     end = pack_frame(FileFrame.CHUNK_END, payload).data
+    return end + pack_seal(end)
+
+
+def pack_table(size: int, crcs: bytes, rows: NDArray[Any]) -> bytes:
+    """A TABLE frame with its SEAL: the end of a chunk of records; arguments as of `pack_chunk_end`."""
+    parts = [_TABLE.pack(size, zlib.crc32(crcs), len(rows))]
+    for name, kind in COLUMNS:
+        column = rows[name].astype(kind)
+        column[1:] -= column[:-1].copy()
+        parts.append(column.view(np.uint8).reshape(len(rows), column.itemsize).T.tobytes())
+    end = pack_frame(FileFrame.TABLE, b"".join(parts)).data
     return end + pack_seal(end)
 
 
@@ -329,10 +387,10 @@ def read_preamble(data: bytes) -> tuple[int, int]:
             f"the recording ends after {len(data)} of the {_PREAMBLE.size} bytes that it begins with"
         )
     _, format_version, protocol = _PREAMBLE.unpack_from(data)
-    if format_version != FORMAT_VERSION or protocol != FRAMES_VERSION:
+    if not WIRE_VERSION <= format_version <= FORMAT_VERSION or protocol != FRAMES_VERSION:
         raise NotARecording(
             f"a recording of format version {format_version} with protocol version {protocol}; this GCspy reads "
-            f"format {FORMAT_VERSION} with protocol {FRAMES_VERSION}: install a newer release"
+            f"formats up to {FORMAT_VERSION} with protocol {FRAMES_VERSION}: install a newer release"
         )
     return format_version, protocol
 
@@ -385,13 +443,13 @@ def read_chunk(payload: bytes, offset: int) -> ChunkHead:
     magic, recording, number, first, head_bytes, flags, _ = _CHUNK.unpack_from(payload)
     if magic != CHUNK_MAGIC or not 1 <= first < 1 << 62 or number >= 1 << 62:
         raise _corrupt(offset, "no chunk begins here")
-    return ChunkHead(recording, number, first, head_bytes, bool(flags & _CONTINUES))
+    return ChunkHead(recording, number, first, head_bytes, ChunkFlag(flags & 7))
 
 
 def read_chunk_end(
     header: Header, payload: bytes, limits: Limits, offset: int, *, size: int
 ) -> ChunkEnd:
-    """Read a CHUNK_END payload and check that its rows lie in the chunk.
+    """Read a CHUNK_END or TABLE payload and check that its rows lie in the chunk.
 
     Args:
         header: Header of the frame.
@@ -403,24 +461,31 @@ def read_chunk_end(
     Raises:
         CorruptChunk: It is impossible.
     """
-    most = _CHUNK_END.size + min(MOST_EVENTS, size // EVENT_FRAME_BYTES) * ROWS.itemsize
+    of_records = header.type == FileFrame.TABLE
+    plausible = size // EVENT_FRAME_BYTES
+    if of_records:
+        plausible = max(_FEW_EVENTS, size // _LEAST_RECORD_BYTES)
+    plausible = min(MOST_EVENTS, plausible)
+    most = _CHUNK_END.size + plausible * ROWS.itemsize
     raw = _inflate(header, payload, limits, offset, most=most + _TRAILING_BYTES)
     if len(raw) < _CHUNK_END.size:
         raise _corrupt(offset, f"the end of a chunk has {len(raw)} of {_CHUNK_END.size} bytes")
     told, crc, count = _CHUNK_END.unpack_from(raw)
     if told != size:
         raise _corrupt(offset, f"a chunk of {size} bytes that should have {told}")
-    if (
-        count > MOST_EVENTS
-        or count * EVENT_FRAME_BYTES > size
-        or len(raw) < _CHUNK_END.size + count * ROWS.itemsize
-    ):
+    if count > plausible or len(raw) < _CHUNK_END.size + count * ROWS.itemsize:
         raise _corrupt(offset, f"{count} events do not fit a chunk of {size} bytes")
     rows = empty_rows(count)
     at = _CHUNK_END.size
     for name, kind in COLUMNS:
-        rows[name] = np.frombuffer(raw, kind, count, at)
-        at += np.dtype(kind).itemsize * count
+        width = np.dtype(kind).itemsize
+        if of_records:
+            planes = np.frombuffer(raw, np.uint8, count * width, at).reshape(width, count)
+            steps = np.ascontiguousarray(planes.T).view(kind).reshape(count)
+            rows[name] = np.cumsum(steps, dtype=kind)
+        else:
+            rows[name] = np.frombuffer(raw, kind, count, at)
+        at += width * count
     _check_rows(rows, size, offset)
     return ChunkEnd(size, crc, rows)
 
@@ -429,7 +494,9 @@ def _check_rows(rows: NDArray[Any], size: int, offset: int) -> None:
     if not len(rows):
         return
     starts, ends = rows["start"].astype(np.float64), rows["end"].astype(np.float64)
-    ordered = bool((starts < ends).all()) and bool((ends[:-1] <= starts[1:]).all())
+    apart = bool((ends[:-1] <= starts[1:]).all())
+    together = bool((starts == starts[0]).all()) and bool((ends == ends[0]).all())
+    ordered = bool((starts < ends).all()) and (apart or together)
     if not ordered or int(rows["end"].max()) > size:
         raise _corrupt(offset, f"the event table leaves its chunk of {size} bytes")
 

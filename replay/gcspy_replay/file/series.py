@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor
 from gcspy_replay.file.layout import blamed
+from gcspy_replay.file.parts.chunk_records import NOT_RECORDS
 from gcspy_replay.file.parts.scan import Progress
 from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry
 from gcspy_replay.file.reader import Recording
+from gcspy_replay.file.records.summaries import SummaryTrail
 
 __all__ = ["Matrix", "SummaryRow", "stream_named", "summaries", "summary_columns"]
 
@@ -110,17 +112,25 @@ def summary_columns(
     columns = np.full((at.place.events, len(wanted), 3), -1, dtype=np.int64)
     places = {names: i for i, names in enumerate(wanted)}
     chunk = _Summaries(at, recording.limits, lambda space, stream: (space, stream) in places)
-    for number, entry in chunk.entries():
+    for number, _, told in chunk.events():
         row = number - at.place.first
         if row >= len(columns):
             break  # of a live recorder: it came after the list of chunks was made
-        for space, stream, summary in chunk.summaries_of(entry):
+        for space, stream, summary in told():
             values = [min(value, _MOST) for value in summary.values[:2]]
             columns[row, places[space.name, stream.name], : 1 + len(values)] = (
                 summary.covered,
                 *values,
             )
     return columns
+
+
+_Told = Callable[[], Iterator[tuple[Space, Stream, Summary]]]
+"""Hands out the summaries of an event."""
+
+
+def _itself(event: Event) -> Event:
+    return event
 
 
 class _Summaries:
@@ -137,11 +147,50 @@ class _Summaries:
         self._wanted: dict[tuple[int, int], tuple[Space, Stream]] = {}
 
     def __iter__(self) -> Iterator[SummaryRow]:
-        for number, entry in self.entries():
-            event = self._decode(entry, len(entry.frames) - 1)
-            assert isinstance(event, Event)
-            for space, stream, summary in self.summaries_of(entry):
+        for number, event_of, told in self.events():
+            event = event_of()
+            for space, stream, summary in told():
                 yield SummaryRow(number, event, space, stream, summary)
+
+    def events(self) -> Iterator[tuple[int, Callable[[], Event], _Told]]:
+        """Its events in order, by number; of each, ask for the summaries before the next."""
+        if self._at.part.head(self._at.place).has_records:
+            yield from self._records()
+            return
+        for number, entry in self.entries():
+            yield number, partial(self._event, entry), partial(self.summaries_of, entry)
+
+    def _event(self, entry: FileEntry) -> Event:
+        event = self._decode(entry, len(entry.frames) - 1)
+        assert isinstance(event, Event)
+        return event
+
+    def _records(self) -> Iterator[tuple[int, Callable[[], Event], _Told]]:
+        part, place = self._at.part, self._at.place
+        records = part.records(place)
+        trail = SummaryTrail(part.notices, self._limits)
+        number = place.first
+        at = 0
+        while (record := records.record(at)) is not None:
+            at += 1
+            try:
+                found = trail.take(record.data)
+            except RemoteProtocolError as error:
+                raise blamed(error, record.start, place.number) from error
+            except NOT_RECORDS as error:
+                what = f"damaged at byte {record.start}: a record that cannot be read: {error}"
+                raise CorruptChunk(what, offset=record.start, chunk=place.number) from error
+            if found is not None:
+                event, told = found
+                yield number, partial(_itself, event), partial(self._wanted_of, told)
+                number += 1
+
+    def _wanted_of(
+        self, told: list[tuple[Space, Stream, Summary]]
+    ) -> Iterator[tuple[Space, Stream, Summary]]:
+        for space, stream, summary in told:
+            if self._wants(space.name, stream.name):
+                yield space, stream, summary
 
     def entries(self) -> Iterator[tuple[int, FileEntry]]:
         """Its events in order, by number; of each, ask for the summaries before the next."""

@@ -33,6 +33,7 @@ from gcspy_replay.file.layout import (
     read_index,
     read_preamble,
 )
+from gcspy_replay.file.parts.chunk_records import ChunkRecords
 from gcspy_replay.file.parts.scan import (
     DamagedRange,
     FoundChunk,
@@ -44,6 +45,7 @@ from gcspy_replay.file.parts.scan import (
 )
 from gcspy_replay.file.parts.source import ByteSource, Window
 from gcspy_replay.file.parts.walk import check_entry, read_entry
+from gcspy_replay.file.records.record import NoticeReader
 
 __all__ = ["ChunkFile", "RecordingPart", "read_part_header", "read_places"]
 
@@ -131,18 +133,29 @@ def read_places(
     return places if begin + sum(place.size for place in places) == offset else None
 
 
+_KEPT_RECORDS_BYTES = 16 << 20
+"""Bytes of records, beside those of the chunk that was asked for last, that are kept unpacked."""
+
+
 class ChunkFile:
     """Bytes that have chunks in them, whatever stands before and behind.
 
     Args:
         window: Window of the bytes.
         limits: Limits on their content.
+
+    Attributes:
+        window: The window.
+        notices: Reads the notices in its records; schemas that come again are decoded once.
     """
 
     def __init__(self, window: Window, limits: Limits) -> None:
         self.window, self._limits = window, limits
         self._tables: OrderedDict[int, NDArray[Any]] = OrderedDict()
         self._made: dict[int, NDArray[Any]] = {}  # tables that no CHUNK_END has
+        self._records: OrderedDict[int, ChunkRecords] = OrderedDict()
+        self._heads: dict[int, ChunkHead] = {}
+        self.notices = NoticeReader(limits)
 
     def take(self, found: FoundChunk) -> ChunkPlace:
         """Keep the table of a chunk that a scan found."""
@@ -189,20 +202,57 @@ class ChunkFile:
         self._made[place.number] = walked.rows
         return walked.rows
 
+    def records(self, place: ChunkPlace) -> ChunkRecords:
+        """The records of a chunk that has records.
+
+        Raises:
+            CorruptChunk: Its beginning is damaged.
+        """
+        found = self._records.get(place.number)
+        # The end of a chunk that is still being written is where its last whole entry ended.
+        end = place.offset + (place.end_at or place.size)
+        if found is None:
+            opened = read_head(self.window, place.offset, place.offset + place.size, self._limits)
+            if opened is None:
+                raise self._not_there(place)
+            found = ChunkRecords(self.window, opened[1].end, end, place.number, self._limits)
+            self._records[place.number] = found
+        self._records.move_to_end(place.number)
+        found.end = max(found.end, end)
+        while len(self._records) > 1 and (
+            sum(one.kept_bytes for one in self._records.values()) - found.kept_bytes
+            > _KEPT_RECORDS_BYTES
+        ):
+            self._records.popitem(last=False)
+        return found
+
+    def _not_there(self, place: ChunkPlace) -> CorruptChunk:
+        return CorruptChunk(
+            f"damaged at byte {place.offset}: chunk {place.number} does not begin there",
+            offset=place.offset,
+            chunk=place.number,
+        )
+
+    def knows_head(self, place: ChunkPlace) -> bool:
+        """Whether the head of a chunk was read already."""
+        return place.offset in self._heads
+
     def head(self, place: ChunkPlace) -> ChunkHead:
         """Fields of the CHUNK frame of a chunk.
 
         Raises:
             CorruptChunk: It is damaged, or another chunk's.
         """
-        opened = read_head(self.window, place.offset, place.offset + place.size, self._limits)
-        if opened is None or (opened[0].number, opened[0].first) != (place.number, place.first):
-            raise CorruptChunk(
-                f"damaged at byte {place.offset}: chunk {place.number} does not begin there",
-                offset=place.offset,
-                chunk=place.number,
-            )
-        return opened[0]
+        found = self._heads.get(place.offset)
+        if found is None:
+            opened = read_head(self.window, place.offset, place.offset + place.size, self._limits)
+            if opened is None:
+                raise self._not_there(place)
+            found = opened[0]
+            self._heads[place.offset] = found
+        if (found.number, found.first) != (place.number, place.first):
+            raise self._not_there(place)
+        return found
 
 
 class RecordingPart(ChunkFile):
@@ -258,6 +308,8 @@ class RecordingPart(ChunkFile):
                 f"{source.name} has been replaced by another recording: open it again"
             )
         twin.places, twin.damages = list(self.places), list(self.damages)
+        twin.notices = NoticeReader(self._limits)
+        twin._records, twin._heads = OrderedDict(), dict(self._heads)
         twin._tables, twin._made = OrderedDict(self._tables), dict(self._made)
         twin._scan = None if self._scan is None else self._scan.again(twin.window)
         return twin

@@ -25,6 +25,7 @@ from gcspy_protocol.messages import Event, FrameType, Missed
 from numpy.typing import NDArray
 
 from gcspy_replay.file.layout import (
+    CHUNK_ENDS,
     CHUNK_MAGIC,
     MOST_EVENTS,
     ROWS,
@@ -36,6 +37,7 @@ from gcspy_replay.file.layout import (
     read_chunk,
     read_chunk_end,
 )
+from gcspy_replay.file.parts.chunk_records import ChunkRecords, RowReader
 from gcspy_replay.file.parts.source import Window, WorkExceeded
 from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry, read_header
 
@@ -142,7 +144,7 @@ def read_end(
         CorruptChunk: It is damaged.
     """
     entry = read_entry(window, at, end, limits)
-    if entry is None or entry.frames[0].header.type != FileFrame.CHUNK_END:
+    if entry is None or entry.frames[0].header.type not in CHUNK_ENDS:
         return None
     check_entry(entry)
     place = entry.frames[0]
@@ -160,7 +162,7 @@ def hop_chunk(window: Window, offset: int, end: int, limits: Limits) -> FoundChu
         head, entry = opened
         at = entry.end
         while (header := read_header(window, at, end)) is not None:
-            if header.type == FileFrame.CHUNK_END:
+            if header.type in CHUNK_ENDS:
                 closed = read_end(window, offset, at, end, limits)
                 if closed is None:
                     return None
@@ -181,6 +183,10 @@ class _Walk:
         self.offset, self.head, self._limits = offset, head, limits
         self.at = entry.end
         self.crcs = bytearray(check_entry(entry).to_bytes(4, "little"))
+        self._blocks_at = entry.end
+        self._records: ChunkRecords | None = None
+        self._taken = 0
+        self._fields = RowReader(limits)
         self.rows: list[tuple[int, ...]] = []
         self.missed = 0
         self._notice(entry)
@@ -192,6 +198,7 @@ class _Walk:
         """The same, which goes its own way from here."""
         twin = copy(self)
         twin.crcs, twin.rows = bytearray(self.crcs), list(self.rows)
+        twin._records, twin._fields = None, self._fields.again()
         return twin
 
     def advance(self, window: Window, end: int) -> None:
@@ -208,7 +215,7 @@ class _Walk:
 
     def _take(self, window: Window, entry: FileEntry, end: int) -> None:
         kind = entry.frames[0].header.type
-        if kind == FileFrame.CHUNK_END:
+        if kind in CHUNK_ENDS:
             closed = read_end(window, self.offset, self.at, end, self._limits)
             if closed is not None:
                 self._close(closed[0])
@@ -219,9 +226,16 @@ class _Walk:
             raise CorruptChunk(
                 f"damaged at byte {self.at}: the chunk does not end before it", offset=self.at
             )
+        if entry.is_event if self.head.has_records else entry.is_block:
+            raise CorruptChunk(
+                f"damaged at byte {self.at}: a frame of type {kind:#04x} in a chunk of another kind",
+                offset=self.at,
+            )
         crc = check_entry(entry)
         if entry.is_event:
             self._event(entry)
+        elif entry.is_block:
+            self._block(window, entry)
         else:
             self._notice(entry)
         self.crcs += crc.to_bytes(4, "little")
@@ -234,35 +248,49 @@ class _Walk:
                 offset=self.at,
             )
 
+    def _block(self, window: Window, entry: FileEntry) -> None:
+        """Take the events of a block of records."""
+        if self._records is None:
+            number = self.head.number
+            self._records = ChunkRecords(window, self._blocks_at, entry.end, number, self._limits)
+        self._records.end = entry.end
+        while (record := self._records.record(self._taken)) is not None:
+            self._taken += 1
+            found = self._fields.take(record)
+            if found is not None:
+                self._add_row(record.start, record.end, *found)
+
+    def _add_row(self, start: int, end: int, event: Event, missed: int) -> None:
+        if len(self.rows) >= MOST_EVENTS:
+            raise CorruptChunk(
+                f"damaged at byte {start}: more than {MOST_EVENTS} events", offset=start
+            )
+        flags = (1 if event.keyframe else 0) | (2 if event.cached else 0)
+        self.rows.append(
+            (
+                start - self.offset,
+                end - self.offset,
+                event.sequence,
+                event.time_nanos,
+                event.occurrence,
+                event.gather_nanos,
+                event.held_nanos,
+                missed,
+                event.event,
+                flags,
+            )
+        )
+
     def _event(self, entry: FileEntry) -> None:
         if entry.offset - self.offset < self.head.head_bytes:
             return  # the event before, repeated
-        if len(self.rows) >= MOST_EVENTS:
-            raise CorruptChunk(
-                f"damaged at byte {entry.offset}: more than {MOST_EVENTS} events",
-                offset=entry.offset,
-            )
         place = entry.frames[-1]
         try:
             event = decode(place.header, entry.payload(place), self._limits)
         except RemoteProtocolError as error:
             raise blamed(error, entry.offset, self.head.number) from error
         assert isinstance(event, Event)
-        flags = (1 if event.keyframe else 0) | (2 if event.cached else 0)
-        self.rows.append(
-            (
-                entry.offset - self.offset,
-                entry.end - self.offset,
-                event.sequence,
-                event.time_nanos,
-                event.occurrence,
-                event.gather_nanos,
-                event.held_nanos,
-                self.missed,
-                event.event,
-                flags,
-            )
-        )
+        self._add_row(entry.offset, entry.end, event, self.missed)
 
     def _notice(self, entry: FileEntry) -> None:
         for place in entry.frames:

@@ -1,7 +1,7 @@
 """Entries: the pieces of a recording that one CRC covers (FORMAT.md section 3).
 
-An entry ends with an EVENT, whose CRC is the wire's, or with a SEAL. Nothing of an entry is used
-before that CRC was compared.
+An entry ends with an EVENT, whose CRC is the wire's, or with a SEAL, or is a block of records. Nothing
+of an entry is used before that CRC was compared.
 
 Knows frames and their order in a file; does not know what their payloads mean.
 """
@@ -19,13 +19,17 @@ from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import FrameType
 
-from gcspy_replay.file.layout import FileFrame
+from gcspy_replay.file.layout import BLOCKS, CHUNK_ENDS, FileFrame
 from gcspy_replay.file.parts.source import Window
 
 __all__ = ["FileEntry", "FramePlace", "check_entry", "read_entry", "read_header"]
 
 _MOST_FRAMES = 1 << 20
 """Most frames of an entry: 1,024 spaces of 512 streams, each with values and a summary."""
+
+
+_ALONE = (FileFrame.CHUNK, FileFrame.INDEX, FileFrame.FOOTER, *CHUNK_ENDS, *BLOCKS)
+"""Frames that begin an entry."""
 
 
 class FramePlace(NamedTuple):
@@ -61,8 +65,13 @@ class FileEntry(NamedTuple):
 
     @property
     def is_event(self) -> bool:
-        """Whether it is an event; otherwise it is sealed."""
+        """Whether it is an event of frames; otherwise it is sealed, or a block of records."""
         return self.frames[-1].header.type == FrameType.EVENT
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is a block of records."""
+        return self.frames[0].header.type in BLOCKS
 
     def payload(self, place: FramePlace) -> bytes:
         """The payload of one of its frames, as it lies in the file."""
@@ -114,7 +123,7 @@ def read_entry(window: Window, offset: int, end: int, limits: Limits) -> FileEnt
         frames.append(FramePlace(header, at - offset, after - offset))
         _check_company(frames, at)
         at = after
-        if header.type in (FrameType.EVENT, FileFrame.SEAL):
+        if header.type in (FrameType.EVENT, FileFrame.SEAL, *BLOCKS):
             break
     data = window.get(offset, at - offset)
     return FileEntry(offset, data, frames) if len(data) == at - offset else None
@@ -127,7 +136,7 @@ def _check_company(frames: list[FramePlace], offset: int) -> None:
     wrong = of_event != (
         is_event_frame(frames[0].header.type) or frames[0].header.type == FrameType.EVENT
     )
-    alone = kind in (FileFrame.CHUNK, FileFrame.CHUNK_END, FileFrame.INDEX, FileFrame.FOOTER)
+    alone = kind in _ALONE
     if (wrong or alone) and len(frames) > 1:
         raise CorruptChunk(
             f"damaged at byte {offset}: a frame of type {kind:#04x} does not belong there",
@@ -146,7 +155,15 @@ def check_entry(entry: FileEntry) -> int:
     """
     last = entry.frames[-1]
     payload = entry.payload(last)
-    if entry.is_event:
+    if entry.is_block:
+        if len(payload) < 4:
+            raise CorruptChunk(
+                f"damaged at byte {entry.offset}: a block without a CRC", offset=entry.offset
+            )
+        promised = int.from_bytes(payload[:4], "little")
+        view = memoryview(entry.data)
+        found = zlib.crc32(view[HEADER.size + 4 :], zlib.crc32(view[: HEADER.size]))
+    elif entry.is_event:
         if len(payload) < 4 or last.header.flags & FLAG_ZSTD:
             raise CorruptChunk(
                 f"damaged at byte {entry.offset}: an EVENT without a CRC", offset=entry.offset

@@ -14,7 +14,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import FrameType, Message, Unknown
 
-__all__ = ["WireTap", "frame_type_of"]
+__all__ = ["WireTap", "frame_type_of", "is_recorded"]
 
 _KEPT = frozenset(
     {
@@ -51,7 +51,8 @@ def frame_type_of(message: Message) -> int:
     ]
 
 
-def _is_kept(frame_type: int) -> bool:
+def is_recorded(frame_type: int) -> bool:
+    """Whether frames of a type are recorded between events; those of unknown types are."""
     # A server that sends the file's own frames could write chunks of its own.
     return frame_type in _KEPT or (frame_type not in _KNOWN and frame_type not in _OF_FILES)
 
@@ -95,7 +96,7 @@ class WireTap:
             after = at + HEADER.size + length
             if is_event_frame(kind) or kind == FrameType.EVENT:
                 event += self._buffer[at:after]
-            elif _is_kept(kind):
+            elif is_recorded(kind):
                 notices += self._buffer[at:after]
             at = after
             if kind == wanted:

@@ -24,12 +24,16 @@ from gcspy_protocol.frames.frame import HEADER, Frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Event, Message
 
+from gcspy_replay.file.cursor import RecordedEvent
 from gcspy_replay.file.keyframe import encode_keyframe, name_pages, schema_messages
 from gcspy_replay.file.layout import (
     CHUNK_BYTES,
+    FORMAT_VERSION,
     MOST_EVENTS,
     ROWS,
     SEAL_BYTES,
+    WIRE_VERSION,
+    ChunkFlag,
     ChunkHead,
     ChunkPlace,
     PartFacts,
@@ -40,7 +44,10 @@ from gcspy_replay.file.layout import (
     pack_index,
     pack_preamble,
     pack_seal,
+    pack_table,
 )
+from gcspy_replay.file.records.blocks import RecordPacker
+from gcspy_replay.file.records.record import RecordWriter
 from gcspy_replay.file.storage.store import RingStore, Store
 from gcspy_replay.file.storage.tap import WireTap
 
@@ -67,29 +74,39 @@ _NOTICES = (
 _KEYFRAME, _CACHED = 1, 2
 _NANOS = 1_000_000_000
 
+_LEAST_WEIGHED_BYTES = 256 << 10
+"""A keyframe below this weighs as much as this: it costs less than what its chunk needs besides."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChunkRule:
     """When a chunk ends: at the first event after which one of these holds.
 
     A keyframe costs bytes, a long chunk costs time to seek in, and damage costs the rest of its
-    chunk. With a weight of 0.6, keyframes are at most five eighths of a file, and a seek applies
-    deltas of at most 0.6 keyframes. A chunk per second regardless of its weight, the first design,
-    made a clock of ten events per second mostly keyframes, without a benefit, since each event is
-    safe in the file once it was written.
+    chunk. With a weight of 3, a seek applies deltas of at most three keyframes. A chunk per second
+    regardless of its weight, the first design, made a clock of ten events per second mostly
+    keyframes, without a benefit, since each event is safe in the file once it was written.
+
+    A chunk of records is one zstd stream, in which what was there before costs next to nothing. So
+    it lasts longer than one of frames, whose keyframe is most of it, and a small heap's state is
+    repeated in it, from which a seek begins.
 
     Attributes:
-        weight: End when the deltas have the size of this many keyframes,
+        weight: End when the deltas have the size of this many keyframes, both before zstd,
         events: but not before this many events: if everything changes, a delta is as large as a
             keyframe.
         most_events: End after this many.
         most_secs: End after this time, by the target's clock.
+        key_events: In a chunk of records, repeat the state after this many events; 0: never,
+        key_bytes: if it has at most this many bytes before zstd.
     """
 
-    weight: float = 0.6
+    weight: float = 3.0
     events: int = 8
-    most_events: int = 256
+    most_events: int = 128
     most_secs: float = 10.0
+    key_events: int = 8
+    key_bytes: int = 1 << 20
 
     @classmethod
     def of(cls, store: Store) -> ChunkRule:
@@ -108,13 +125,27 @@ class ChunkRule:
 class _Chunk:
     """The writer's state of its current chunk."""
 
-    def __init__(self, head: ChunkHead, *, size: int, key_bytes: int, crcs: bytes) -> None:
+    def __init__(
+        self,
+        head: ChunkHead,
+        *,
+        size: int,
+        key_bytes: int,
+        crcs: bytes,
+        packer: RecordPacker | None = None,
+    ) -> None:
         self.head = head
+        self.packer = packer
+        self.since_key = 0
         self.size = size
         self.key_bytes = key_bytes
         self.delta_bytes = 0
         self.crcs = bytearray(crcs)
         self.rows: list[tuple[int, ...]] = []
+
+    def weighed_bytes(self) -> int:
+        """Bytes of the keyframe, by which the deltas are weighed."""
+        return self.key_bytes if self.packer is None else max(self.key_bytes, _LEAST_WEIGHED_BYTES)
 
     def span_nanos(self) -> int:
         times = [row[3] for row in (self.rows[0], self.rows[-1])] if self.rows else [0, 0]
@@ -153,8 +184,10 @@ class RecordingWriter:
         rule: When chunks end; by default as suits the store.
         facts: Facts in the file; by default a new random id.
         first: Number of the first event.
-        tap: Source of the server's own bytes; without it messages are encoded again, which costs
-            more, and frames of a later version are lost.
+        tap: Source of the server's own bytes: frames of a later version are kept then, and in
+            version 1 nothing is encoded again.
+        version: Of the format: 2, records; or 1, the frames of the wire, which costs less time and
+            more bytes.
 
     Attributes:
         events: How many were written.
@@ -171,8 +204,12 @@ class RecordingWriter:
         facts: PartFacts | None = None,
         first: int = 1,
         tap: WireTap | None = None,
+        version: int = FORMAT_VERSION,
     ) -> None:
         self._store, self._session, self._tap = store, session, tap
+        self._version = version
+        self._records = RecordWriter(session) if version != WIRE_VERSION else None
+        self._key = b""  # a state that is written with the next event
         self._rule = rule or ChunkRule.of(store)
         self._facts = facts or PartFacts(recording=secrets.token_bytes(16))
         self.events = 0
@@ -209,6 +246,8 @@ class RecordingWriter:
             tap: The tap of its connection, if it changed; by default the previous one.
         """
         self._session = session
+        if self._records is not None:
+            self._records.follow(session)
         if tap is not None:
             self._tap = tap
 
@@ -234,11 +273,14 @@ class RecordingWriter:
             frames, self._frames = self._frames, []
             if self._chunk is None:
                 self.start()
+            elif self._records is not None:
+                self._add_event(b"")
             else:
-                self.add_event(encode_event(message, frames))
+                self._add_event(encode_event(message, frames))
         elif self._chunk is not None:
             if isinstance(message, _OF_EVENTS):
-                self._frames.append(encode(message))
+                if self._records is None:
+                    self._frames.append(encode(message))
             elif isinstance(message, _NOTICES):
                 self._notices.append(encode(message).data)
 
@@ -255,7 +297,7 @@ class RecordingWriter:
             return
         self.add_notices(notices)
         if isinstance(message, Event):
-            self.add_event(data)
+            self._add_event(data)
 
     def start(self, number: int | None = None) -> None:
         """Begin a chunk that needs nothing before it, with the interpreter's latest event as a keyframe.
@@ -268,34 +310,58 @@ class RecordingWriter:
         """
         self._next = None
         self._end_chunk()
-        keyframe = encode_keyframe(self._session, cached=False)
         number = self.number + 1 if number is None else number
-        self._chunk, self._pending = self._begin(number, continues=False)
+        if self._records is not None:
+            self._records = RecordWriter(self._session)
+            self._chunk, self._pending = self._begin(number, continues=False)
+            keyframe = self._records.first_event()
+        else:
+            keyframe = encode_keyframe(self._session, cached=False)
+            self._chunk, self._pending = self._begin(number, continues=False)
         self._chunk.key_bytes = len(keyframe)
         self._take(number, keyframe, delta=False)
+        if self._records is not None:
+            return
         pages = b"".join(encode(page).data for page in name_pages(self._session, large_only=True))
         if pages:
             self._notices.append(pages)
 
-    def add_event(self, data: bytes) -> None:
-        """Keep an event that is encoded already, as `Cursor` hands it out.
+    def add_step(self, step: RecordedEvent) -> None:
+        """Keep an event of another recording, with the notices before it.
 
         Args:
-            data: Its frames, EVENT last; the interpreter has followed it.
+            step: The event, as a cursor hands it out; the interpreter is that of the cursor.
+        """
+        self.add_notices(step.notice_data)
+        self._add_event(b"" if self._records is not None else step.data)
+
+    def _add_event(self, data: bytes) -> None:
+        """Keep the interpreter's latest event.
+
+        Args:
+            data: Its frames, EVENT last; not looked at if records are written.
         """
         self._turn()
-        self._take(self.number + 1, data, delta=True)
+        if self._records is not None:
+            notices = self._take_notices()  # what they tell of precedes the event
+            self._take(self.number + 1, notices + self._records.event(), delta=True)
+        else:
+            self._take(self.number + 1, data, delta=True)
         chunk = self._chunk
         assert chunk is not None
         full = self._rule.ends(
             events=len(chunk.rows),
             span_nanos=chunk.span_nanos(),
             delta_bytes=chunk.delta_bytes,
-            key_bytes=chunk.key_bytes,
+            key_bytes=chunk.weighed_bytes(),
         )
         if full:
             # The current state; whether a next event will begin the chunk is not known yet.
             self._next = self._begin(self.number + 1, continues=True)
+        elif self._records is not None and self._rule.key_events:
+            chunk.since_key += 1
+            if chunk.since_key >= self._rule.key_events and chunk.key_bytes <= self._rule.key_bytes:
+                self._key, chunk.since_key = self._records.key(), 0
 
     def add_notices(self, data: bytes) -> None:
         """Keep frames between events that are encoded already."""
@@ -317,7 +383,12 @@ class RecordingWriter:
     def _write_notices(self) -> None:
         if self._notices and self._chunk is not None:
             self._turn()
-            self._append(self._sealed_notices())
+            if self._records is None:
+                self._append(self._sealed_notices())
+                return
+            notices = self._take_notices()
+            if notices:
+                self._append(self._block(notices))
 
     def close(self) -> None:
         """Write the rest, the index and the footer; further calls do nothing.
@@ -347,21 +418,34 @@ class RecordingWriter:
                 [],
             )  # they came after the state that the head repeats
             following, self._next = self._next, None
+            self._key = b""
             self._end_chunk()
             self._chunk, self._pending = following
             self._notices = notices
 
     def _take(self, number: int, data: bytes, *, delta: bool) -> None:
-        """Write an event with the notices before it."""
+        """Write an event with the notices before it.
+
+        Args:
+            number: Its number.
+            data: Its frames; or a record, after one of the notices before it.
+            delta: Whether it is a difference, by whose size the chunk may end.
+        """
         event, chunk = self._session.last_event, self._chunk
         assert event is not None
         assert chunk is not None
-        notices = self._sealed_notices()
-        start = chunk.size
-        chunk.size += len(data)
-        chunk.crcs += _event_crc(data)
         if delta:
-            chunk.delta_bytes += len(data) + len(notices)
+            chunk.delta_bytes += len(data)
+        if self._records is not None:
+            notices, start = b"", chunk.size
+            data = self._block(data)
+        else:
+            notices = self._sealed_notices()
+            start = chunk.size
+            chunk.size += len(data)
+            chunk.crcs += _event_crc(data)
+            if delta:
+                chunk.delta_bytes += len(notices)
         flags = (_KEYFRAME if event.keyframe or not delta else 0) | (_CACHED if event.cached else 0)
         chunk.rows.append(
             (
@@ -380,6 +464,25 @@ class RecordingWriter:
         self._append(notices + data)
         self.number = number
         self.events += 1
+
+    def _take_notices(self) -> bytes:
+        """The notices that wait, as a record; empty if there are none."""
+        assert self._records is not None
+        if not self._notices:
+            return b""
+        frames, self._notices = b"".join(self._notices), []
+        return self._records.notices(frames) or b""
+
+    def _block(self, records: bytes) -> bytes:
+        """The block of some records, after the state that waits; the chunk has it then."""
+        chunk = self._chunk
+        assert chunk is not None
+        assert chunk.packer is not None
+        block = chunk.packer.block(self._key + records)
+        self._key = b""
+        chunk.size += len(block)
+        chunk.crcs += block[HEADER.size : HEADER.size + 4]
+        return block
 
     def _sealed_notices(self) -> bytes:
         if not self._notices:
@@ -428,7 +531,7 @@ class RecordingWriter:
 
     def _part_header(self) -> bytes:
         assert self._session.welcome is not None
-        header = pack_preamble() + pack_facts(
+        header = pack_preamble(self._version) + pack_facts(
             replace(self._facts, part=self._facts.part + self._parts - 1)
         )
         header += encode(self._session.welcome).data
@@ -436,6 +539,8 @@ class RecordingWriter:
 
     def _begin(self, first: int, *, continues: bool) -> tuple[_Chunk, bytes]:
         """A new chunk and its head; nothing is written yet."""
+        if self._records is not None:
+            return self._begin_records(self._records, first, continues=continues)
         schema = _frames_of(schema_messages(self._session))
         after = b""
         key_bytes = 0
@@ -450,13 +555,31 @@ class RecordingWriter:
                 after += pages + seal
                 crcs += seal[-4:]
         head_bytes = CHUNK_BYTES + len(schema) + SEAL_BYTES + len(after)
-        head = ChunkHead(self._facts.recording, self._chunks, first, head_bytes, continues)
+        flags = ChunkFlag.CONTINUES if continues else ChunkFlag(0)
+        head = ChunkHead(self._facts.recording, self._chunks, first, head_bytes, flags)
         sealed = pack_chunk(head) + schema
         seal = pack_seal(sealed)
         self._chunks += 1
         return _Chunk(
             head, size=head_bytes, key_bytes=key_bytes, crcs=seal[-4:] + crcs
         ), sealed + seal + after
+
+    def _begin_records(
+        self, records: RecordWriter, first: int, *, continues: bool
+    ) -> tuple[_Chunk, bytes]:
+        """A new chunk of records and its head."""
+        packer = RecordPacker()
+        key = records.key() if continues else records.schema()
+        block = packer.block(key)
+        flags = ChunkFlag.RECORDS | (ChunkFlag.CONTINUES if continues else ChunkFlag(0))
+        head_bytes = CHUNK_BYTES + SEAL_BYTES + len(block)
+        head = ChunkHead(self._facts.recording, self._chunks, first, head_bytes, flags)
+        sealed = pack_chunk(head)
+        seal = pack_seal(sealed)
+        self._chunks += 1
+        crcs = seal[-4:] + block[HEADER.size : HEADER.size + 4]
+        chunk = _Chunk(head, size=head_bytes, key_bytes=len(key), crcs=crcs, packer=packer)
+        return chunk, sealed + seal + block
 
     def _end_chunk(self) -> None:
         """Write the end of the chunk, if one has begun in the store; and of the part, if that is full."""
@@ -468,7 +591,8 @@ class RecordingWriter:
         if self._pending:
             self._pending = b""  # nothing came after its head
             return
-        end = pack_chunk_end(chunk.size, bytes(chunk.crcs), chunk.table())
+        pack_end = pack_chunk_end if chunk.packer is None else pack_table
+        end = pack_end(chunk.size, bytes(chunk.crcs), chunk.table())
         offset = self._part_bytes - chunk.size
         times = [row[3] for row in chunk.rows]
         self._places.append(

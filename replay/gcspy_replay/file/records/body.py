@@ -1,0 +1,708 @@
+"""The body of a record: tiles, values, summaries and texts of all spaces (FORMAT.md section 10).
+
+Values are differences to what a reader has already: the writer keeps a copy of that, the reader's
+own client interpreter is it. Of a stream that was not gathered, or did not change, one number is
+told. No frame of the wire is in a body, so that the wire may change and the files stay.
+
+Knows the client's state; does not know blocks or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from gcspy_protocol import messages as m
+from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState, StreamState
+from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import Message
+from gcspy_protocol.model import CONTROL_STREAM, Naming
+from numpy.typing import NDArray
+
+from gcspy_replay.file.keyframe import tiles_of
+from gcspy_replay.file.records.fields import FieldReader, FieldWriter
+from gcspy_replay.file.records.numbers import signed
+
+__all__ = [
+    "ABSENT",
+    "HOW",
+    "SUMMARIES",
+    "KnownState",
+    "pass_streams",
+    "pass_tiles_and_texts",
+    "read_body",
+    "summary_of",
+    "write_body",
+]
+
+_TILES, _INFO, _NAMES, _STREAMS, SUMMARIES = 1, 2, 4, 8, 16
+"""Flags of a space: what of it is told."""
+
+ABSENT, _SAME, _SOME, _ALL = 0, 1, 2, 3
+"""A stream: not gathered; gathered and unchanged; differences of some tiles; of all."""
+HOW = 3
+_STAMPED, _PARTLY_KNOWN, _SAME_TILES, _RUNNING = 4, 8, 16, 32
+"""Flags of a stream: its stamp is not the event's; bits tell which of these values are known; the
+tiles are those of the stream before; each difference is to the one of the tile before."""
+
+_ALL_FROM = 2
+"""Differences of all tiles are written if at least one in this many changed."""
+
+_NAME_CHARS = 1024
+_MOST_TOLD = 4096
+"""Most zeros of an array of tiles that one code may stand for."""
+
+_RUNNING_FROM = 64
+
+
+class KnownState:
+    """What a reader knows before the next event: a copy of the spaces, which follows the session.
+
+    Args:
+        session: The session.
+    """
+
+    def __init__(self, session: ClientInterpreter) -> None:
+        self._spaces: dict[int, tuple[SpaceState, SpaceState]] = {
+            number: (space, space.copy()) for number, space in session.spaces.items()
+        }
+        self.last_event = session.last_event
+
+    def rebind(self, session: ClientInterpreter) -> None:
+        """Follow another session whose state is the same."""
+        for number, space in session.spaces.items():
+            if number in self._spaces:
+                self._spaces[number] = (space, self._spaces[number][1])
+
+    def follow_schema(self, session: ClientInterpreter) -> None:
+        """Drop spaces that are gone, and begin new ones without tiles."""
+        for number in [one for one in self._spaces if one not in session.spaces]:
+            del self._spaces[number]
+        for number, space in session.spaces.items():
+            if number not in self._spaces or self._spaces[number][0] is not space:
+                self._spaces[number] = (space, SpaceState(space.space))
+
+    def space(self, number: int) -> SpaceState:
+        """The reader's state of a space."""
+        return self._spaces[number][1]
+
+    def note_names(self, space: SpaceState) -> None:
+        """Names of tiles came between events."""
+        known = self._spaces.get(space.space.id)
+        if known is not None and known[0] is space:
+            known[1].names = space.names.copy()
+
+
+def _streams(space: SpaceState) -> Iterator[tuple[int, StreamState]]:
+    yield from space.streams.items()
+    yield CONTROL_STREAM, space.control
+
+
+def _is_of(stream: StreamState, event: m.Event) -> bool:
+    """Whether the stamp of a stream is that of an event."""
+    return (
+        stream.sequence == event.sequence
+        and stream.time_nanos == event.time_nanos
+        and stream.event == event.event
+        and stream.occurrence == event.occurrence
+    )
+
+
+# ------------------------------------------------------------------ writing
+
+
+def write_body(
+    out: FieldWriter,
+    session: ClientInterpreter,
+    event: m.Event,
+    known: KnownState | None,
+    change: EventChange | None,
+) -> None:
+    """Write what changed since the state that a reader has, and let that follow.
+
+    Args:
+        out: Where to.
+        session: The session right after the event.
+        event: The event.
+        known: The reader's state; None: it has only the schema, and everything is written.
+        change: What the event changed; None: everything is written.
+    """
+    for number, space in session.spaces.items():
+        if known is None or change is None or number in change.resized_again:
+            _write_whole(out, space, event, None if known is None else known.space(number))
+            if known is not None:
+                known._spaces[number] = (space, space.copy())
+        else:
+            _write_changes(out, space, event, known.space(number), change)
+
+
+def _write_whole(
+    out: FieldWriter, space: SpaceState, event: m.Event, known: SpaceState | None
+) -> None:
+    texts = space.names.texts() if space.space.naming is Naming.STRINGS else {}
+    streams = [(one, stream) for one, stream in _streams(space) if stream.sequence]
+    told = [(one, stream) for one, stream in _streams(space) if stream.told is not None]
+    flags = _TILES
+    flags |= _INFO if space.info != ("" if known is None else known.info) else 0
+    flags |= _NAMES if texts else 0
+    flags |= _STREAMS if streams else 0
+    flags |= SUMMARIES if told else 0
+    out.integers.append(flags)
+    _write_tiles(out, tiles_of(space))
+    if flags & _INFO:
+        out.text(space.info)
+    if texts:
+        _write_names(out, dict(texts))
+    if streams:
+        tiles = _Tiles()
+        for _, stream in _streams(space):
+            if not stream.sequence:
+                out.integers.append(ABSENT)
+                continue
+            changed = np.empty(0, dtype=np.int64)
+            every = stream.values.astype(np.int64) - signed(stream.defined.default)
+            _write_stream(out, stream, event, tiles, changed, every)
+    if told:
+        for one, stream in _streams(space):
+            before = None if known is None else known.stream(one).told
+            _write_summary(out, one, stream.told, before, event)
+
+
+def _write_changes(
+    out: FieldWriter, space: SpaceState, event: m.Event, known: SpaceState, change: EventChange
+) -> None:
+    number = space.space.id
+    tiles = change.resized.get(number)
+    if tiles is not None:
+        known.resize(tiles)
+    texts: dict[int, str] = {}
+    if number in change.renamed and space.space.naming is Naming.STRINGS:
+        before = known.names.texts()
+        texts = {
+            tile: text for tile, text in space.names.texts().items() if before.get(tile) != text
+        }
+        known.names = space.names.copy()
+    fresh = any((number, one) in change.changed for one, _ in _streams(space))
+    told = any(
+        stream.told is not old.told
+        for (_, stream), (_, old) in zip(_streams(space), _streams(known), strict=True)
+    )
+    flags = _TILES if tiles is not None else 0
+    flags |= _INFO if space.info != known.info else 0
+    flags |= _NAMES if texts else 0
+    flags |= _STREAMS if fresh else 0
+    flags |= SUMMARIES if told else 0
+    out.integers.append(flags)
+    if tiles is not None:
+        _write_tiles(out, tiles)
+    if flags & _INFO:
+        out.text(space.info)
+        known.info = space.info
+    if texts:
+        _write_names(out, texts)
+    if fresh:
+        shared = _Tiles()
+        for (one, stream), (_, old) in zip(_streams(space), _streams(known), strict=True):
+            if (number, one) not in change.changed:
+                out.integers.append(ABSENT)
+            else:
+                _write_changed(out, stream, old, event, shared, change.changed[number, one])
+    if told:
+        for (one, stream), (_, old) in zip(_streams(space), _streams(known), strict=True):
+            summary = None if stream.told is old.told else stream.told
+            _write_summary(out, one, summary, old.told, event)
+            old.told = stream.told
+
+
+def _steps(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each number less the one before it, the first less 0, modulo 2**64."""
+    steps = numbers.copy()
+    steps[1:] -= numbers[:-1]
+    return steps
+
+
+class _Tiles:
+    """The tiles of the previous stream of a space, which the next one often shares."""
+
+    def __init__(self) -> None:
+        self.latest: NDArray[np.int64] | None = None
+
+
+def _write_changed(
+    out: FieldWriter,
+    stream: StreamState,
+    old: StreamState,
+    event: m.Event,
+    shared: _Tiles,
+    indices: NDArray[np.int64] | None,
+) -> None:
+    """Write the differences between two states of a stream, and make the old one the new one."""
+    now, before = stream.values, old.values
+    if indices is None:
+        differ = now != before
+        if stream.known is not None or old.known is not None:
+            differ |= _bits(stream) != _bits(old)
+        indices = np.flatnonzero(differ)
+    every: NDArray[np.int64] | None = None
+    if len(indices) * _ALL_FROM > len(now):
+        every = now.astype(np.int64) - before.astype(np.int64)
+        changed = every
+    else:
+        changed = now[indices].astype(np.int64) - before[indices].astype(np.int64)
+    if every is not None:
+        _write_stream(out, stream, event, shared, np.empty(0, dtype=np.int64), every)
+        np.copyto(before, now)
+    else:
+        _write_stream(out, stream, event, shared, indices, changed)
+        before[indices] = now[indices]
+    known = stream.known
+    old.known = None if known is None else known.copy()
+    old.sequence = stream.sequence
+
+
+def _bits(stream: StreamState) -> NDArray[np.bool_]:
+    return np.ones(len(stream.values), dtype=np.bool_) if stream.known is None else stream.known
+
+
+def _write_stream(
+    out: FieldWriter,
+    stream: StreamState,
+    event: m.Event,
+    shared: _Tiles,
+    indices: NDArray[np.int64],
+    differences: NDArray[np.int64],
+) -> None:
+    """Write a gathered stream.
+
+    Args:
+        indices: Shape (changed,), strictly increasing tiles; empty if `differences` are those of all tiles.
+        differences: Shape (changed,), or (tiles,).
+    """
+    whole = len(differences) != len(indices)
+    how = _ALL if whole else _SOME if len(indices) else _SAME
+    known = stream.known
+    bits = None if known is None or how == _SAME else known if whole else known[indices]
+    if bits is not None and bool(bits.all()):
+        bits = None
+    stamped = not _is_of(stream, event)
+    same_tiles = (
+        how == _SOME and shared.latest is not None and np.array_equal(shared.latest, indices)
+    )
+    running = False
+    if whole and len(differences) >= _RUNNING_FROM:
+        steps = _steps(differences)
+        # A level that changes here and there costs less as steps; noise costs more.
+        if np.count_nonzero(steps) < np.count_nonzero(differences):
+            running, differences = True, steps
+    flags = how | (_STAMPED if stamped else 0) | (_PARTLY_KNOWN if bits is not None else 0)
+    flags |= (_SAME_TILES if same_tiles else 0) | (_RUNNING if running else 0)
+    out.integers.append(flags)
+    if stamped:
+        out.integers += (
+            signed(stream.sequence - event.sequence),
+            signed(stream.time_nanos - event.time_nanos),
+            stream.event,
+            signed(stream.occurrence),
+        )
+    if how == _SOME:
+        out.integers.append(len(indices))
+        if not same_tiles:
+            out.gaps(np.diff(indices, prepend=-1) - 1)
+            shared.latest = indices
+    if how != _SAME:
+        out.values(differences)
+    if bits is not None:
+        out.bits(bits)
+
+
+def _write_summary(
+    out: FieldWriter, one: int, told: m.Summary | None, before: m.Summary | None, event: m.Event
+) -> None:
+    if one == CONTROL_STREAM and told is None:
+        return
+    if told is None:
+        out.integers.append(ABSENT)
+        return
+    length = len(told.values)
+    old = before.values if before is not None and len(before.values) == length else (0,) * length
+    covered = told.covered - (before.covered if before is not None else 0)
+    steps = [signed(a - b) for a, b in zip(told.values, old, strict=True)]
+    stamped = (told.sequence, told.time_nanos) != (event.sequence, event.time_nanos)
+    differs = covered != 0 or any(steps)
+    out.integers.append((_SOME if differs else _SAME) | (_STAMPED if stamped else 0))
+    if stamped:
+        out.integers += (
+            signed(told.sequence - event.sequence),
+            signed(told.time_nanos - event.time_nanos),
+        )
+    if differs:
+        out.sums.append(covered)
+        out.sums += steps
+
+
+def _write_tiles(out: FieldWriter, tiles: m.Tiles) -> None:
+    runs = len(tiles.lengths)
+    named = 0 if tiles.bases is None or tiles.sizes is None else len(tiles.bases) + 1
+    out.integers += (tiles.count, runs, signed(tiles.base), signed(tiles.tile_bytes), named)
+    if runs:
+        for starts in (tiles.old_starts, tiles.new_starts, tiles.lengths):
+            out.gaps(_steps(starts.astype(np.int64)))
+    if tiles.bases is not None and tiles.sizes is not None:
+        bases, sizes = tiles.bases.astype(np.uint64), tiles.sizes.astype(np.uint64)
+        ends = bases + sizes
+        bases[1:] -= ends[:-1]  # modulo 2**64
+        out.gaps(bases.view(np.int64))
+        out.gaps(_steps(sizes.view(np.int64)))
+
+
+def _write_names(out: FieldWriter, texts: dict[int, str]) -> None:
+    order = sorted(texts)
+    out.integers.append(len(order))
+    last = -1
+    for tile in order:
+        out.integers.append(tile - last - 1)
+        last = tile
+        out.text(texts[tile])
+
+
+# ------------------------------------------------------------------ reading
+
+
+def read_body(
+    given: FieldReader,
+    session: ClientInterpreter,
+    event: m.Event,
+    limits: Limits,
+    *,
+    passing: bool = False,
+) -> Iterator[Message]:
+    """The messages of a body; apply each to the session before the next is asked for.
+
+    Args:
+        given: The record's fields.
+        session: The session before the event.
+        event: The event.
+        limits: Limits on the content.
+        passing: Nobody looks at this event on the way to a later one: values and summaries are
+            applied here, and only the other messages are handed out.
+
+    Raises:
+        ValueError: It is not one.
+        RemoteProtocolError: It contradicts the session.
+    """
+    for number, space in session.spaces.items():
+        flags = given.integer(0, 31)
+        if flags & _TILES:
+            yield _read_tiles(given, number, space.space.naming, limits)
+        if flags & _INFO:
+            yield m.SpaceInfo(
+                space=number,
+                sequence=event.sequence,
+                time_nanos=event.time_nanos,
+                text=given.text(limits.text_chars),
+            )
+        if flags & _NAMES:
+            yield from _read_names(given, number, space, event, limits)
+        if flags & _STREAMS:
+            yield from _read_streams(given, space, event, passing=passing)
+        if flags & SUMMARIES:
+            yield from _read_summaries(given, space, event, passing=passing)
+
+
+def _read_streams(
+    given: FieldReader, space: SpaceState, event: m.Event, *, passing: bool
+) -> Iterator[Message]:
+    """The values of a space; while passing, they are applied here."""
+    latest: NDArray[np.int64] | None = None
+    for one, stream in _streams(space):
+        how = given.integer(0, 63)
+        if how & HOW == ABSENT:
+            continue
+        if passing and how == _SAME:
+            stream.sequence, stream.time_nanos = event.sequence, event.time_nanos
+            stream.event, stream.occurrence = event.event, event.occurrence
+            continue
+        who = (space.space.id, one, how)
+        message, latest = _read_stream(given, who, stream, event, latest)
+        if not passing:
+            yield message
+        elif isinstance(message, m.StreamDelta):
+            stream.update(message)
+        else:
+            stream.replace(message)
+
+
+def _read_summaries(
+    given: FieldReader, space: SpaceState, event: m.Event, *, passing: bool
+) -> Iterator[Message]:
+    """The summaries of a space; while passing, they are applied here."""
+    for one, stream in space.streams.items():
+        how = given.integer(0, 7)
+        if how & HOW == ABSENT:
+            continue
+        summary = _read_summary(given, (space.space.id, one, how), stream, event)
+        if passing:
+            stream.told = summary
+        else:
+            yield summary
+
+
+def _read_tiles(given: FieldReader, number: int, naming: Naming, limits: Limits) -> m.Tiles:
+    count = given.integer(0, limits.tiles)
+    runs = given.integer(0, count)
+    base, tile_bytes = given.unsigned(), given.unsigned()
+    named = given.integer(0, count + 1)
+    arrays = [np.empty(0, dtype="<u4")] * 3
+    if runs:
+        starts = [np.cumsum(_of_tiles(given, runs), dtype=np.int64) for _ in range(3)]
+        _check_runs(starts, count, limits)
+        arrays = [array.astype("<u4") for array in starts]
+    bases = sizes = None
+    if named:
+        steps = _of_tiles(given, named - 1).astype(np.int64).view(np.uint64)
+        sizes = np.cumsum(_of_tiles(given, named - 1), dtype=np.int64).view(np.uint64)
+        before = np.zeros(named - 1, dtype=np.uint64)
+        before[1:] = sizes[:-1]
+        bases = np.cumsum(steps + before, dtype=np.uint64)
+        kept = int(arrays[2].sum(dtype=np.int64)) if runs else 0
+        if naming is not Naming.EXTENTS or named - 1 != count - kept:
+            raise RemoteProtocolError(
+                f"space {number}: {named - 1} addresses for {count - kept} new tiles"
+            )
+    elif naming is Naming.EXTENTS:
+        raise RemoteProtocolError(f"space {number}: tiles without their addresses")
+    return m.Tiles(
+        space=number,
+        count=count,
+        old_starts=arrays[0],
+        new_starts=arrays[1],
+        lengths=arrays[2],
+        naming=naming,
+        base=base,
+        tile_bytes=tile_bytes,
+        bases=bases,
+        sizes=sizes,
+    )
+
+
+def _of_tiles(given: FieldReader, count: int) -> NDArray[Any]:
+    """An array of a Tiles message, which must be in the bytes if it is long: its tiles are not limited yet."""
+    return given.gaps(count, most_told=_MOST_TOLD)
+
+
+def _check_runs(starts: list[NDArray[np.int64]], count: int, limits: Limits) -> None:
+    """Check the runs of kept tiles as the wire does: they are in order, do not overlap, and lie in the space."""
+    old, new, lengths = starts
+    good = (
+        int(lengths.min()) >= 1
+        and int(old.min()) >= 0
+        and int(new[0]) >= 0
+        and int(max(old.max(), lengths.max())) <= limits.tiles
+        and int((new + lengths).max()) <= count
+        and bool((new[1:] >= new[:-1] + lengths[:-1]).all())
+    )
+    if not good:
+        raise ValueError("runs of tiles that overlap, or leave the space")
+
+
+def _read_names(
+    given: FieldReader, number: int, space: SpaceState, event: m.Event, limits: Limits
+) -> Iterator[m.NewNames]:
+    count = given.integer(0, space.count)
+    first, run, tile = 0, list[str](), -1
+
+    def page() -> m.NewNames:
+        return m.NewNames(
+            space=number,
+            sequence=event.sequence,
+            time_nanos=event.time_nanos,
+            first=first,
+            names=tuple(run),
+        )
+
+    for _ in range(count):
+        gap = given.integer(0, space.count)
+        tile += 1 + gap
+        if run and (gap or len(run) == limits.names_page):
+            yield page()
+            run = []
+        if not run:
+            first = tile
+        if tile >= space.count:
+            raise ValueError(f"a name of tile {tile} of {space.count}")
+        run.append(given.text(_NAME_CHARS))
+    if run:
+        yield page()
+
+
+def _read_stream(
+    given: FieldReader,
+    who: tuple[int, int, int],
+    stream: StreamState,
+    event: m.Event,
+    latest: NDArray[np.int64] | None,
+) -> tuple[m.StreamKey | m.StreamDelta, NDArray[np.int64] | None]:
+    number, one, flags = who
+    how = flags & HOW
+    stamp = (event.sequence, event.time_nanos, event.event, event.occurrence)
+    if flags & _STAMPED:
+        stamp = (
+            given.moved(event.sequence),
+            given.moved(event.time_nanos),
+            given.integer(0, 0xFFFF),
+            given.unsigned(),
+        )
+    old = stream.values
+    count = len(old)
+    indices = np.empty(0, dtype=np.int64)
+    if how == _SOME:
+        changed = given.integer(1, count)
+        if flags & _SAME_TILES:
+            if latest is None or len(latest) != changed or int(latest[-1]) >= count:
+                raise ValueError("a stream of the tiles of another, which is not there")
+            indices = latest
+        else:
+            indices = latest = _read_indices(given, changed, count)
+        values = (old[indices].astype(np.int64) + given.values(changed)).astype(stream.dtype)
+    elif how == _ALL:
+        steps = given.values(count)
+        if flags & _RUNNING:
+            steps = np.cumsum(steps, dtype=np.int64)
+        values = (old.astype(np.int64) + steps).astype(stream.dtype)
+    else:
+        values = np.empty(0, dtype=stream.dtype)
+    known = given.bits(len(values)) if flags & _PARTLY_KNOWN else None
+    sequence, time_nanos, kind, occurrence = stamp
+    if how == _ALL:
+        return m.StreamKey(
+            space=number,
+            stream=one,
+            sequence=sequence,
+            time_nanos=time_nanos,
+            event=kind,
+            occurrence=occurrence,
+            values=values,
+            known=known,
+        ), latest
+    return m.StreamDelta(
+        space=number,
+        stream=one,
+        sequence=sequence,
+        time_nanos=time_nanos,
+        event=kind,
+        occurrence=occurrence,
+        base_sequence=stream.sequence,
+        count=count,
+        indices=indices,
+        values=values,
+        known=known,
+    ), latest
+
+
+def _read_indices(given: FieldReader, changed: int, count: int) -> NDArray[np.int64]:
+    gaps = given.gaps(changed)
+    if int(gaps.min()) < 0 or int(gaps.max()) >= count:
+        raise ValueError("tiles out of order")
+    indices: NDArray[np.int64] = np.cumsum(gaps.astype(np.int64) + 1) - 1
+    if int(indices[-1]) >= count:
+        raise ValueError(f"tile {indices[-1]} of {count}")
+    return indices
+
+
+def _read_summary(
+    given: FieldReader, who: tuple[int, int, int], stream: StreamState, event: m.Event
+) -> m.Summary:
+    number, one, how = who
+    told = stream.told
+    if told is None:
+        before: tuple[tuple[int, ...], int] = ((0,) * stream.defined.summary_length, 0)
+    else:
+        before = (told.values, told.covered)
+    return summary_of(given, how, (number, one), before, event)
+
+
+def summary_of(
+    given: FieldReader,
+    how: int,
+    where: tuple[int, int],
+    before: tuple[tuple[int, ...], int],
+    event: m.Event,
+) -> m.Summary:
+    """The summary of a stream.
+
+    Args:
+        given: The record's fields.
+        how: Its flags.
+        where: Space and stream.
+        before: The numbers of the summary before, and the tiles covered; zeros if there was none.
+        event: The event.
+
+    Raises:
+        ValueError: It is not one.
+    """
+    sequence, time_nanos = event.sequence, event.time_nanos
+    if how & _STAMPED:
+        sequence, time_nanos = given.moved(sequence), given.moved(time_nanos)
+    values, covered = before
+    if how & HOW == _SOME:
+        steps = given.sums(1 + len(values))
+        covered += steps[0]
+        values = tuple(
+            [signed(value + step) for value, step in zip(values, steps[1:], strict=True)]
+        )
+        if not 0 <= covered < 1 << 32:
+            raise ValueError(f"a summary of {covered} tiles")
+    return m.Summary(
+        space=where[0],
+        stream=where[1],
+        sequence=sequence,
+        time_nanos=time_nanos,
+        values=values,
+        covered=covered,
+    )
+
+
+# ------------------------------------------------------------------ passing over
+
+
+def pass_tiles_and_texts(given: FieldReader, flags: int, limits: Limits) -> None:
+    """Pass over what a body tells of a space before its streams.
+
+    Raises:
+        ValueError: It is not a body.
+        IndexError: It ends too early.
+    """
+    if flags & _TILES:
+        given.integer(0, limits.tiles)
+        runs = given.integer(0, limits.tiles)
+        given.unsigned()
+        given.unsigned()
+        named = given.integer(0, limits.tiles + 1)
+        given.skip((3 if runs else 0) + (2 if named else 0))
+    if flags & _INFO:
+        given.data(4 * limits.text_chars)
+    if flags & _NAMES:
+        for _ in range(given.integer(0, limits.tiles)):
+            given.skip(1)
+            given.data(4 * _NAME_CHARS)
+
+
+def pass_streams(given: FieldReader, flags: int, streams: int) -> None:
+    """Pass over the streams of a space, of which there are so many, the control stream included.
+
+    Raises:
+        ValueError: It is not a body.
+        IndexError: It ends too early.
+    """
+    if not flags & _STREAMS:
+        return
+    for _ in range(streams):
+        how = given.integer(0, 63)
+        if how & _STAMPED:
+            given.skip(4)
+        if how & HOW == _SOME:
+            given.skip(2 if how & _SAME_TILES else 3)
+        elif how & HOW == _ALL:
+            given.skip(1)
