@@ -16,6 +16,7 @@ from gcspy.output.quantities import amount_of, budget_of, patience_of
 
 __all__ = [
     "CONDITION",
+    "allocation_samples_option",
     "class_options",
     "file_argument",
     "files_argument",
@@ -74,6 +75,17 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 hold_option = click.option(
     "--hold", is_flag=True, help="Stop the process while its memory is copied."
+)
+
+allocation_samples_option = click.option(
+    "--allocation-samples",
+    "sample_bytes",
+    type=click.IntRange(1024, 1 << 30),
+    is_flag=False,
+    flag_value=1 << 19,
+    default=None,
+    metavar="[BYTES]",
+    help="JVMs, JDK 11 or later: name the source lines that allocated objects. Between two samples of memory, each thread's allocations are sampled, one per BYTES. Without a value: 524288.",
 )
 
 

@@ -6,7 +6,13 @@ import sys
 
 import click
 
-from gcspy.options import driver_option, json_option, top_option
+from gcspy.options import (
+    allocation_samples_option,
+    driver_option,
+    hold_option,
+    json_option,
+    top_option,
+)
 
 __all__ = ["command"]
 
@@ -17,11 +23,31 @@ __all__ = ["command"]
 @click.option(
     "--sites",
     is_flag=True,
-    help="Also show the lines that allocated the objects, from a copy of all memory. Of Python programs that run with tracemalloc.",
+    help="Also show the lines that allocated the objects. Of Python programs that run with tracemalloc, from a copy of all memory; of JVMs with --hold and --allocation-samples.",
 )
+@allocation_samples_option
+@click.option(
+    "--over",
+    "over_secs",
+    type=click.FloatRange(0.1, 86_400),
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long allocations are sampled.",
+)
+@hold_option
 @driver_option
 @json_option
-def command(pid: int, top: int, sites: bool, drivers: tuple[str, ...], as_json: bool) -> None:
+def command(
+    pid: int,
+    top: int,
+    sites: bool,
+    sample_bytes: int | None,
+    over_secs: float,
+    hold: bool,
+    drivers: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Show object counts and bytes by type, from one sample.
 
     The process is not stopped and nothing is left in it. Objects that changed during the sample are
@@ -37,17 +63,23 @@ def command(pid: int, top: int, sites: bool, drivers: tuple[str, ...], as_json: 
     # Estimates are for a person who waits: beside the result, and only in a terminal.
     early = print_early if sys.stderr.isatty() and not as_json else None
     found = look_once(pid, "types", most=top, drivers=drivers, early=early)
-    if not sites:
+    if not sites and not sample_bytes:
         (print_as_json if as_json else print_as_text)(found)
         return
-    from gcspy.connection.memory_question import explain
+    from gcspy.connection.memory_question import sites_of_process
     from gcspy.output.detail_text import rows_as_json
     from gcspy.output.memory_text import print_sites
     from gcspy_server.api import MemoryQuestion
 
-    report = next(explain(pid, MemoryQuestion(over_secs=0, most=top), drivers))
+    question = MemoryQuestion(
+        over_secs=over_secs if sample_bytes else 0,
+        most=top,
+        held=hold,
+        sample_bytes=sample_bytes or 0,
+    )
+    table = sites_of_process(pid, question, drivers)
     if as_json:
-        print_as_json(found, {"allocated": rows_as_json(report.sites)})
+        print_as_json(found, {"allocated": rows_as_json(table)})
         return
     print_as_text(found)
-    print_sites(report)
+    print_sites(table)

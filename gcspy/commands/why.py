@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gcspy.options import (
+    allocation_samples_option,
     driver_option,
     hold_option,
     is_address,
@@ -34,16 +35,7 @@ __all__ = ["command"]
 )
 @top_option(1000)
 @hold_option
-@click.option(
-    "--allocation-samples",
-    "sample_bytes",
-    type=click.IntRange(1024, 1 << 30),
-    is_flag=False,
-    flag_value=1 << 19,
-    default=None,
-    metavar="[BYTES]",
-    help="JVMs, JDK 11 or later: name the source lines that allocated the growth. Between the two samples, each thread's allocations are sampled, one per BYTES. Without a value: 524288.",
-)
+@allocation_samples_option
 @driver_option
 @token_option
 @json_option

@@ -42,7 +42,7 @@ def print_first(report: MemoryReport, name: str) -> None:
     say("")
     say("What holds most of it")
     print_table(report.holders, rounded=True)
-    print_sites(report)
+    print_sites(report.sites)
     _print_note(report)
 
 
@@ -66,7 +66,7 @@ def print_later(report: MemoryReport, first: MemoryReport) -> None:
         say("What holds it")
         print_table(report.holders, rounded=True)
     if report.sites.rows or report.sites.note != first.sites.note:
-        print_sites(report)
+        print_sites(report.sites, "Allocation sites of new objects")
     _print_note(report)
 
 
@@ -137,14 +137,19 @@ def _changed(report: MemoryReport) -> str:
     return f"{sign}{size_in_words(abs(grew))} of {size_in_words(report.resident)} in {duration(int(report.secs * 1e9))}"
 
 
-def print_sites(report: MemoryReport) -> None:
-    """Print the allocation sites of the objects, or why these are not known."""
+def print_sites(sites: DetailTable, title: str = "Allocation sites") -> None:
+    """Print allocation sites, or why these are not known.
+
+    Args:
+        sites: The sites; in their note, why there are none.
+        title: Of which objects.
+    """
     say("")
-    if report.sites.rows:
-        say("Allocation sites" if report.grew is None else "Allocation sites of new objects")
-        print_table(with_short_paths(without_empty_columns(report.sites)), rounded=True)
+    if sites.rows:
+        say(title)
+        print_table(with_short_paths(without_empty_columns(sites)), rounded=True)
     else:
-        say(f"Allocation sites are not known: {report.sites.note}")
+        say(f"Allocation sites are not known: {sites.note}")
 
 
 def _print_note(report: MemoryReport) -> None:

@@ -7,8 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from gcspy_drivers.hotspot.agent.agent import BUILD_REMEDY
+from gcspy_drivers.hotspot.agent.agent_library import installed
+
+from tests.cli.conftest import Run
+from tests.drivers.hotspot.jvms import compile_java, find_javas
 
 LARGE = """
 class Order:
@@ -104,3 +110,59 @@ def test_the_lines_that_allocated_the_objects_are_named_if_tracemalloc_is_on(tra
         assert remedy in text
         assert remedy in found["allocated"]["note"]
         assert found["allocated"]["rows"] == []
+
+
+ALLOCATING = """
+import java.util.*;
+
+public class Allocating {
+    static class Order { final byte[] body = new byte[1000]; }
+    static final Deque<Order> RECENT = new ArrayDeque<>();
+
+    public static void main(String[] arguments) throws Exception {
+        System.out.println("begun");
+        while (true) {
+            RECENT.add(new Order());
+            if (RECENT.size() > 5000) RECENT.remove();
+            if (RECENT.peekLast().hashCode() % 50 == 0) Thread.sleep(1);
+        }
+    }
+}
+"""
+
+
+@pytest.fixture(name="allocating")
+def _allocating(tmp_path: Path) -> Iterator[int]:
+    if installed("gcspy-samples") is None:
+        pytest.skip(f"the agent was not built: {BUILD_REMEDY}")
+    javas = find_javas()
+    if not javas:
+        pytest.skip("no JDK on this system: allocation samples of a JVM are not tested here")
+    compile_java(tmp_path, {"Allocating": ALLOCATING})
+    with subprocess.Popen(
+        [javas[0], "-Xmx128m", "-cp", str(tmp_path), "Allocating"], stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begun\n"
+        try:
+            yield child.pid
+        finally:
+            child.kill()
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.timeout(300)
+def test_sites_of_a_jvm_are_known_from_samples_or_one_line_says_how(
+    allocating: int, gcspy: Run
+) -> None:
+    pid = str(allocating)
+    unknown = gcspy("types", pid, "--sites")
+    assert unknown.returncode == 0, unknown.stderr
+    (line,) = [one for one in unknown.stdout.splitlines() if one.startswith("Allocation sites")]
+    assert "--hold" in line
+    line_of_body = ALLOCATING.split("static class Order")[0].count("\n") + 1
+    sampled = gcspy("types", pid, "--hold", "--allocation-samples", "16384", "--over", "3")
+    assert sampled.returncode == 0, sampled.stderr
+    assert f"Order.<init>(Allocating.java:{line_of_body})" in sampled.stdout
+    assert "one for 16,384 bytes on average" in sampled.stdout
+    assert "are off by a share of about 1/√n" in sampled.stdout
