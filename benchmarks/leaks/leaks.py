@@ -1,9 +1,8 @@
 """Programs that leak, for one cause each: what `gcspy why` says of them, in how many seconds, and whether it names the holder.
 
-    python -m benchmarks.leaks.leaks [--only NAME]... [--group standard|pypi|java]... [--json]
+    python -m benchmarks.leaks.leaks [--only NAME]... [--group standard|pypi|java]... [--hold] [--json]
 
-Each program is started and grows; `gcspy why PID` is run on it while it grows on, with the command alone (a JVM's heap is read with
-`--hold`). The holder that the program's docstring states must be the first row of what holds what grew, and be named in the sentence.
+Each program is started and grows; `gcspy why PID` is run on it while it grows on, with the command alone, or with `--hold`. The holder that the program's docstring states must be the first row of what holds what grew, and be named in the sentence.
 
 Packages are installed once into an environment of their own in the user's cache, and programs in Java are compiled there; what cannot
 be had is skipped and said. Some 40 s a program; not one of those that run by default.
@@ -27,7 +26,6 @@ from benchmarks.leaks.leak_programs import LeakingProgram, programs, running
 
 __all__ = ["Row", "main", "measure"]
 
-_OF_JAVA = ("--hold",)
 _BUDGET = "at most 60 s"
 
 
@@ -70,7 +68,7 @@ def measure(program: LeakingProgram, python: str, options: Sequence[str] = ()) -
         Unavailable: It cannot run here.
     """
     with running(program, python) as process:
-        answer = ask(process.pid, [*(_OF_JAVA if program.group == "java" else ()), *options])
+        answer = ask(process.pid, options)
     return Row(
         program.name,
         program.group,
@@ -116,7 +114,7 @@ def _measured(chosen: Iterable[LeakingProgram], options: argparse.Namespace) -> 
         if program.group in skipped:
             continue
         try:
-            row = measure(program, options.python)
+            row = measure(program, options.python, ["--hold"] if options.hold else ())
         except Unavailable as why:
             print(
                 f"skipped: {program.group} programs from {program.name} on: {why}", file=sys.stderr
@@ -136,6 +134,9 @@ def _measured(chosen: Iterable[LeakingProgram], options: argparse.Namespace) -> 
 def main() -> int:
     """Print the table; the exit code is 1 when there is none."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--hold", action="store_true", help="with --hold, for which a JVM writes heap dumps"
+    )
     parser.add_argument("--python", default=sys.executable, help="interpreter of the programs")
     parser.add_argument(
         "--only", action="append", metavar="NAME", help="only this one (may be given again)"

@@ -70,7 +70,8 @@ def command(
     The process keeps running while its memory is copied, and nothing is left in it. With --hold
     all threads are stopped during the copy, so that the answer is exact.
 
-    A JVM needs --hold, since it stops while it writes the heap dump that is examined. FILE is a
+    A JVM with --hold stops while it writes a heap dump, which is examined. Without it the heap is
+    copied, and references from stacks and native code are missing. FILE is a
     heap dump (HPROF) or an object trace with pointers. Of a trace, the answer describes the latest
     collection before --at.
 

@@ -56,8 +56,8 @@ def command(
     gives a sentence: how much memory grew, of which types, and who holds the new objects.
 
     The process keeps running, and nothing is left in it. With --hold all threads are stopped while
-    memory is copied, so that each sample shows one moment. A JVM always needs --hold: its sample
-    is a heap dump.
+    memory is copied, so that each sample shows one moment. The sample of a JVM is then a heap
+    dump; without --hold, references from its stacks and native code are missing.
 
     For a recording, shows the growth of the resident set and of the types. Recordings have no
     references, so there are no holders. For an object trace, shows the growth by type and by

@@ -1,8 +1,11 @@
-"""Answers questions about who holds the memory of a JVM, and the use of all of it: from requested heap dumps.
+"""Answers questions about who holds the memory of a JVM, and the use of all of it.
+
+A JVM that may be held is asked for a heap dump. The heap of one that may not is copied while it
+runs (`gcspy_drivers.hotspot.copied`); the answer then says what is missing.
 
 Objects of a JVM move, so two dumps are compared by names and numbers, and not by addresses.
 
-Knows dumps and graphs. `requested_dump` gets a dump; `gcspy_drivers.kit.dump_answers` answers from
+Knows dumps and graphs. `requested_dump` and `copied.running_copy` get a dump; `gcspy_drivers.kit.dump_answers` answers from
 it.
 """
 
@@ -17,10 +20,12 @@ import numpy as np
 from gcspy_protocol.errors import TargetError, TraceError
 
 from gcspy_drivers.hotspot.agent.sampled_sites import SamplingBetweenLooks
+from gcspy_drivers.hotspot.copied.running_copy import RunningCopy, read_running
 from gcspy_drivers.hotspot.memory_parts import code_ranges, memory_of, metaspace_bytes
-from gcspy_drivers.hotspot.requested_dump import refuse_unless_held, request_dump
+from gcspy_drivers.hotspot.requested_dump import RequestedDump, request_dump
 from gcspy_drivers.hotspot.vm.jvm import Jvm
-from gcspy_drivers.kit.dump_answers import Progress, answer_of_dump, dump_note, parsed_dump
+from gcspy_drivers.kit.dump_answers import Progress, dump_note, parsed_dump
+from gcspy_drivers.kit.heap_answers import answer_table
 from gcspy_drivers.kit.memory_look import MemoryLook, reports_of_looks
 from gcspy_drivers.kit.memory_map import MemoryMapper, missing_bytes
 from gcspy_drivers.remote.maps import read_maps
@@ -35,22 +40,23 @@ def answer(pid: int, question: HeapQuestion, progress: Progress) -> DetailTable:
 
     Args:
         pid: The process.
-        question: The question; a JVM that may not be held is refused.
+        question: The question.
         progress: Called with the current step, its progress, and its total.
 
     Raises:
         TargetGone: The target has ended.
         NotPermitted: The JVM may not be asked.
-        Unsupported: It takes no commands.
-        TargetError: It may not be held, there are no such objects, no room for a dump, or the JVM did not write one.
+        Unsupported: It takes no commands; or it may not be held, and its objects move while it runs.
+        TargetError: There are no such objects, no room for a dump, the JVM did not write one, or it collected during
+            each copy.
     """
-    with Process(pid) as process:
-        refuse_unless_held(process, held=question.held)
-        with Jvm(process, read_maps(process)) as jvm:
-            dump = request_dump(process, jvm, progress)
+    with Process(pid) as process, Jvm(process, read_maps(process)) as jvm:
+        dump = _dump(process, jvm, progress, held=question.held)
     with _dump_errors(pid):
-        table = answer_of_dump(dump.data, f"process {pid}", question, progress)
-    return replace(table, note=f"{table.note}; {dump.cost}")
+        known = parsed_dump(dump.data, f"process {pid}", progress)
+        table = answer_table(known.dump, known.tree, known.namer, question)
+    note = dump_note(known, table.note, exact=question.held)
+    return replace(table, note=f"{note}; {dump.cost}")
 
 
 def explain(pid: int, question: MemoryQuestion, progress: Progress) -> Iterator[MemoryReport]:
@@ -58,28 +64,27 @@ def explain(pid: int, question: MemoryQuestion, progress: Progress) -> Iterator[
 
     Args:
         pid: The process.
-        question: The question; a JVM that may not be held is refused.
+        question: The question.
         progress: See `answer`.
 
     Raises:
         TargetGone: The target has ended.
         NotPermitted: The JVM may not be asked.
-        Unsupported: It takes no commands.
-        TargetError: It may not be held, there is no room for a dump, or the JVM did not write one.
+        Unsupported: As for `answer`.
+        TargetError: There is no room for a dump, the JVM did not write one, or it collected during each copy.
     """
-    with Process(pid) as process:
-        refuse_unless_held(process, held=question.held)
-        with (
-            Jvm(process, read_maps(process)) as jvm,
-            SamplingBetweenLooks(process, jvm, question) as sampling,
-        ):
-            mapper = MemoryMapper(process)
-            yield from reports_of_looks(
-                lambda: _look(process, jvm, mapper, sampling, progress),
-                question,
-                progress,
-                process.check,
-            )
+    with (
+        Process(pid) as process,
+        Jvm(process, read_maps(process)) as jvm,
+        SamplingBetweenLooks(process, jvm, question) as sampling,
+    ):
+        mapper = MemoryMapper(process)
+        yield from reports_of_looks(
+            lambda: _look(process, jvm, mapper, sampling, progress, held=question.held),
+            question,
+            progress,
+            process.check,
+        )
 
 
 def _look(
@@ -88,9 +93,11 @@ def _look(
     mapper: MemoryMapper,
     sampling: SamplingBetweenLooks,
     progress: Progress,
+    *,
+    held: bool,
 ) -> MemoryLook:
     nanos = time.monotonic_ns()
-    dump = request_dump(process, jvm, progress)
+    dump = _dump(process, jvm, progress, held=held)
     resident, kind = mapper.read_mappings()
     sites = sampling.look()
     code, metaspace = code_ranges(jvm), metaspace_bytes(jvm)
@@ -101,17 +108,24 @@ def _look(
     kinds = objects.kind.astype(np.int64)
     return MemoryLook(
         nanos=nanos,
-        memory=memory_of(known, resident, kind, missing, code, metaspace),
+        memory=memory_of(known, resident, kind, missing, code, metaspace, exact=held),
         heap=objects,
         address=objects.address,
         kind=kinds,
         kind_names={each: objects.kind_name(each) for each in np.unique(kinds).tolist()},
         tree=known.tree,
         namer=known.namer,
-        note=f"{dump_note(known)}; {dump.cost}",
+        note=f"{dump_note(known, exact=held)}; {dump.cost}",
         moves=True,
         sites=sites,
     )
+
+
+def _dump(
+    process: Process, jvm: Jvm, progress: Progress, *, held: bool
+) -> RequestedDump | RunningCopy:
+    """Have the JVM write a heap dump if it may be held, or copy its heap while it runs."""
+    return request_dump(process, jvm, progress) if held else read_running(jvm, progress)
 
 
 @contextmanager

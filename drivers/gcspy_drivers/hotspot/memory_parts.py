@@ -33,6 +33,8 @@ _NAMES: Final = (
     (MemoryKind.SHARED, "Shared memory"),
     (MemoryKind.KERNEL, "Kernel"),
 )
+_GARBAGE: Final = "Java heap: garbage that was not collected yet"
+_UNREACHED: Final = "Java heap: garbage, or held by stacks of threads or by native code"
 _UNSURE: Final = (MemoryKind.MALLOC, MemoryKind.ANONYMOUS)
 
 
@@ -43,6 +45,8 @@ def memory_of(
     missing: NDArray[np.int64],
     code: NDArray[np.int64],
     metaspace: int,
+    *,
+    exact: bool = True,
 ) -> KnownMemory:
     """Report the use of the memory.
 
@@ -53,6 +57,7 @@ def memory_of(
         missing: (n,) bytes of each object on pages that are not in memory.
         code: (k, 2) begin and end of each code heap.
         metaspace: Bytes of metaspace that are committed.
+        exact: Whether all references are known; if not, objects that no root reaches may be garbage or not.
     """
     maps, rss = resident.maps, resident.rss_bytes.astype(np.int64)
     start, end = maps.start.astype(np.int64), maps.end.astype(np.int64)
@@ -70,7 +75,7 @@ def memory_of(
     live = int(held[reached].sum())
     garbage = int(held.sum()) - live
     parts = [
-        MemoryPart("Java heap: garbage that was not collected yet", garbage),
+        MemoryPart(_GARBAGE if exact else _UNREACHED, garbage, unsure=not exact),
         MemoryPart("Java heap: free", int(rss[in_heap].sum()) - live - garbage),
         MemoryPart("Code cache", int(rss[in_code].sum())),
     ]

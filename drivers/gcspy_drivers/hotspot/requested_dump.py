@@ -26,7 +26,7 @@ from gcspy_drivers.remote.files import RegularFile
 from gcspy_drivers.remote.handover import Handover
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["RequestedDump", "refuse_unless_held", "request_dump"]
+__all__ = ["RequestedDump", "request_dump"]
 
 _STOPPED_SECS_A_BYTE: Final = 0.15 / 45e6
 """A million objects of 45 bytes stop a JVM for some 0.15 s."""
@@ -49,21 +49,6 @@ class RequestedDump(NamedTuple):
 
     data: NDArray[np.uint8]
     cost: str
-
-
-def refuse_unless_held(process: Process, *, held: bool) -> None:
-    """Refuse to stop a JVM that may not be held, with how long that would take: quick, and without a request to it.
-
-    Raises:
-        TargetGone: The target has ended.
-        TargetError: It may not be held.
-    """
-    if not held:
-        size = _resident_bytes(process)
-        raise TargetError(
-            f"process {process.pid}: only a heap dump says who holds the objects of a JVM, which stops it, for up to about "
-            f"{_secs(size * _STOPPED_SECS_A_BYTE)} with the {size / 1e6:,.0f} MB that it has: add --hold if it may stop"
-        )
 
 
 def request_dump(process: Process, jvm: Jvm, progress: Progress) -> RequestedDump:

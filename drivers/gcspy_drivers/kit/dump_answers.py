@@ -103,11 +103,16 @@ def parsed_dump(data: NDArray[np.uint8], name: str, progress: Progress) -> Parse
     return ParsedDump(dump, tree, DumpNamer(dump, tree.reached))
 
 
-def dump_note(known: ParsedDump, note: str = "") -> str:
-    """Say what a dump has, behind a note."""
+def dump_note(known: ParsedDump, note: str = "", *, exact: bool = True) -> str:
+    """Say what a dump has, behind a note; if it is not exact, what no root reaches may be garbage or not."""
     dump, reached = known.dump, len(known.tree.order)
     size = f"{dump.objects:,} objects, {len(dump.graph.targets):,} references"
     said = [part for part in (note, size) if part]
     if reached < dump.objects:
-        said.append(f"{dump.objects - reached:,} of them garbage")
+        rest = dump.objects - reached
+        said.append(
+            f"{rest:,} of them garbage"
+            if exact
+            else f"{rest:,} of them held by nothing that was seen, or garbage"
+        )
     return "; ".join(said)

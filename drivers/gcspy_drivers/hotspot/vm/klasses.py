@@ -11,6 +11,7 @@ behind vtable and itable), instanceMirrorKlass.hpp, instanceStackChunkKlass.hpp,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Final
@@ -149,6 +150,11 @@ class Klasses:
     def __len__(self) -> int:
         return len(self.names)
 
+    @property
+    def addresses(self) -> Sequence[int]:
+        """Address of the structure of each, by number."""
+        return self._addresses
+
     def add(self, word: int) -> int:
         """Read a class that was met for the first time.
 
@@ -226,7 +232,7 @@ class Klasses:
         if head is None or len(self.names) >= _MOST_CLASSES:
             return refused, "", none
         name = self._name(_word(head, at.name))
-        if name is None or not self._proves_itself(address, head):
+        if name is None or not self.proves_itself(address, head):
             return refused, "", none
         layout = int.from_bytes(head[at.layout : at.layout + 4], "little", signed=True)
         row = self._array(layout, name) if layout < 0 else self._instance(address, layout, name)
@@ -302,7 +308,17 @@ class Klasses:
         self._map_rows += words
         return first, words
 
-    def _proves_itself(self, address: int, head: bytes) -> bool:
+    def proves_itself(self, address: int, head: bytes) -> bool:
+        """Return whether a structure passes the check of a class: it is in its own display of superclasses, or has at least a root.
+
+        Args:
+            address: Of the structure.
+            head: Its first bytes, all fields of a ``Klass``.
+
+        Raises:
+            TargetGone: The target has ended.
+            NotPermitted: The system does not let us read it any more.
+        """
         at = self._at
         check = int.from_bytes(head[at.check : at.check + 4], "little")
         if at.supers <= check < at.supers + _PRIMARY_SUPERS * _WORD and check % _WORD == 0:

@@ -86,11 +86,6 @@ def test_what_keeps_most_alive_comes_first_and_nothing_is_left(planted: int) -> 
     assert residue(planted)["left"] == []
 
 
-def test_a_jvm_is_not_stopped_without_having_been_asked_for(planted: int) -> None:
-    with pytest.raises(TargetError, match=r"stops it, for up to about 0\.\d s .*: add --hold"):
-        ask(planted, "Order", held=False)
-
-
 def test_a_jvm_without_room_for_a_dump_is_refused(
     planted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
