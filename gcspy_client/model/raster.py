@@ -35,6 +35,7 @@ _STAMPS_AT_ONCE = 1 << 15
 _CODES_AT_ONCE = 1 << 14
 """Tiles whose codes become colours at a time: their temporaries stay in the processor's cache, and in memory that was used before."""
 
+_NO_ROWS = range(0)
 _NOTHING: Indices = np.empty(0, dtype=np.int64)
 _EDGES = np.uint8(Control.SEPARATOR | Control.LINK)
 
@@ -251,24 +252,43 @@ class Raster:
             np.take(stamps[:, y], places, axis=0, out=whole, mode="clip")
             lines[:, y] = whole.reshape(layout.seen_rows, layout.width)
 
-    def paint(self, changed: Indices, codes: Codes, control: NDArray[Any]) -> None:
-        """Paint the tiles that changed; `changed` is increasing, `codes` is of all tiles."""
+    def paint(self, changed: Indices, codes: Codes, control: NDArray[Any]) -> range:
+        """Paint the tiles that changed.
+
+        Args:
+            changed: Their numbers, increasing.
+            codes: Of all tiles.
+            control: Of all tiles.
+
+        Returns:
+            The rows of pixels that may differ from what they were.
+        """
         layout = self.layout
         first, last = layout.first, layout.last
         if first or last < layout.count:
             changed = changed[(changed >= first) & (changed < last)]
         if layout.per_pixel > 1:
-            self._paint_pooled(changed - first if first else changed, codes[first:last])
-            return
+            return self._paint_pooled(changed - first if first else changed, codes[first:last])
+        if not len(changed):
+            return _NO_ROWS
+        rows = self._rows_of(changed[[0, -1]] - first)
         if not self._by_cell:
             self._flat[changed - first] = self.palette.lut[codes[changed]]
-            return
+            return rows
         for start in range(0, len(changed), _STAMPS_AT_ONCE):
             some = changed[start : start + _STAMPS_AT_ONCE]
             self._draw_stamps(codes[some])
             row, column = np.divmod(some - first, layout.columns)
             self._cells[row, column] = self._atlas[self._place[codes[some]]]
         self._paint_edges(changed, control)
+        return rows
+
+    def _rows_of(self, cells: Indices) -> range:
+        """The rows of pixels from the first to the last of some cells; numbers are increasing, of cells that are seen."""
+        if not len(cells):
+            return _NO_ROWS
+        columns, height = self.layout.columns, self.layout.cell_height
+        return range(int(cells[0]) // columns * height, (int(cells[-1]) // columns + 1) * height)
 
     def _draw_stamps(self, codes: Codes) -> None:
         """Draw the cells of codes that come for the first time."""
@@ -283,14 +303,23 @@ class Raster:
         """The picture as it is now has been seen: marks of changes go at the next change."""
         self._shown = True
 
-    def _paint_pooled(self, changed: Indices, codes: Codes) -> None:
-        """Paint pixels of several tiles each; both arguments are of the tiles that are seen."""
+    def _paint_pooled(self, changed: Indices, codes: Codes) -> range:
+        """Paint pixels of several tiles each; both arguments are of the tiles that are seen.
+
+        Returns:
+            The rows of pixels that may differ.
+        """
+        unmarked = _NO_ROWS
         if self._shown and len(self._marked):
+            unmarked = range(
+                int(self._marked.min()) // self.layout.columns,
+                int(self._marked.max()) // self.layout.columns + 1,
+            )
             self._flat[self._marked] = self.palette.lut.take(self._pooled.take(self._marked))
             self._marked = _NOTHING
         self._shown = False
         if not len(changed):
-            return
+            return unmarked
         groups = changed // self.layout.per_pixel
         keep = np.empty(len(groups), dtype=np.bool_)
         keep[0] = True
@@ -311,6 +340,10 @@ class Raster:
         self._marked = (
             np.concatenate([self._marked, groups[hidden]]) if len(self._marked) else groups[hidden]
         )
+        rows = self._rows_of(groups[[0, -1]])
+        if not unmarked:
+            return rows
+        return range(min(rows.start, unmarked.start), max(rows.stop, unmarked.stop))
 
     def _paint_edges(self, tiles: Indices, control: NDArray[Any]) -> None:
         """Draw separators (before a tile) and links (after it), where cells are large enough for them."""

@@ -1,7 +1,9 @@
 """Following a session: messages update tiles at once, and texts a moment later.
 
 Tiles are painted as events arrive, once for all that arrive together; texts and tables are updated
-ten times a second, since people do not read faster.
+three times a second, since people do not read faster, and at once after a user's action. While the
+window cannot be seen, hidden or minimised, tiles do not follow and texts are updated every two
+seconds; everything is shown again when it can be seen.
 
 Knows the parts of the window that show received data; knows neither their places nor users' requests.
 """
@@ -9,11 +11,13 @@ Knows the parts of the window that show received data; knows neither their place
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.interpreter import EventChange
-from gcspy_protocol.messages import Message
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from gcspy_protocol.messages import Message, TileNames
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QWindow
 
 from gcspy_client.link import WindowLink
 from gcspy_client.model.session import ClientSession
@@ -24,7 +28,16 @@ from gcspy_client.view.spaces.spaces import Spaces
 
 __all__ = ["LiveUpdater"]
 
+_TEXTS_MILLIS = 300
+"""Between two updates of texts while events arrive."""
+
+_UNSEEN_MILLIS = 2_000
+"""The same while the window cannot be seen: titles, announcements and stored samples still follow."""
+
 _DETAILS_MILLIS = 100
+"""From an action of the user to the texts about it."""
+
+_HOVER_MILLIS = 25
 _GRAPH_MILLIS = 250
 """Between the first event and the loading of the graph, which takes a core for a moment."""
 
@@ -64,6 +77,8 @@ class LiveUpdater(QObject):
         self._under_mouse: tuple[int, int] | None = None
         self._rebuild = True
         self._stopped = False
+        self._behind = False
+        self._watched: QWindow | None = None
         self._details_timer = self._single_timer(self.refresh)
         self._graph_timer = self._single_timer(self._load_graph)
         spaces.hovered.connect(self._hovered)
@@ -89,7 +104,9 @@ class LiveUpdater(QObject):
             if change is not None:
                 self.applied.emit(change)
                 self.show(change)
-        self.speak_soon()
+        if any(isinstance(message, TileNames) for message in messages):
+            self._spaces.repaint_names()
+        self._speak_within(_TEXTS_MILLIS if self._is_seen() else _UNSEEN_MILLIS)
 
     def show(self, change: EventChange) -> None:
         """Show an event that the session has followed, unless the user looks back."""
@@ -102,7 +119,10 @@ class LiveUpdater(QObject):
             self.focus_active()
         else:
             self._spaces.sync()
-            self._spaces.follow(change)
+            if self._is_seen():
+                self._spaces.follow(change)
+            else:
+                self._behind = True
         self.event_shown.emit(change.event)
 
     def look(self, change: EventChange | None) -> None:
@@ -118,19 +138,44 @@ class LiveUpdater(QObject):
             self._spaces.follow(change)
         self.speak_soon()
 
+    def _is_seen(self) -> bool:
+        """Whether the window can be seen; one that was never shown may be painted into a picture."""
+        handle = cast("QWindow | None", self._spaces.window().windowHandle())
+        if handle is not None and handle is not self._watched:
+            self._watched = handle
+            handle.installEventFilter(self)
+        return handle is None or handle.isExposed()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Show everything when the window can be seen again; nothing is filtered out."""
+        if self._behind and event.type() is QEvent.Type.Expose and self._is_seen():
+            self._catch_up()
+        return False
+
+    def _catch_up(self) -> None:
+        """Show the tiles and the texts of the session as it is now, after events that nobody saw."""
+        self._behind = False
+        if self._stopped:
+            return
+        self._spaces.renew()
+        self.speak_soon()
+
     def restart(self) -> None:
         """A new bootstrap arrives: everything is made again with its first event."""
         self._session.restart()
         self._rebuild = True
 
     def speak_soon(self) -> None:
-        """Update all texts soon."""
+        """Update all texts soon: the user did something."""
+        self._speak_within(_DETAILS_MILLIS)
+
+    def _speak_within(self, millis: int) -> None:
         if self._stopped:
             return
         if self._details.graph.plot is None and not self._graph_timer.isActive():
             self._graph_timer.start(_GRAPH_MILLIS)
-        if not self._details_timer.isActive():
-            self._details_timer.start(_DETAILS_MILLIS)
+        if not self._details_timer.isActive() or self._details_timer.remainingTime() > millis:
+            self._details_timer.start(millis)
 
     # ------------------------------------------------------------------------ refreshing
 
@@ -195,8 +240,7 @@ class LiveUpdater(QObject):
 
     def _hovered(self, space_id: int, tile: int) -> None:
         self._under_mouse = None if tile < 0 else (space_id, tile)
-        if not self._details_timer.isActive() and not self._stopped:
-            self._details_timer.start(_DETAILS_MILLIS // 4)
+        self._speak_within(_HOVER_MILLIS)
 
     def focus_active(self) -> None:
         """Give the keyboard to the tiles of the active space."""
@@ -213,6 +257,8 @@ class LiveUpdater(QObject):
 
     def settle(self) -> None:
         """Say everything now that would be said a moment later: for a picture of the window."""
+        if self._behind:
+            self._catch_up()
         self._details_timer.stop()
         self._graph_timer.stop()
         self.refresh()

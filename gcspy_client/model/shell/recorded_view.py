@@ -52,6 +52,7 @@ class RecordedView:
         active: Name of the active space.
         number: Number of the displayed event.
         spaces: The view of each space, by its name.
+        hidden: Names of the spaces that the user hid.
     """
 
     panels: tuple[str, ...] = ()
@@ -59,6 +60,7 @@ class RecordedView:
     active: str = ""
     number: int = 0
     spaces: Mapping[str, SpaceView] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """For settings: texts, numbers, lists and dictionaries only; what is too long or too many is left out."""
@@ -67,6 +69,7 @@ class RecordedView:
             "opened": dict(
                 [one for one in self.opened.items() if len(one[0]) <= _LONGEST][:_MOST_SPACES]
             ),
+            "hidden": [name for name in self.hidden if len(name) <= _LONGEST][:_MOST_SPACES],
             "active": self.active[:_LONGEST],
             "number": self.number,
             "spaces": {
@@ -86,15 +89,18 @@ def read_view(found: object) -> RecordedView | None:
             "active": str(active),
             "number": int(number),
             "spaces": dict(spaces),
+            **others,
         }:
-            pass
+            hidden = others.get("hidden", [])  # those of an earlier GCspy have none
         case _:
             return None
+    if not isinstance(hidden, list):
+        return None
     views = {name: _space_view(one) for name, one in spaces.items()}
     fits = (
         len(panels) <= _MOST_PANELS
-        and max(len(opened), len(views)) <= _MOST_SPACES
-        and all(map(_is_name, (*panels, *opened, *views, active)))
+        and max(len(opened), len(views), len(hidden)) <= _MOST_SPACES
+        and all(map(_is_name, (*panels, *opened, *views, *hidden, active)))
         and all(isinstance(on, bool) for on in opened.values())
         and not isinstance(number, bool)
         and 0 <= number < _GREATEST
@@ -102,7 +108,7 @@ def read_view(found: object) -> RecordedView | None:
     kept = {name: one for name, one in views.items() if one is not None}
     if not fits or len(kept) != len(views):
         return None
-    return RecordedView(tuple(panels), opened, active, number, kept)
+    return RecordedView(tuple(panels), opened, active, number, kept, tuple(hidden))
 
 
 def _space_view(found: object) -> SpaceView | None:

@@ -48,12 +48,14 @@ class WorkLayout:
         about: Its purpose.
         panels: Names of the open panels; all others are closed.
         opened: Spaces that are open (True) or folded to a line, by their names; others as there is room.
+        hidden: Spaces that are not shown, by their names; None: those that the user hid.
     """
 
     name: str
     about: str = ""
     panels: tuple[str, ...] = ()
     opened: Mapping[str, bool] = field(default_factory=dict)
+    hidden: tuple[str, ...] | None = None
 
 
 _ALWAYS = ("view", "tile")
@@ -115,11 +117,18 @@ def layout_of(found: object, name: str) -> WorkLayout:
             f"its version is {str(found.get('version'))[:20]}, and this GCspy knows version {_VERSION}"
         )
     panels, opened = found.get("panels"), found.get("opened", {})
-    if not _are_names(panels) or not isinstance(opened, dict) or not _are_names([*opened]):
+    hidden = found.get("hidden")
+    lists = (panels, [] if hidden is None else hidden)
+    if not isinstance(opened, dict) or not all(map(_are_names, (*lists, [*opened]))):
         raise CommandError("not a layout: panels and spaces are lists of names")
     if not all(isinstance(on, bool) for on in opened.values()):
         raise CommandError("not a layout: a space is open (true) or folded (false)")
-    return WorkLayout(name, panels=tuple(panels or ()), opened=opened)
+    return WorkLayout(
+        name,
+        panels=tuple(panels or ()),
+        opened=opened,
+        hidden=None if hidden is None else tuple(hidden),
+    )
 
 
 def layout_content(layout: WorkLayout) -> dict[str, object]:
@@ -129,6 +138,7 @@ def layout_content(layout: WorkLayout) -> dict[str, object]:
         "version": _VERSION,
         "panels": list(layout.panels),
         "opened": dict(layout.opened),
+        **({} if layout.hidden is None else {"hidden": list(layout.hidden)}),
     }
 
 

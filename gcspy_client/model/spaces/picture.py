@@ -161,11 +161,11 @@ class SpacePicture:
         """Scroll no more than it takes to see a tile."""
         self._scroll(self.layout.showing(tile))
 
-    def follow(self, change: EventChange) -> bool:
+    def follow(self, change: EventChange) -> range | None:
         """Paint the changes of an event.
 
         Returns:
-            Whether any pixel may differ.
+            The rows of pixels that may differ; None: any of them, and the labels on tiles.
         """
         tiles = self.source.tiles(self.space)
         changed = self.source.changed(change, self.space)
@@ -184,8 +184,9 @@ class SpacePicture:
         elif changed is None:
             self._is_painted = False
         elif self._is_painted:
-            self._raster.paint(changed, self.codes, tiles.control)
-        return True
+            rows = self._raster.paint(changed, self.codes, tiles.control)
+            return None if self.layout.labelled else rows
+        return None
 
     def shown(self) -> None:
         """The picture as it is now has been painted on the screen."""

@@ -1,6 +1,6 @@
 """`SummaryTrend`: how the summary of a space changed lately.
 
-Knows summaries; does not know widgets or the past before it began to look.
+Knows summaries; does not know widgets.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 from gcspy_protocol.messages import Summary
 from gcspy_protocol.model import Presentation, Stream
 
+from gcspy_client.model.history.summaries import Series
 from gcspy_client.model.text import duration, short_amount, summary_share
 
 __all__ = ["SummaryTrend"]
@@ -30,19 +31,33 @@ class SummaryTrend:
         self._points: deque[tuple[int, float]] = deque()
         self._stream: Stream | None = None
 
+    def follows(self, stream: Stream) -> bool:
+        """Whether it is about this stream."""
+        return self._stream is not None and self._stream.id == stream.id
+
+    def begin(self, stream: Stream, before: Series) -> None:
+        """Begin with summaries that nobody has looked at: those of another stream are left."""
+        self._stream = stream
+        self._points.clear()
+        for nanos, value in zip(before.time_nanos.tolist(), before.values.tolist(), strict=True):
+            if value == value:  # known
+                self._take(nanos, value)
+
     def look(self, stream: Stream, summary: Summary | None) -> None:
         """Take the summary of the displayed event; a jump back in time begins anew."""
-        if self._stream is None or self._stream.id != stream.id:
+        if not self.follows(stream):
             self._points.clear()
         self._stream = stream
         if summary is None or not summary.covered:
             return
-        nanos = summary.time_nanos
+        self._take(summary.time_nanos, summary_share(stream, summary))
+
+    def _take(self, nanos: int, value: float) -> None:
         if self._points and nanos < self._points[-1][0]:
             self._points.clear()
         if len(self._points) > 1 and nanos - self._points[-2][0] < _STEP_NANOS:
             self._points.pop()
-        self._points.append((nanos, summary_share(stream, summary)))
+        self._points.append((nanos, value))
         while nanos - self._points[0][0] > _SPAN_NANOS:
             self._points.popleft()
 

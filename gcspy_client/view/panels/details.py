@@ -412,4 +412,5 @@ def _tile_cell(space: SpaceState, stream: Stream, tile: int | None) -> Cell:
     full = long_value(stream, value, known=known, top=top)
     if known and stream.presentation in (Presentation.PERCENT, Presentation.PERCENT_VAR):
         return Cell(short_value(stream, value, top=top), full)
-    return Cell(full, full, tone="text" if known else "warning")
+    brief = short_value(stream, value, known=known, top=top)
+    return Cell(full, full, tone="text" if known else "warning", brief=brief)

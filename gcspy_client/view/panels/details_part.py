@@ -49,6 +49,8 @@ class DetailsPart(Part):
             desk.docks.add(name, title, widget, side, shown=True)
         details.stream_chosen.connect(desk.selection.choose_stream)
         details.filters.requested.connect(self.set_filters)
+        # When Qt has laid out what came or went; not if the user gave the panels their heights.
+        details.filters.height_changed.connect(desk.docks.fit, Qt.ConnectionType.QueuedConnection)
         desk.link.refused.connect(self._refused)
 
     def set_filters(self, filters: tuple[EventFilter, ...]) -> None:

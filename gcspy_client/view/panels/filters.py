@@ -314,6 +314,7 @@ class FilterPanel(QFrame):
 
     Signals:
         requested: Filters that the user wants for: a tuple of `EventFilter`.
+        height_changed: Other filters are listed, which need more room, or less.
 
     Args:
         theme: The theme of its colours.
@@ -321,6 +322,7 @@ class FilterPanel(QFrame):
     """
 
     requested = Signal(object)
+    height_changed = Signal()
 
     def __init__(
         self, theme: Theme, now: Callable[[int], EventFilter | None], parent: QWidget | None = None
@@ -358,6 +360,8 @@ class FilterPanel(QFrame):
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
         table.setIconSize(QSize(8, 8))
+        # Names often differ at their ends: "Collection begins", "Collection ends".
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setProperty("dense", "true")
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -427,6 +431,7 @@ class FilterPanel(QFrame):
             )
         self._chips.setVisible(bool(in_force))
         self._chips.updateGeometry()
+        self.height_changed.emit()
 
     def _add_chip(
         self, text: str, tip: str, reason: str, press: object, *, plain: bool = False

@@ -127,11 +127,13 @@ class Dock(QDockWidget):
         """Height in which all that stands in it now can be seen; what Qt remembers may be older."""
         inside = self.widget()
         content = inside.widget() if isinstance(inside, QScrollArea) else inside
-        return (
-            self.bar.sizeHint().height()
-            + (0 if content is None else content.sizeHint().height())
-            + 2
-        )
+        if content is None:
+            wanted = 0
+        elif content.hasHeightForWidth():  # lines of chips, as wide as they are
+            wanted = content.heightForWidth(max(content.width(), content.minimumSizeHint().width()))
+        else:
+            wanted = content.sizeHint().height()
+        return self.bar.sizeHint().height() + wanted + 2
 
     def _seen(self, seen: bool) -> None:
         if seen != self.in_sight:

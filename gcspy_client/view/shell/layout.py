@@ -34,6 +34,8 @@ __all__ = ["LayoutPart"]
 
 _MENU = "&View/La&youts"
 _OWN = "layout.own"
+_HIDDEN = "spaces.hidden"
+_MOST_HIDDEN = 1_000
 _LONGEST_NAME = 60
 _KINDS = f"Layouts (*{LAYOUT_SUFFIX})"
 
@@ -62,6 +64,8 @@ class LayoutPart(Part):
             return False
         self._restored = True
         self._desk.docks.restore(self._desk.settings)
+        if self._desk.settings.flag("layout.restore", True):
+            self._desk.spaces.use_hidden(self._desk.settings.texts(_HIDDEN))
         return True
 
     def store(self) -> None:
@@ -71,6 +75,7 @@ class LayoutPart(Part):
         self._stored = True
         settings = self._desk.settings
         self._desk.docks.store(settings)
+        settings.store(_HIDDEN, list(self._desk.spaces.hidden_names)[:_MOST_HIDDEN])
         settings.store_data("layout.window", bytes(self._desk.frame.saveGeometry().data()))
         settings.write()
 
@@ -81,23 +86,35 @@ class LayoutPart(Part):
     def use(self, layout: WorkLayout) -> None:
         """Open the panels and the spaces of a layout, and close all others."""
         desk = self._desk
-        before, opened = desk.docks.state(), desk.spaces.opened
+        before, opened, hidden = (
+            desk.docks.state(),
+            desk.spaces.opened,
+            desk.spaces.hidden_names,
+        )
         desk.docks.open_only(layout.panels)
         desk.spaces.use_opened(dict(layout.opened))
+        after = hidden if layout.hidden is None else layout.hidden
+        desk.spaces.use_hidden(after)
         desk.undo.done(
             f"layout {layout.name}",
-            partial(self._put, desk.docks.state(), dict(layout.opened)),
-            partial(self._put, before, opened),
+            partial(self._put, desk.docks.state(), dict(layout.opened), after),
+            partial(self._put, before, opened, hidden),
         )
 
-    def _put(self, state: bytes, opened: dict[str, bool]) -> None:
+    def _put(self, state: bytes, opened: dict[str, bool], hidden: tuple[str, ...]) -> None:
         self._desk.docks.use_state(state)
         self._desk.spaces.use_opened(opened)
+        self._desk.spaces.use_hidden(hidden)
 
     def current(self) -> WorkLayout:
         """The layout as it is now."""
         desk = self._desk
-        return WorkLayout("", panels=desk.docks.open_names, opened=desk.spaces.opened)
+        return WorkLayout(
+            "",
+            panels=desk.docks.open_names,
+            opened=desk.spaces.opened,
+            hidden=desk.spaces.hidden_names,
+        )
 
     # ----------------------------------------------------------------- under own names
 

@@ -91,6 +91,7 @@ class RecordedViews(Part):
             active="" if active is None else active.space.name,
             number=desk.session.number,
             spaces=spaces,
+            hidden=desk.spaces.hidden,
         )
 
     def _stream_name(self, state: SpaceState) -> str:
@@ -110,6 +111,7 @@ class RecordedViews(Part):
             if name in by_name:
                 self._use_space(by_name[name], one)
         desk.spaces.use_opened({name: on for name, on in view.opened.items() if name in by_name})
+        desk.spaces.use_hidden(view.hidden)
         if view.active in by_name:
             desk.selection.turn_to(by_name[view.active].space.id)
         playback = desk.session.live.playback

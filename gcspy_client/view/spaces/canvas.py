@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import ceil, floor
 
 from gcspy_protocol.interpreter import EventChange
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
@@ -113,9 +114,14 @@ class TileCanvas(QWidget):
 
     def follow(self, change: EventChange) -> None:
         """Take an event into the picture; it is painted once, however many come before that."""
-        self.picture.follow(change)
+        rows = self.picture.follow(change)
         self._sequence = change.event.sequence
-        self.update()
+        if rows is None:
+            self.update()
+        elif rows:
+            scale = self.devicePixelRatioF()
+            top, bottom = floor(rows.start / scale), ceil(rows.stop / scale)
+            self.update(0, top, self.width(), bottom - top)
 
     def use(self, picture: SpacePicture) -> None:
         """Draw another picture of the same space."""

@@ -153,6 +153,9 @@ class OtherPane(QWidget):
         self.head = _Head("B")
         self.spaces = Spaces(session, theme)
         self.legend = DifferenceLegend(brief=True)
+        policy = self.legend.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # both maps keep their places when it comes
+        self.legend.setSizePolicy(policy)
         self.legend.hide()
         self.words = PlainLabel("opening…")
         self.words.setProperty("dim", "true")
@@ -195,11 +198,14 @@ class Sides(QWidget):
         self._least = 0
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setChildrenCollapsible(False)
+        self._level = QWidget()  # as high as the legend at the other side: the maps stand level
+        self._level.hide()
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.head)
+        column.addWidget(self._level)
         column.addWidget(spaces, 1)
         self._splitter.addWidget(left)
         whole = QVBoxLayout(self)
@@ -227,8 +233,10 @@ class Sides(QWidget):
         self.other = pane
         self.bar.setVisible(pane is not None)
         self.head.setVisible(pane is not None)
+        self._level.setVisible(pane is not None)
         if pane is not None:
             self._splitter.addWidget(pane)
+            self._level.setFixedHeight(pane.legend.sizeHint().height())
             half = self._splitter.width() // 2
             self._splitter.setSizes([half, half])
             self._share()

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gcspy_client.model.history.summaries import SummaryHistory
 from gcspy_client.model.layout import scale_words
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.cost import age_nanos, looks_old
@@ -173,6 +174,10 @@ class SpacePanel(QFrame):
         self._stale.setProperty("tone", "warning")
         # No higher than the name beside it: when it comes or goes, no tile may lose its place or its label.
         self._stale.setFixedHeight(self._name.sizeHint().height())
+        # Nor may the summary of a line move: in a header there is room beside it.
+        policy = self._stale.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._stale.setSizePolicy(policy)
         self._stale.hide()
 
     @property
@@ -204,6 +209,13 @@ class SpacePanel(QFrame):
         self.shown.follow(change)
         if self.shown is self.canvas:
             self.minimap.follow()
+
+    def renew(self, source: TileSource) -> None:
+        """Show the space as it is now, after events that went by."""
+        self.show_source(source)
+        if self.view is not None:
+            self.view.use_space(self.canvas.picture.space)
+        self.minimap.follow()
 
     def set_form(self, form: PanelForm) -> None:
         """Become a line, an open panel, or the large one."""
@@ -471,8 +483,13 @@ class SpacePanel(QFrame):
             self.style().unpolish(self)
             self.style().polish(self)
 
-    def refresh(self, event: Event | None) -> None:
-        """Update the header."""
+    def refresh(self, event: Event | None, history: SummaryHistory | None = None) -> None:
+        """Update the header.
+
+        Args:
+            event: The displayed one.
+            history: The summaries of earlier events, of which the trend is told.
+        """
         self._event = event
         picture = self.canvas.picture
         schema, space = picture.source.schema, picture.space
@@ -490,6 +507,8 @@ class SpacePanel(QFrame):
         summary = brief(schema, stream.summary) if stream is not None and has_summary else ""
         self._view.setText(f"{schema.name}  {summary}".rstrip())
         if self._trend_of is not None:
+            if history is not None and not self._trend_of.follows(schema):
+                self._trend_of.begin(schema, history.series(self.space_id, schema.id))
             self._trend_of.look(schema, None if stream is None else stream.summary)
             change, sentence = self._trend_of.words()
             self._trend.setText(change)

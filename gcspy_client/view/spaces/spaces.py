@@ -5,7 +5,7 @@ The user opens and folds them, and may drag the border below the large one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -173,6 +173,22 @@ class Spaces(QWidget):
         if change.resized:
             self.arrange()
 
+    def renew(self) -> None:
+        """Show the state that the session shows now, after events that no picture has followed."""
+        self.sync()
+        for space_id, panel in self.panels.items():
+            source = self._session.chosen_source(space_id)
+            if source is not None and self.is_current(space_id):
+                panel.renew(source)
+                self.select(space_id)
+        self.arrange()
+
+    def repaint_names(self) -> None:
+        """Paint the names on tiles again: more of them are known."""
+        for panel in self.panels.values():
+            if panel.canvas.picture.layout.labelled or panel.view is not None:
+                panel.shown.update()
+
     def _follow_names(self) -> None:
         """Repaint spaces painted by names that changed, or among which others have become frequent."""
         for space_id, panel in self.panels.items():
@@ -209,7 +225,7 @@ class Spaces(QWidget):
         """Update the headers."""
         event = self._session.interpreter.last_event
         for panel in self.panels.values():
-            panel.refresh(event)
+            panel.refresh(event, self._session.history)
         self._align()
 
     def is_current(self, space_id: int) -> bool:
@@ -381,6 +397,18 @@ class Spaces(QWidget):
         """Names of the spaces of this session that the user hid."""
         return tuple(_name_of(panel) for one, panel in self.panels.items() if self.is_hidden(one))
 
+    def use_hidden(self, names: Iterable[str]) -> None:
+        """Hide the spaces of these names, and show all others; the active one is shown."""
+        self._hidden = set(names)
+        if self._active in self.panels:
+            self._hidden.discard(_name_of(self.panels[self._active]))
+        self.arrange()
+
+    @property
+    def hidden_names(self) -> tuple[str, ...]:
+        """Names of all spaces that the user hid, also of those that this session does not have."""
+        return tuple(sorted(self._hidden))
+
     def _say_hidden(self) -> None:
         hidden = self.hidden
         self.shows_hidden.setVisible(bool(hidden))
@@ -405,6 +433,8 @@ class Spaces(QWidget):
         """Give each panel its form and its height, if anything changed that they depend on."""
         if not self.panels:
             return
+        if not any(not self.is_hidden(one) for one in self.panels):
+            self._hidden.clear()  # those of another session: all that there are would be away
         self._say_hidden()
         ids = [one for one in self.panels if not self.is_hidden(one)]
         active = ids.index(self._active) if self._active in ids else 0
@@ -509,7 +539,7 @@ class Spaces(QWidget):
         self._lines.insertWidget(self._lines.count() - 1, panel)
         panel.canvas.selected = self._session.selected(space_id)
         self._take_look(space_id)  # `sync` arranges, once for all that are new
-        panel.refresh(self._session.interpreter.last_event)
+        panel.refresh(self._session.interpreter.last_event, self._session.history)
 
     def _use(self, space_id: int) -> None:
         """Show another state of the same space, with cells and place as they are."""

@@ -17,11 +17,13 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     Qt,
+    QTimer,
     Signal,
 )
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QApplication,
     QFrame,
     QHBoxLayout,
     QHeaderView,
@@ -202,6 +204,10 @@ class ProcessList(QFrame):
         super().__init__(parent)
         self.setProperty("card", "true")
         self._all: Sequence[ProcessRow] = ()
+        self._next: Sequence[ProcessRow] | None = None
+        self._held = QTimer(self)
+        self._held.setSingleShot(True)
+        self._held.timeout.connect(self._let_go)
         self._problem = ""
         self._listed = False
         self._folded: set[int] = set()
@@ -299,13 +305,28 @@ class ProcessList(QFrame):
             rows: The processes.
             examined: Number of processes examined so far, and of all; None: all were.
         """
-        self._all, self._problem, self._listed = rows, "", examined is None
+        self._problem, self._listed = "", examined is None
+        if self._held.isActive():
+            self._next = rows  # no row moves between the clicks of a double click
+        else:
+            self._all, self._next = rows, None
         done, total = examined or (0, 0)
         self.progress.setText(f"{done:,} of {total:,} examined" if total else "")
         self.progress.setVisible(bool(total))
         self.progress.setMinimumWidth(self.progress.sizeHint().width())
         self._show_columns()
         self._arrange()
+
+    def _let_go(self) -> None:
+        """Show what came while rows were held in their places."""
+        if self._next is not None:
+            self._all, self._next = self._next, None
+            self._show_columns()
+            self._arrange()
+
+    def stop(self) -> None:
+        """Show nothing any more: no timer is left."""
+        self._held.stop()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave columns out where there is no room for the command line."""
@@ -434,6 +455,7 @@ class ProcessList(QFrame):
             and isinstance(event, QMouseEvent)
             and event.type() is QEvent.Type.MouseButtonPress
         ):
+            self._held.start(QApplication.doubleClickInterval())
             return self._fold_at(event)
         return super().eventFilter(watched, event)
 

@@ -386,6 +386,7 @@ class SessionOpener(Part):
             self._keep_picture()
         self._stopped = True
         self._listing.stop()
+        self.page.processes.stop()
         self.child.stop()
 
     def actions(self) -> tuple[Action, ...]:

@@ -340,6 +340,7 @@ class TimeNavigator(QObject):
         playing = self.playing
         reason = self.reason
         number = session.number
+        ended = not session.is_playback and session.live.state is ControlState.ENDED
         self._panel.transport.show_facts(
             TransportFacts(
                 usable=not reason,
@@ -351,6 +352,7 @@ class TimeNavigator(QObject):
                 running=playing.running,
                 live_view=not session.is_playback,
                 live=self.is_live,
+                ended=ended,
                 behind=session.behind,
                 manner=playing.manner,
                 chosen=self.chosen is not None,
@@ -365,6 +367,8 @@ class TimeNavigator(QObject):
                 kinds=kinds,
                 number=number,
                 live=self.is_live,
+                ended=ended,
+                of_process=welcome is not None and "pid" in welcome.target,
                 growing=self._is_growing(),
                 chosen=self.chosen,
                 looping=playing.manner.loop is not None,

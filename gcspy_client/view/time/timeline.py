@@ -164,6 +164,8 @@ class StripFacts:
         kinds: Names of the kinds of event, by id.
         number: Number of the event on display; 0: none.
         live: Whether the display follows the newest event.
+        ended: Whether the target has ended.
+        of_process: Whether the target is a process, which has memory.
         growing: Whether events are still coming.
         chosen: First and last event of the chosen range.
         looping: Whether the range is played over and over.
@@ -176,6 +178,8 @@ class StripFacts:
     kinds: tuple[str, ...] = ()
     number: int = 0
     live: bool = False
+    ended: bool = False
+    of_process: bool = False
     growing: bool = False
     chosen: tuple[int, int] | None = None
     looping: bool = False
@@ -290,6 +294,7 @@ class TimelineStrip(QWidget):
             self._unrecorded.clear()  # which filters there were is known of the whole recording at once
         self._unrecorded.follow(timeline.numbers, timeline.rows, facts.filtered)
         self._layer.track.follow(timeline, facts.kinds)
+        before = self.sizeHint()
         other_kinds = facts.kinds != self._facts.kinds
         moved = facts.number != self._facts.number
         if facts.chosen != self._facts.chosen and facts.chosen != self._ends_of_anchor():
@@ -297,6 +302,7 @@ class TimelineStrip(QWidget):
         self._facts = facts
         if other_kinds:
             self._gutter = self._room_for_names()
+        if self.sizeHint() != before:
             self.updateGeometry()
         if self._stretch is not None:
             self._keep_up(moved)
@@ -304,9 +310,7 @@ class TimelineStrip(QWidget):
         self.laid_out.emit()
         if other_kinds or not facts.live:
             self.update()
-        elif (
-            not self._rest.isActive()
-        ):  # only the end moves, and nobody reads that ten times a second
+        elif not self._rest.isActive():  # only the end moves, and nobody reads that so often
             self.update()
             self._rest.start(_REST_MILLIS)
         else:
@@ -388,7 +392,8 @@ class TimelineStrip(QWidget):
         return max(2 * _LANE_HEIGHT, min(_LANES_HEIGHT, kinds * _LANE_HEIGHT))
 
     def _plot_height(self) -> int:
-        if self._layer.track.has_memory:
+        # Of a process also before its memory is known: tiles and panels keep their places when it comes.
+        if self._layer.track.has_memory or self._facts.of_process:
             share = round(self.window().height() * _PLOT_SHARE)
             return max(_LEAST_PLOT, min(share, _MOST_PLOT))
         return _BARS_ONLY if self._layer.track.costs.kinds.pairs else 0
@@ -643,7 +648,13 @@ class TimelineStrip(QWidget):
         if not lanes.left() - 2 <= x <= lanes.right() + 2:
             return
         x = min(x, lanes.right())
-        colour = QColor(t.good if self._facts.live else t.accent)
+        colour = QColor(
+            t.dim
+            if self._facts.live and self._facts.ended
+            else t.good
+            if self._facts.live
+            else t.accent
+        )
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(t.surface), 4))
         painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()))

@@ -67,6 +67,7 @@ class TransportFacts:
     running: bool = False
     live_view: bool = True
     live: bool = False
+    ended: bool = False
     behind: int = 0
     manner: SetPlayback = field(default_factory=SetPlayback)
     chosen: bool = False
@@ -271,8 +272,12 @@ class PlaybackBar(QWidget):
     def _say_badge(self, facts: TransportFacts) -> None:
         self.badge.setVisible(facts.live_view)
         self.badge.setEnabled(facts.usable and not facts.live)
-        if facts.live:
+        if facts.live and facts.ended:
+            text, kind = "ENDED", "none"  # nothing lives there any more
+        elif facts.live:
             text, kind = "●  LIVE", "live"
+        elif facts.ended:
+            text, kind = f"{facts.behind:,} before the end  ·  go there", "behind"
         else:
             text, kind = f"{facts.behind:,} behind  ·  go live", "behind"
         if not facts.number:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QBrush, QColor, QFont
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.theme import Tokens
@@ -21,6 +28,8 @@ from gcspy_client.view.widgets.table_setup import set_up_table
 __all__ = ["Cell", "RowTable", "RowsModel"]
 
 _Index = QModelIndex | QPersistentModelIndex
+_BRIEF = Qt.ItemDataRole.UserRole + 7
+_CELL_MARGIN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +41,14 @@ class Cell:
         tip: The same in full.
         tone: ``text``, ``dim``, ``accent``, ``warning`` or ``error``.
         bold: Whether it stands out.
+        brief: A shorter text, displayed where the other has no room; empty: there is none.
     """
 
     text: str
     tip: str = ""
     tone: str = "text"
     bold: bool = False
+    brief: str = ""
 
 
 class RowsModel(PlainTableModel):
@@ -102,6 +113,8 @@ class RowsModel(PlainTableModel):
         answer: object = None
         if role == Qt.ItemDataRole.DisplayRole:
             answer = cell.text
+        elif role == _BRIEF:
+            answer = cell.brief
         elif role == Qt.ItemDataRole.ToolTipRole:
             answer = cell.tip or cell.text
         elif role == Qt.ItemDataRole.TextAlignmentRole:
@@ -113,6 +126,18 @@ class RowsModel(PlainTableModel):
             font.setBold(True)
             answer = font
         return answer
+
+
+class _Fitting(QStyledItemDelegate):
+    """Displays the shorter text of a cell that is too narrow for the other."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
+        """Choose the text."""
+        super().initStyleOption(option, index)
+        brief = index.data(_BRIEF)
+        room = option.rect.width() - 2 * _CELL_MARGIN
+        if brief and option.fontMetrics.horizontalAdvance(option.text) > room:
+            option.text = str(brief)
 
 
 class RowTable(QTableView):
@@ -141,6 +166,7 @@ class RowTable(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setItemDelegate(_Fitting(self))
         set_up_table(self, self.fontMetrics().height() + row_padding)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)

@@ -148,3 +148,23 @@ def test_changes_out_of_sight_touch_nothing_that_is_seen(
     now[changed] = data.draw(hnp.arrays(np.uint8, len(changed), elements=st.integers(1, 255)))
     raster.paint(changed, now, control_of(now))
     assert (raster.pixels == painted(layout, now).pixels).all()
+
+
+@pytest.mark.parametrize("count", [40, 900, 5_000, 60_000])
+def test_no_pixel_changes_outside_of_the_rows_that_are_told(count: int) -> None:
+    random = np.random.default_rng(count)
+    layout = fit(count, 120, 90)
+    codes = random.integers(1, 200, count).astype(np.uint8)
+    control = np.zeros(count, dtype=np.uint8)
+    raster = Raster(layout, PALETTE)
+    raster.paint_all(codes, control)
+    for changes in (3, 1, 0, 0):
+        before = raster.pixels.copy()
+        first = int(random.integers(0, count - 10))
+        changed = np.sort(random.choice(10, changes, replace=False)) + first
+        codes[changed] = random.integers(1, 200, changes)
+        rows = raster.paint(changed, codes, control)
+        raster.shown()
+        differ = np.flatnonzero((raster.pixels != before).any(axis=1))
+        assert set(differ.tolist()) <= set(rows)
+        assert len(rows) < len(raster.pixels), "not all of it"

@@ -13,8 +13,9 @@ from gcspy_protocol.playback import Pace, SetPlayback
 from gcspy_replay.file import Recording
 from gcspy_replay.player import PlaybackStart, serve_recording
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from gcspy_client.model.compare.comparison import SpaceComparison
 from gcspy_client.model.compare.pairs import EventMatching
@@ -284,3 +285,20 @@ def test_while_a_recording_is_played_the_other_plays_along(
         wait(lambda: beside(window).other.session.number == EVENTS - 1)
         assert window.compare.settle()
         window.close()
+
+
+def test_both_maps_stand_level_with_and_without_the_difference(
+    watched: Watched, saved: Path, wait: Wait
+) -> None:
+    window = watched.window
+    open_beside(watched, wait, saved)
+    for difference in (True, False):
+        window.sides.bar.difference.setChecked(difference)
+        assert window.compare.settle()
+        window.settle()
+        QApplication.processEvents()
+        tops = [
+            spaces.mapTo(window, QPoint(0, 0)).y()
+            for spaces in (window.spaces, beside(window).pane.spaces)
+        ]
+        assert tops[0] == tops[1], difference

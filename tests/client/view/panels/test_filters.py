@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from gcspy_protocol.model import EventFilter
+from gcspy_protocol.messages import Filters
+from gcspy_protocol.model import EventFilter, Space, Stream
 from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QSpinBox
+from PySide6.QtWidgets import QSpinBox, QWidget
+from pytestqt.qtbot import QtBot
 
+from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.filters import FilterPart, parts_in_force, without
+from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.view.panels.filters import FilterPanel
+from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
+from tests.client.feeding import Feed
 from tests.client.watching import EVENTS, Wait, Watched, chips_of
+from tests.waiting import PATIENCE_MILLIS
 
 ON, PERIOD, DELAY, PAUSE = 2, 3, 4, 5
 
@@ -160,3 +168,40 @@ def test_removing_every_part_leaves_a_filter_that_does_nothing() -> None:
         filters |= {one.event: one for one in changed}
     assert not parts_in_force(filters.values())
     assert filters[0] == EventFilter(event=0)
+
+
+def test_all_chips_are_seen_as_soon_as_there_are_filters(qtbot: QtBot, wait: Wait) -> None:
+    window = MainWindow(Theme.DARK)
+    qtbot.addWidget(window)
+    window.resize(1600, 1000)
+    with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
+        window.show()
+    heap = Space(id=1, name="Heap", main=True, streams=(Stream(id=1, name="Used", maximum=255),))
+    feed = Feed(spaces=(heap,), counts={1: 4_000})
+    window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/test.sock")
+    window.take([*feed.bootstrap(), *feed.event({(1, 1): np.arange(4_000) % 255})])
+    window.settle()
+    filters = (
+        EventFilter(event=0, delay_millis=20, period=4),
+        EventFilter(event=1, pause=True, period=10),
+    )
+    window.take([Filters(filters=filters)])
+    window.settle()
+    panel = window.details.filters
+    wait(lambda: len(chips_of(panel)) > 4 and all(map(is_whole, chips_of(panel))))
+    window.close()
+
+
+def is_whole(chip: QWidget) -> bool:
+    """Whether all of a chip is seen."""
+    return chip.visibleRegion().boundingRect() == chip.rect()
+
+
+def test_names_of_events_that_differ_at_their_ends_are_displayed_differently(
+    watched: Watched,
+) -> None:
+    assert filters_of(watched).table.textElideMode() is Qt.TextElideMode.ElideMiddle
+    metrics = filters_of(watched).table.fontMetrics()
+    names = [f"Full collection of all generations {end}" for end in ("begins", "ends")]
+    short = {metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, 120) for name in names}
+    assert len(short) == 2

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.model import Space, Stream
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
@@ -14,8 +16,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from gcspy_client.model.codes import TileCodes
+from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
+from gcspy_client.model.shell.work_layout import LAYOUTS, layout_content, layout_of
 from gcspy_client.model.spaces.panel_heights import PanelForm
+from gcspy_client.model.spaces.picture import SpacePicture
+from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import Feed
@@ -291,3 +298,130 @@ def test_the_last_space_cannot_be_hidden(window: MainWindow) -> None:
     assert not window.actions_table["view.hide-space"].enabled()
     window.spaces.show_all()
     assert all(panel.isVisible() for panel in window.spaces.panels.values())
+
+
+def test_hidden_spaces_are_hidden_again_in_the_next_window_and_the_active_one_is_not(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    shown = (
+        space(HEAP, "Heap", "Used"),
+        space(TABLES, "Tables", "Rows"),
+        space(FEW, "Few", "Count"),
+    )
+
+    def opened(*spaces: Space) -> MainWindow:
+        window = MainWindow(Theme.DARK, UserSettings(tmp_path / "settings.ini"))
+        qtbot.addWidget(window)
+        with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
+            window.show()
+        show(window, spaces, {one.id: COUNTS[one.id] for one in spaces})
+        return window
+
+    first = opened(*shown)
+    first.selection.turn_to(TABLES)
+    first.selection.hide_space()
+    assert list(first.spaces.hidden) == ["Tables"]
+    first.close()
+    second = opened(*shown)
+    assert list(second.spaces.hidden) == ["Tables"]
+    assert not second.spaces.panels[TABLES].isVisible()
+    second.close()
+    third = opened(space(TABLES, "Tables", "Rows"))
+    assert third.spaces.panels[TABLES].isVisible(), "the only one there is"
+    third.close()
+
+
+def test_a_layout_has_the_hidden_spaces_and_one_without_leaves_them(window: MainWindow) -> None:
+    window.selection.turn_to(TABLES)
+    window.selection.hide_space()
+    window.selection.turn_to(HEAP)
+    kept = layout_of(layout_content(window.layout_part.current()), "kept")
+    assert kept.hidden == ("Tables",)
+    window.layout_part.use(LAYOUTS[0])
+    assert list(window.spaces.hidden) == ["Tables"]
+    window.spaces.show_all()
+    window.layout_part.use(kept)
+    assert list(window.spaces.hidden) == ["Tables"]
+    window.undo.undo()
+    assert not list(window.spaces.hidden)
+
+
+def test_no_summary_moves_when_a_line_becomes_stale(window: MainWindow, qtbot: QtBot) -> None:
+    feed = show(
+        window,
+        (space(HEAP, "Heap", "Used"), space(TABLES, "Tables", "Rows"), space(FEW, "Few", "Count")),
+        {HEAP: 40_000, TABLES: 900, FEW: 4},
+    )
+    panel = window.spaces.panels[FEW]
+    window.spaces.open(FEW, on=False)
+    window.settle()
+    QApplication.processEvents()
+    assert panel.form is PanelForm.LINE
+    before = panel._view.geometry(), panel.shown.geometry()
+    window.take(feed.event({(HEAP, 1): np.zeros(40_000)}))
+    window.settle()
+    QApplication.processEvents()
+    assert panel._stale.isVisible()
+    assert (panel._view.geometry(), panel.shown.geometry()) == before
+
+
+def test_the_trend_of_a_stream_is_there_when_it_is_chosen(make_window: MakeWindow) -> None:
+    window = make_window()
+    two = Space(
+        id=1,
+        name="Heap",
+        main=True,
+        streams=(Stream(id=1, name="Used", maximum=255), Stream(id=2, name="Objects", maximum=255)),
+    )
+    feed = Feed(spaces=(two,), counts={1: 10})
+    window.link.status = LinkStatus(phase=LinkPhase.LIVE, address="unix:/test.sock")
+    window.take(feed.bootstrap())
+    for value in (10, 20):
+        window.take(feed.event({(1, 1): np.full(10, 5), (1, 2): np.full(10, value)}))
+        window.settle()
+    assert not window.spaces.panels[1].has_trend
+    window.session.choose_stream(1, 2)
+    window.spaces.show_stream(1)
+    window.spaces.refresh()
+    assert window.spaces.panels[1].has_trend, "nobody looked at it before"
+
+
+def test_a_window_that_nobody_sees_paints_nothing_and_shows_everything_when_it_comes_back(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = (
+        space(HEAP, "Heap", "Used"),
+        space(TABLES, "Tables", "Rows"),
+        space(FEW, "Few", "Count"),
+    )
+    feed = show(window, shown, {HEAP: 40_000, TABLES: 900, FEW: 4})
+    picture = window.spaces.panels[HEAP].canvas.picture
+    window.hide()
+    QApplication.processEvents()
+    followed: list[EventChange] = []
+    follow = SpacePicture.follow
+
+    def counted(one: SpacePicture, change: EventChange) -> range | None:
+        followed.append(change)
+        return follow(one, change)
+
+    monkeypatch.setattr(SpacePicture, "follow", counted)
+    for seed in (2, 3):
+        window.take(feed.event(values(seed)))
+    assert not followed
+    assert window.session.interpreter.last_event is not None
+    assert window.session.interpreter.last_event.sequence == feed.sequence
+    assert not np.array_equal(picture.codes, coded(picture))
+    with qtbot.waitExposed(window, timeout=PATIENCE_MILLIS):
+        window.show()
+    qtbot.waitUntil(lambda: np.array_equal(picture.codes, coded(picture)), timeout=PATIENCE_MILLIS)
+    window.take(feed.event(values(4)))
+    assert followed, "and follows again"
+    assert np.array_equal(picture.codes, coded(picture))
+
+
+def coded(picture: SpacePicture) -> NDArray[np.uint8]:
+    """The codes of the values that the space has now."""
+    again = TileCodes(picture.source.schema)
+    again.refresh(picture.source.tiles(picture.space))
+    return again.codes

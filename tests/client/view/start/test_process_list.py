@@ -205,3 +205,21 @@ def test_the_list_says_how_far_it_is_and_a_row_that_is_not_examined_cannot_be_at
     processes.show_rows(FAMILY[:1])
     assert processes.progress.text() == ""
     assert processes.attach.isEnabled()
+
+
+def test_no_row_moves_between_the_clicks_of_a_double_click(
+    processes: ProcessList, qtbot: QtBot
+) -> None:
+    click(processes, ProcessColumn.MEMORY)
+    assert pids(processes) == [10, 30, 20]
+    asked: list[int] = []
+    processes.attach_asked.connect(lambda pid, _driver: asked.append(pid))
+    where = processes.table.visualRect(processes.model.index(1, ProcessColumn.MEMORY)).center()
+    view = processes.table.viewport()
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=where)
+    grown = tuple(replace(row, rss_bytes=99 << 20) if row.pid == 20 else row for row in ROWS)
+    processes.show_rows(grown)
+    assert pids(processes) == [10, 30, 20]
+    QTest.mouseDClick(view, Qt.MouseButton.LeftButton, pos=where)
+    assert asked == [30]
+    qtbot.waitUntil(lambda: pids(processes) == [20, 10, 30], timeout=PATIENCE_MILLIS)

@@ -7,12 +7,15 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
+from gcspy_protocol.messages import State
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.playback import Direction, Pace, SetPlayback
 from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 
+from gcspy_client.view.theme import tokens
 from gcspy_client.view.window import MainWindow
 from tests.client.watching import EVENTS, Wait, Watched
 
@@ -311,3 +314,17 @@ def test_nothing_moves_when_one_looks_back_or_goes_live(watched: Watched, wait: 
     window.navigator.last()
     window.settle()
     assert places() == before
+
+
+def test_nothing_is_live_at_the_end_of_a_target(watched: Watched) -> None:
+    window = watched.window
+    badge = window.time_panel.transport.badge
+    assert badge.property("badge") == "live"
+    window.take([State(state=ControlState.ENDED, reason="process 4711 exited")])
+    window.settle()
+    assert badge.text() == "ENDED"
+    assert badge.property("badge") == "none"
+    green = QColor(tokens(window.appearance.theme).good).rgb()
+    image = window.time_panel.grab().toImage()
+    pixels = {image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}
+    assert green not in pixels
