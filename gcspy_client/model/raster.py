@@ -321,16 +321,17 @@ class Raster:
         if not len(changed):
             return unmarked
         groups = changed // self.layout.per_pixel
+        if len(changed) * 4 > len(self._pooled):
+            # Of clustered changes several are in one pixel: how many, some of them tell.
+            some = np.arange(0, len(groups) - 1, 61)
+            share = np.count_nonzero(groups[some] != groups[some + 1]) / max(1, len(some))
+            if share * len(groups) * 4 > len(self._pooled):
+                return self._repaint_pooled(groups, codes)
         keep = np.empty(len(groups), dtype=np.bool_)
         keep[0] = True
         np.not_equal(groups[1:], groups[:-1], out=keep[1:])
         groups = groups[keep]
-        if len(groups) * 4 > len(self._pooled):
-            now = pool(codes, self.layout.per_pixel)[
-                groups
-            ]  # one pass over everything costs less by then
-        else:
-            now = pool_some(codes, self.layout.per_pixel, groups)
+        now = pool_some(codes, self.layout.per_pixel, groups)
         hidden = now == self._pooled[groups]
         self._pooled[groups] = now
         self._flat[groups] = np.where(
@@ -344,6 +345,26 @@ class Raster:
         if not unmarked:
             return rows
         return range(min(rows.start, unmarked.start), max(rows.stop, unmarked.stop))
+
+    def _repaint_pooled(self, groups: Indices, codes: Codes) -> range:
+        """Paint all pixels of several tiles each, where many changed: one pass over everything costs less by then.
+
+        Args:
+            groups: Of the tiles that changed; several may be equal.
+            codes: Of the tiles that are seen.
+
+        Returns:
+            All rows of pixels.
+        """
+        before, self._pooled = self._pooled, pool(codes, self.layout.per_pixel)
+        hidden = np.zeros(len(before), dtype=np.bool_)
+        hidden[groups] = True
+        hidden &= before == self._pooled
+        hidden[self._marked] = hidden[self._marked] | (before == self._pooled)[self._marked]
+        self._colour(self._pooled)
+        self._marked = np.flatnonzero(hidden)
+        self._flat[self._marked] = self.palette.marked.take(self._pooled.take(self._marked))
+        return range(self.layout.height)
 
     def _paint_edges(self, tiles: Indices, control: NDArray[Any]) -> None:
         """Draw separators (before a tile) and links (after it), where cells are large enough for them."""

@@ -168,3 +168,30 @@ def test_no_pixel_changes_outside_of_the_rows_that_are_told(count: int) -> None:
         differ = np.flatnonzero((raster.pixels != before).any(axis=1))
         assert set(differ.tolist()) <= set(rows)
         assert len(rows) < len(raster.pixels), "not all of it"
+
+
+@pytest.mark.parametrize("share", [0.05, 0.9])
+def test_marks_of_hidden_changes_are_the_same_however_many_tiles_changed(share: float) -> None:
+    """Several tiles a pixel: what changed and looks the same is marked, until it was shown and changes come again."""
+    count, random = 60_000, np.random.default_rng(5)
+    layout = fit(count, 60, 50)
+    assert layout.per_pixel > 4
+    codes = random.integers(1, 200, count).astype(np.uint8)
+    control = np.zeros(count, dtype=np.uint8)
+    raster = Raster(layout, PALETTE)
+    raster.paint_all(codes, control)
+    marked = np.zeros(len(pool(codes, layout.per_pixel)), dtype=np.bool_)
+    for step in range(6):
+        before = pool(codes, layout.per_pixel)
+        changed = np.flatnonzero(random.random(count) < share / layout.per_pixel * (step + 1))
+        codes[changed] = random.integers(1, 200, len(changed))
+        raster.paint(changed, codes, control)
+        now = pool(codes, layout.per_pixel)
+        touched = np.zeros(len(now), dtype=np.bool_)
+        touched[changed // layout.per_pixel] = True
+        marked = (marked | touched) & (before == now)
+        wanted = np.where(marked, PALETTE.marked[now], PALETTE.lut[now])
+        assert np.array_equal(raster.pixels.reshape(-1)[: len(now)], wanted)
+        if step % 2:
+            raster.shown()
+            marked[:] = False
