@@ -271,6 +271,7 @@ def take_screenshot(
                 _let_run(settle_secs, interruption)
             window.settle()
             app.processEvents()
+            window.settle()  # of events that came in that moment tiles were painted, and texts come later
             picture = window.grab()
             interruption.follow()
             try:
