@@ -269,6 +269,9 @@ class SpacePanel(QFrame):
             strip.setMaximumHeight(NO_LIMIT)
             strip.show_strip(on=line)
         if line:
+            self._header.removeWidget(
+                shown
+            )  # it may stand there, and then the summary moves up by one
             self._header.insertWidget(self._header.indexOf(self._view), shown, 1)
             self._keep_strip_height()
         else:

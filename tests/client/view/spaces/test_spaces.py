@@ -22,6 +22,7 @@ from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
 from gcspy_client.model.shell.work_layout import LAYOUTS, layout_content, layout_of
 from gcspy_client.model.spaces.panel_heights import PanelForm
 from gcspy_client.model.spaces.picture import SpacePicture
+from gcspy_client.model.view_states import SpaceViewState
 from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
@@ -344,6 +345,20 @@ def test_a_layout_has_the_hidden_spaces_and_one_without_leaves_them(window: Main
     assert list(window.spaces.hidden) == ["Tables"]
     window.undo.undo()
     assert not list(window.spaces.hidden)
+
+
+def test_the_strip_of_a_line_stands_before_its_summary_whatever_view_was_chosen(
+    window: MainWindow,
+) -> None:
+    panel = window.spaces.panels[FEW]
+    window.spaces.open(FEW, on=False)
+    for view in ("hilbert", "tiles", "table", "tiles"):
+        window.session.looks.by_space[FEW] = SpaceViewState(view=view)
+        window.spaces.show_look(FEW)
+        window.settle()
+        QApplication.processEvents()
+        assert panel.form is PanelForm.LINE
+        assert panel.shown.geometry().right() < panel._view.geometry().left(), view
 
 
 def test_no_summary_moves_when_a_line_becomes_stale(window: MainWindow, qtbot: QtBot) -> None:
