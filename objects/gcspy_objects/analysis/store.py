@@ -21,9 +21,12 @@ Knows columns and SQL; does not know traces.
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
@@ -268,9 +271,10 @@ class LifeStore:
 
     def _table(self, table: str, /, **columns: NDArray[Any]) -> None:
         """A small table of the engine's own, copied."""
-        self._engine.register("columns", columns)
-        self._run(f"CREATE TABLE {table} AS SELECT * FROM columns")
-        self._engine.unregister("columns")
+        with _pandas_looked_up_once():
+            self._engine.register("columns", columns)
+            self._run(f"CREATE TABLE {table} AS SELECT * FROM columns")
+            self._engine.unregister("columns")
 
     # ------------------------------------------------------------------------------- asking
 
@@ -345,6 +349,20 @@ class LifeStore:
 
 def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
+
+
+@contextmanager
+def _pandas_looked_up_once() -> Iterator[None]:
+    """Keep DuckDB from looking for pandas where it is not installed: it does so at each text of a column, in every folder of modules."""
+    missing = "pandas" not in sys.modules and find_spec("pandas") is None
+    no_module: Any = None
+    if missing:
+        sys.modules["pandas"] = no_module  # importing it fails at once
+    try:
+        yield
+    finally:
+        if missing:
+            del sys.modules["pandas"]
 
 
 def _texts(texts: Sequence[str]) -> NDArray[np.object_]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
@@ -435,3 +438,21 @@ def test_too_little_memory_is_one_of_our_errors_with_a_remedy() -> None:
         store.ask("SET memory_limit = '1 MiB'")
         with pytest.raises(GCspyError, match="--type or --site, or set TMPDIR"):
             survival(store)
+
+
+def test_pandas_is_looked_for_once_a_table_and_not_once_a_text(
+    program: MadeUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if find_spec("pandas") is not None:
+        pytest.skip("it is installed")
+    looked: list[str] = []
+
+    class Finder(MetaPathFinder):
+        def find_spec(self, name: str, _path: object, _target: object = None) -> None:
+            looked.append(name)
+
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    with program.store(batch=300) as made:
+        assert totals(made, GroupBy.TYPE).rows
+    assert "pandas" not in sys.modules
+    assert looked.count("pandas") <= 8  # once for each table and batch; the tables have 260 texts
