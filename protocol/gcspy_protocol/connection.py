@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from enum import Enum
 
 from gcspy_protocol.codec import crc_of_crcs, decode, encode, unpack
+from gcspy_protocol.compiled.decoding import EventReader
+from gcspy_protocol.compiled.library import streams_library
 from gcspy_protocol.errors import (
     LocalProtocolError,
     RemoteProtocolError,
@@ -65,6 +67,9 @@ MAGIC = b"GCspy\r\n\x1a"
 _PREAMBLE = struct.Struct("<8sHH")
 
 _COMPACT_BYTES = 1 << 20
+
+_TYPE_AT = 4
+"""Place of the type in a frame's header."""
 
 _UNPROVEN_BYTES = 64 << 10
 """Largest payload of a server that has to prove itself and has not: usually an ERROR."""
@@ -203,6 +208,8 @@ class Connection:
         self._held_crcs = bytearray()
         self._held_bytes = 0
         self._failure: RemoteProtocolError | None = None
+        library = streams_library() if role is Role.CLIENT else None
+        self._event_reader = None if library is None else EventReader(library, self._limits)
         self._frames_read = 0
         self._bytes_read = 0
         if self._credentials.token:
@@ -418,11 +425,30 @@ class Connection:
 
     def _read_one(self) -> bool:
         """Read the preamble or one frame, if it is complete."""
-        return (
-            self._read_preamble()
-            if self._their_state is ConnectionState.PREAMBLE
-            else self._read_frame()
-        )
+        if self._their_state is ConnectionState.PREAMBLE:
+            return self._read_preamble()
+        return self._read_event() or self._read_frame()
+
+    def _read_event(self) -> bool:
+        """Read a whole event, if it is complete and nothing is wrong with it; otherwise its frames are read one by one."""
+        reader = self._event_reader
+        if (
+            reader is None
+            or self._held_crcs
+            or self._their_state is not ConnectionState.OPEN
+            or self._transcript is not None
+            or len(self._buffer) - self._at < HEADER.size
+            or not 0x20 <= self._buffer[self._at + _TYPE_AT] <= FrameType.EVENT
+        ):
+            return False
+        event = reader.read(self._buffer, self._at)
+        if event is None:
+            return False
+        self._frames_read += event.frames
+        self._bytes_read += event.raw_bytes
+        self._ready.extend(event.messages)
+        self._consume(event.sent_bytes)
+        return True
 
     def _fail(self, error: RemoteProtocolError) -> RemoteProtocolError:
         if self._failure is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import tempfile
+import zlib
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -25,12 +26,15 @@ from gcspy_objects.hprof.machine_code import as_written
 from gcspy_objects.hprof.names import DumpNamer
 from gcspy_objects.trace import open_trace
 from gcspy_protocol import messages as m
-from gcspy_protocol.codec import encode
-from gcspy_protocol.connection import Connection, ConnectionState, preamble
+from gcspy_protocol.codec import encode, encode_event
+from gcspy_protocol.connection import Connection, ConnectionState, is_event_frame, preamble
+from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.expression import parse
 from gcspy_protocol.frames.explain import explain
+from gcspy_protocol.frames.frame import HEADER, Frame
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import Limits
+from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Role
 from gcspy_replay.file import MemorySource, MemoryStore, Recording, repair, verify
 from gcspy_replay.file.parts.packed_source import PackedSource
@@ -49,6 +53,7 @@ from tests.fuzz.packing import CHANGES, change, made
 from tests.house.rooms import ROOT
 from tests.objects.hprof.made import small as small_dump
 from tests.protocol import exchange
+from tests.protocol.sameness import all_same
 
 __all__ = ["CORPUS", "DECODERS", "Decoder"]
 
@@ -98,6 +103,17 @@ def _vectors(*, from_client: bool) -> list[bytes]:
     ]  # fmt: skip
 
 
+def _event_vectors() -> list[bytes]:
+    """Frames of events, single and a few together."""
+    names = ("stream_", "summary", "tiles-", "space_info", "new_names")
+    single = [
+        path.read_bytes()
+        for path in sorted((ROOT / "protocol/vectors").glob("*.bin"))
+        if path.stem.startswith(names) and path.stat().st_size < 2000
+    ]
+    return [*single, b"".join(single[:6]), b"".join(single[6:12])]
+
+
 def _wire_client(data: bytes) -> None:
     connection, session = Connection(Role.CLIENT, limits=_LIMITS), ClientInterpreter(limits=_LIMITS)
     connection.receive_data(preamble() + _welcome() + data)
@@ -109,6 +125,36 @@ def _wire_client(data: bytes) -> None:
         for stream in space.streams.values():
             assert len(stream.values) == space.count
     connection.receive_eof()
+
+
+def _wire_events(data: bytes) -> None:
+    """Read an input as the frames of an event, with the right checksum: with the library in C and without, it has to be the same."""
+    frames, at = [], 0
+    while len(data) - at >= HEADER.size:
+        size = HEADER.size + int.from_bytes(data[at : at + 4], "little")
+        if size > len(data) - at or not is_event_frame(data[at + 4]):
+            break
+        frames.append(Frame(data[at : at + size], zlib.crc32(data[at : at + size])))
+        at += size
+    event = m.Event(sequence=1, time_nanos=2, event=0, occurrence=3, epoch=0)
+    sent = preamble() + _welcome() + encode_event(event, frames) + data[at:]
+    outcomes = []
+    for plain in (False, True):
+        connection = Connection(Role.CLIENT, limits=_LIMITS)
+        if plain:
+            connection._event_reader = None
+        found: list[Message] = []
+        wrong = ""
+        try:
+            connection.receive_data(sent)
+            found += connection.messages()
+            connection.receive_eof()
+        except RemoteProtocolError as error:
+            wrong = f"{error} at {error.offset}"
+        outcomes.append((found, wrong, connection.read_so_far))
+    (mine, wrong, read), (theirs, expected, plain_read) = outcomes
+    assert (wrong, read) == (expected, plain_read)
+    assert all_same(mine, theirs)
 
 
 @cache
@@ -412,6 +458,7 @@ Total          1234          56789
 """
 
 DECODERS: dict[str, Decoder] = {
+    "wire-events": Decoder(_wire_events, _event_vectors),
     "wire-client": Decoder(_wire_client, lambda: _vectors(from_client=False)),
     "wire-server": Decoder(_wire_server, lambda: _vectors(from_client=True)),
     "handshake": Decoder(

@@ -23,8 +23,10 @@ from gcspy_server.api import Presentation, Server, ServerSpace, ServerStream, Un
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.interpreter.transmission import SnapshotPart, SpaceSender
 from gcspy_session.interest import EVERYTHING
+from tests.house.rooms import ROOT
 from tests.server.compiled import SANITIZED, load_hook, need_library
 
+_DECODING = ROOT / "tests/protocol/test_compiled_decoding.py"
 ENUM = ("none", "some", "all")
 INFO = {name: np.iinfo(name) for name in DTYPES}
 
@@ -253,7 +255,7 @@ def test_the_choice_is_made_once_and_can_be_numpy(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.soak
 def test_no_access_is_out_of_bounds_and_nothing_is_undefined(tmp_path: Path) -> None:
-    """Run the tests above with a library that checks each access."""
+    """Run the tests above, and those of decoding, with a library that checks each access."""
     hook = load_hook()
     compiler = hook.find_compiler()
     if compiler is None:
@@ -267,7 +269,7 @@ def test_no_access_is_out_of_bounds_and_nothing_is_undefined(tmp_path: Path) -> 
         [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     ).stdout.strip()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not soak", __file__],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not soak", __file__, str(_DECODING)],
         env=os.environ
         | {SANITIZED: str(library), "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"},
         capture_output=True,
