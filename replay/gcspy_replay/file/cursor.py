@@ -292,7 +292,7 @@ class Cursor:
 
     @contextmanager
     def _blaming(self, at: ChunkAt, record: StoredRecord) -> Iterator[None]:
-        """Tell of what is wrong with a record where it lies."""
+        """Report an error in a record, with its place."""
         try:
             yield
         except ProtocolError as error:

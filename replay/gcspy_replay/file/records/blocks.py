@@ -77,7 +77,7 @@ class RecordPacker:
 
 
 class _Feed(io.RawIOBase):
-    """What a zstd stream reads from: the payloads that came so far."""
+    """The input of a zstd stream: the payloads that have been read so far."""
 
     def __init__(self) -> None:
         super().__init__()

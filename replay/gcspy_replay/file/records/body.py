@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _TILES, _INFO, _NAMES, _STREAMS, SUMMARIES = 1, 2, 4, 8, 16
-"""Flags of a space: what of it is told."""
+"""Flags of a space: the parts of it that follow."""
 
 ABSENT, _SAME, _SOME, _ALL = 0, 1, 2, 3
 """A stream: not gathered; gathered and unchanged; differences of some tiles; of all."""
@@ -58,7 +58,7 @@ _RUNNING_FROM = 64
 
 
 class KnownState:
-    """What a reader knows before the next event: a copy of the spaces, which follows the session.
+    """The state of a reader before the next event: a copy of the spaces, which follows the session.
 
     Args:
         session: The session.
@@ -561,7 +561,9 @@ def _read_stream(
         changed = given.integer(1, count)
         if flags & _SAME_TILES:
             if latest is None or len(latest) != changed or int(latest[-1]) >= count:
-                raise ValueError("a stream of the tiles of another, which is not there")
+                raise ValueError(
+                    "a stream shares the tiles of another stream, which does not exist"
+                )
             indices = latest
         else:
             indices = latest = _read_indices(given, changed, count)
@@ -664,11 +666,11 @@ def summary_of(
     )
 
 
-# ------------------------------------------------------------------ passing over
+# ------------------------------------------------------------------ skipping fields
 
 
 def pass_tiles_and_texts(given: FieldReader, flags: int, limits: Limits) -> None:
-    """Pass over what a body tells of a space before its streams.
+    """Skip the fields of a space that precede its streams.
 
     Raises:
         ValueError: It is not a body.

@@ -114,7 +114,7 @@ class FieldReader:
             sections.append(record[at : at + size])
             at += size
         if at != len(record):
-            raise ValueError(f"a record of {len(record)} bytes, of which {at} are told")
+            raise ValueError(f"a record of {len(record)} bytes, but its sections have {at}")
         codes, numbers, self._gaps, self._values, sum_codes, sums, self._texts = sections
         self._integers: list[int] = unpack_integers(codes, numbers).tolist()
         self._sums: list[int] = unpack_integers(sum_codes, sums).tolist()
@@ -182,7 +182,7 @@ class FieldReader:
         """
         code = self.integer(0, 4)
         if code == 0 and most_told is not None and count > most_told:
-            raise ValueError(f"{count} zeros, at most {most_told} may be told by a code")
+            raise ValueError(f"{count} zeros by one code, more than {most_told}")
         found, self._gaps_at = widen(code, self._gaps, count, self._gaps_at)
         return found
 

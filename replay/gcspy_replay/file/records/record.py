@@ -38,14 +38,14 @@ __all__ = [
 
 
 class RecordKind(IntEnum):
-    """What a record is."""
+    """The kind of a record."""
 
     NOTICES = 1
     """Messages between events."""
     KEY = 2
     """Schema, notices and the whole state right after the event before; of no event if there was none."""
     EVENT = 3
-    """What an event changed."""
+    """The changes of an event."""
 
 
 _NOTICE = struct.Struct("<BHHQQI")

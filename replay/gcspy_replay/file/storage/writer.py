@@ -343,7 +343,7 @@ class RecordingWriter:
         """
         self._turn()
         if self._records is not None:
-            notices = self._take_notices()  # what they tell of precedes the event
+            notices = self._take_notices()  # they precede the event
             self._take(self.number + 1, notices + self._records.event(), delta=True)
         else:
             self._take(self.number + 1, data, delta=True)
