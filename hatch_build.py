@@ -56,7 +56,10 @@ class Loops(NamedTuple):
     folder: Path
 
 
-LOOPS = (Loops("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled"),)
+LOOPS = (
+    Loops("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled"),
+    Loops("gcspy-collect", ROOT / "drivers/gcspy_drivers/cpython/cooperation/compiled"),
+)
 """The libraries of loops. They use the C library and nothing else: no header of Python, so that one build fits every Python."""
 
 LOOP_FLAGS = (*FLAGS, "-O3", "-Werror=implicit-function-declaration")

@@ -191,8 +191,15 @@ class Server:
 
     # ------------------------------------------------------------------- events
 
-    def should_transmit(self, event: int) -> GatherRequest | None:
+    def should_transmit(
+        self, event: int, happened_nanos: int | None = None
+    ) -> GatherRequest | None:
         """Ask whether the event that happens now is requested; counts nothing.
+
+        Args:
+            event: Number of the kind of event.
+            happened_nanos: When it happened, by the server's clock, if it was recorded then and is
+                gathered from the record; None: now.
 
         Returns:
             The gathering to do before `finish`, or None: no client is connected, the event is
@@ -201,7 +208,7 @@ class Server:
         """
         if not self._core.live:
             return None
-        return self._core.request(event)
+        return self._core.request(event, happened_nanos)
 
     def finish(
         self,
@@ -282,6 +289,18 @@ class Server:
         It changes with clients, filters and control flow: ask again, several times a second.
         """
         return self._core.outlook(event)
+
+    def may_hold(self, event: int) -> bool:
+        """Whether the target may have to be held after an event of this kind: for a pause, a delay, or a trigger.
+
+        A client that must not miss an event is no reason: recorded events wait for it.
+        """
+        return self._core.may_hold(event)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether an event that is finished now is not left out because the session has too many to send."""
+        return self._core.has_room
 
     def enabled(self, event: int) -> bool:
         """Whether the filter of a kind of event passes any, regardless of clients and budget."""

@@ -18,6 +18,7 @@ import sys
 from types import TracebackType
 from typing import IO, Final
 
+from gcspy_drivers.cpython.cooperation.library import collect_library
 from gcspy_drivers.cpython.cooperation.stub import Stub, let_read
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError
@@ -125,7 +126,7 @@ def listen(
             launcher = _launch(options, theirs)
         assert launcher.stdin is not None
         assert launcher.stdout is not None
-        stub = Stub(ours, waits=wait)
+        stub = Stub(ours, waits=wait, library=collect_library())
     answer = json.loads(
         launcher.stdout.readline() or b'{"error": "the sidecar ended at once", "exit_code": 1}'
     )

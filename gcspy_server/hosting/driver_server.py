@@ -154,7 +154,9 @@ class DriverServer(Server):
 
     # ------------------------------------------------------------------- events
 
-    def should_transmit(self, event: int) -> GatherRequest | None:
+    def should_transmit(
+        self, event: int, happened_nanos: int | None = None
+    ) -> GatherRequest | None:
         """Ask whether an event is requested; see `Server.should_transmit`."""
         if self.open_event is not None:
             raise LocalProtocolError(
@@ -165,7 +167,7 @@ class DriverServer(Server):
         if event == CLOCK and self._clock is not None:
             request = self._clock.ask()
         else:
-            request = self._session.should_transmit(number)
+            request = self._session.should_transmit(number, happened_nanos)
         if request is not None:
             self.open_event, self._request = event, request
         return request
@@ -235,6 +237,15 @@ class DriverServer(Server):
     def outlook(self, event: int) -> EventForecast:
         """Predict which events will be requested; see `Server.outlook`."""
         return self._session.outlook(self._number(event))
+
+    def may_hold(self, event: int) -> bool:
+        """Return whether the target may have to be held after an event: also where other drivers gather the same event."""
+        return self._clock is not None or self._session.may_hold(self._number(event))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the session keeps up; see `Server.has_room`."""
+        return self._session.has_room
 
     def enabled(self, event: int) -> bool:
         """Return whether the filter of a kind of event passes any."""

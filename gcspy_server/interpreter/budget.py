@@ -1,8 +1,9 @@
 """The cost budget: decides which events are gathered, and at which level, so that the cost stays within its share of the target's time.
 
 The cost of a gathering is *owed*, and paid off by the target's time as it passes, at the allowed
-share. While a debt exists nothing is gathered. So over any span of time no more is spent than the
-share of it, and one gathering.
+share. While a debt exists nothing is gathered. A share that was not spent can be saved, up to a
+bound. So since the beginning no more is spent than the share of the time, and one gathering; and over
+any span no more than that and what was saved before it.
 
 If the requested level is so expensive that it could be gathered less than twice a second, the share
 is divided: half of it goes to gatherings at that level, two fifths to lighter ones between them (a
@@ -106,8 +107,8 @@ class BudgetKeeper:
     Args:
         kinds: Number of kinds of event.
         thousandths: The allowed share of the target's time; `ALL`: no limit.
-        free_nanos: Time that may be spent once before anything is owed, so that a short program
-            is monitored too.
+        most_saved_nanos: How much of the share is kept for later if it was not spent: so that what
+            happens in bursts is monitored too. It begins with nothing.
         pairs: Kinds of event that are start and end of the same thing.
     """
 
@@ -116,7 +117,7 @@ class BudgetKeeper:
         kinds: int,
         thousandths: int = ALL,
         *,
-        free_nanos: int = 0,
+        most_saved_nanos: int = 0,
         pairs: Sequence[tuple[int, int]] = (),
     ) -> None:
         self._kinds = [_Kind() for _ in range(kinds)]
@@ -134,7 +135,8 @@ class BudgetKeeper:
         self._begun = 0.0
         self._lately = 0.0
         self._not_ours = 0
-        self._free = float(free_nanos)
+        self._most_saved = float(most_saved_nanos)
+        self._saved = 0.0
         self.thousandths = thousandths
 
     # ------------------------------------------------------------------ the budget
@@ -300,15 +302,15 @@ class BudgetKeeper:
             return
         self._learn(level, cost_nanos, at)
         if level == self._asked:
-            self._full_owed += self._not_free(cost_nanos)
+            self._full_owed += self._not_saved(cost_nanos)
         else:
-            self._light_owed += self._not_free(cost_nanos)
+            self._light_owed += self._not_saved(cost_nanos)
 
     def spend_beside(self, cost_nanos: float, now_nanos: int) -> None:
         """Note cost other than that of gatherings."""
         self._advance(now_nanos)
         self._lately += cost_nanos
-        self._light_owed += self._not_free(cost_nanos)
+        self._light_owed += self._not_saved(cost_nanos)
 
     # --------------------------------------------------------------------- inside
 
@@ -316,10 +318,10 @@ class BudgetKeeper:
     def _share(self) -> float:
         return max(1, self.thousandths) / ALL
 
-    def _not_free(self, cost_nanos: float) -> float:
-        free = min(self._free, cost_nanos)
-        self._free -= free
-        return cost_nanos - free
+    def _not_saved(self, cost_nanos: float) -> float:
+        saved = min(self._saved, cost_nanos)
+        self._saved -= saved
+        return cost_nanos - saved
 
     def _learn(self, level: int, cost_nanos: float, at: float) -> None:
         """Learn a cost: an increase is adopted at once, a decrease gradually."""
@@ -350,6 +352,8 @@ class BudgetKeeper:
             self._light_owed = max(0.0, light - passed * _LIGHT_PART * self._share)
             if light > 0 and not self._light_owed:
                 self._ready_at = self._as_of + light / (_LIGHT_PART * self._share)
+        unspent = passed * self._share - (owed - self._full_owed - self._light_owed)
+        self._saved = min(self._most_saved, self._saved + max(0.0, unspent))
         self._lately *= math.exp(-passed / _LATELY_NANOS)
         self._as_of = at
         return at

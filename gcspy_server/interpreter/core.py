@@ -244,7 +244,7 @@ class Core:
         self._last_keyframe: KeyframeSource | None = None
         self._request: GatherRequest | None = None
         self._discarded = False
-        self._held_nanos = 0
+        self._held_nanos = self._begun_nanos = 0
         self._waited_nanos = 0
         self._turn = 0
         self._given = ANY_LEVEL
@@ -324,13 +324,23 @@ class Core:
 
     # ------------------------------------------------------------------- events
 
-    def request(self, event: int) -> GatherRequest | None:
+    def may_hold(self, event: int) -> bool:
+        """Whether an event of this kind may hold the target; see `Server.may_hold`."""
+        asked = self._asked_for(self.filters[event], lossless=False)
+        return self.triggers.active or bool(asked)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the session keeps up; see `Server.has_room`."""
+        return len(self.handoff_queue) < _BACKLOG // 2
+
+    def request(self, event: int, happened_nanos: int | None = None) -> GatherRequest | None:
         """Decide whether the event that happens now is transmitted; see `Server.should_transmit`."""
         occurrence = self.counts[event] + 1
         event_filter = self.filters[event]
         if self.flow.ended or not event_filter.wants(occurrence):
             return None
-        now = self._time_nanos()
+        now = self._time_nanos() if happened_nanos is None else happened_nanos
         audience = self._audience
         if not self._observers and not self.flow.pausing:
             last = self._last_event
@@ -381,16 +391,22 @@ class Core:
             most,
             explicit,
             bool(explicit) or looks,
+            begun_nanos=now if happened_nanos is None else self._time_nanos(),
         )
         return self._request
 
-    def _asked_for(self, event_filter: EventFilter) -> str:
-        """Why an event is gathered at any cost; empty: only if the budget has room for it."""
+    def _asked_for(self, event_filter: EventFilter, *, lossless: bool = True) -> str:
+        """Why an event is gathered at any cost; empty: only if the budget has room for it.
+
+        Args:
+            event_filter: The filter of its kind.
+            lossless: Whether a lossless client is a reason.
+        """
         if self.flow.pausing:
             return "a pause or a step waits for the next event"
         if event_filter.pause or event_filter.delay_millis:
             return "an event filter pauses or delays"
-        if self.room.wanted:
+        if lossless and self.room.wanted:
             return "a lossless client is connected"
         return "a program reads every event" if self._observers else ""
 
@@ -527,7 +543,7 @@ class Core:
         self.spending.finish(
             event,
             self._given,
-            request.time_nanos,
+            request.begun_nanos,
             now,
             holds=holds,
             explicit=request.explicit,
@@ -552,7 +568,7 @@ class Core:
         event = snapshot.event
         source = TriggerSource(event, self._kinds[event.event], self._senders)
         found = self.triggers.look(source, event)
-        gather_nanos = max(0, self._time_nanos() - event.time_nanos)
+        gather_nanos = max(0, self._time_nanos() - self._begun_nanos)
         stopped = self.spending.stopped(gather_nanos, holds=holds)
         self._last_event = snapshot.event = replace(
             event, gather_nanos=gather_nanos, stopped_nanos=stopped
@@ -584,7 +600,8 @@ class Core:
             if resized:
                 names[number] = sender.space.names
         held, self._held_nanos = self._held_nanos, 0
-        gather_nanos = max(0, self._time_nanos() - request.time_nanos)
+        self._begun_nanos = request.begun_nanos
+        gather_nanos = max(0, self._time_nanos() - request.begun_nanos)
         self._last_event = Event(
             sequence=self._sequence,
             time_nanos=request.time_nanos,

@@ -31,8 +31,8 @@ ANY_LEVEL = 1 << 30
 """Above every level: no bound."""
 
 _TOLD_AGAIN_NANOS = 500_000_000
-_FREE_NANOS = 250_000_000
-"""Additional cost allowed at the beginning of a session."""
+_MOST_SAVED_NANOS = 250_000_000
+"""How much of the budget can be saved for later; a session begins with nothing saved."""
 
 _MILLIONTHS = 1_000_000
 
@@ -67,7 +67,10 @@ class CostAccounting:
         self.paired = True
         self._settings = settings
         self._keeper = BudgetKeeper(
-            kinds, ALL if thousandths is None else thousandths, free_nanos=_FREE_NANOS, pairs=pairs
+            kinds,
+            ALL if thousandths is None else thousandths,
+            most_saved_nanos=_MOST_SAVED_NANOS,
+            pairs=pairs,
         )
         self._exists = thousandths is not None
         self._holds = holds

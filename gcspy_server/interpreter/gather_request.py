@@ -28,13 +28,14 @@ class GatherRequest:
     Attributes:
         event: Number of the kind of event.
         occurrence: Its occurrence number, from 1.
-        time_nanos: When it happened: the time of the request.
+        time_nanos: When it happened: the time of the request, unless it was recorded earlier.
         event_filter: The active filter.
         audience: The clients' subscriptions.
         needed: Space and stream, by id, of additional data for triggers.
         level: The greatest level to gather at, for the budget; a driver without levels ignores it.
         explicit: Why it is gathered at any cost; empty: the budget has room for it.
         may_hold: Whether the target may have to be held after this very event: for a pause, a delay, a trigger, or a client that must not miss one.
+        begun_nanos: The time of the request.
     """
 
     event: int
@@ -46,6 +47,7 @@ class GatherRequest:
     level: int = ANY_LEVEL
     explicit: str = ""
     may_hold: bool = False
+    begun_nanos: int = 0
 
     def wants(self, space: ServerSpace, stream: ServerStream | None = None) -> bool:
         """Whether the space, or that stream of it, is requested; other data need not be gathered."""

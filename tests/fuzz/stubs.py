@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from unittest.mock import patch
 
+from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.held_events import HeldEvents
 from gcspy_drivers.cooperative.line import StubEvent, StubLine
 from gcspy_drivers.cooperative.rest import Rest
@@ -138,6 +139,19 @@ class _Reader:
     def cause_of(self, event: StubEvent, /) -> str:
         """Name the event."""
         return f"generation {event.generation}"
+
+    def copy_plan(self) -> CopyPlan:
+        """Ask for a range."""
+        return CopyPlan(((4096, 8),))
+
+    def announced_copy(self, event: StubEvent, copy: EventCopy, /) -> None:
+        """Nothing is kept."""
+
+    def read_copy(self, request: GatherRequest, event: StubEvent, copy: EventCopy, /) -> None:
+        """Nothing is shown."""
+
+    def pass_copy_by(self, copy: EventCopy, /) -> None:
+        """Nothing is kept."""
 
 
 def agent_line(data: bytes) -> None:

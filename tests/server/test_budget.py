@@ -309,13 +309,40 @@ def test_time_in_which_the_target_was_held_pays_nothing_off() -> None:
     assert run.keeper.not_before(0, run.now) == run.now + 190 * MS
 
 
-def test_the_beginning_is_free_once() -> None:
+def test_nothing_is_free_at_the_beginning() -> None:
     run = Run(50)
-    run.keeper = BudgetKeeper(1, 50, free_nanos=30 * MS)
+    run.keeper = BudgetKeeper(1, 50, most_saved_nanos=250 * MS)
+    gathered = run.go(2 * SEC, MS, {0: 10 * MS})
+    assert sum(one.cost for one in gathered) <= 0.05 * (run.now - SEC) + 10 * MS
+    assert len(gathered) >= 10
+
+
+def test_what_was_not_spent_is_saved_up_to_a_bound() -> None:
+    run = Run(50)
+    run.keeper = BudgetKeeper(1, 50, most_saved_nanos=30 * MS)
+    run.event(0, {0: 10 * MS})
+    run.now += 60 * SEC
     assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 4
     assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 0
-    run.now += 60 * SEC
-    assert len(run.go(50 * MS, MS, {0: 10 * MS})) == 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5 * SEC), st.integers(1, 300 * MS)), min_size=1, max_size=60),
+    st.integers(1, 500),
+)
+def test_since_the_beginning_no_more_is_spent_than_the_share_and_one_gathering(
+    events: list[tuple[int, int]], thousandths: int
+) -> None:
+    run = Run(thousandths)
+    run.keeper = BudgetKeeper(1, thousandths, most_saved_nanos=250 * MS)
+    begin, spent, largest = run.now, 0, 0
+    run.keeper.level_for(0, run.now)
+    for pause, cost in events:
+        run.now += pause
+        found = run.event(0, {0: cost})
+        if found is not None:
+            spent, largest = spent + found.cost, max(largest, found.cost)
+            assert spent <= thousandths / 1000 * (run.now - begin) + largest + 1
 
 
 def test_where_levels_do_not_help_spaces_take_turns() -> None:

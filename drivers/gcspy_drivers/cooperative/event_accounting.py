@@ -26,6 +26,7 @@ class EventAccounting:
         self._line = line
         self._kinds = kinds
         self._wanted = [False, False]
+        self._every = False
         self._unwanted_to = [0, 0]  # up to this number no event was requested
 
     def want(self, server: Server, *, inside: bool = False) -> None:
@@ -36,6 +37,7 @@ class EventAccounting:
             inside: Whether the start of a collection was reported whose end was not yet.
         """
         outlooks = [server.outlook(kind) for kind in self._kinds]
+        self._every = all(one.period == 1 for one in outlooks)
         if inside and outlooks[1].period == 1:
             # Half of a collection is of little use: a client that was notified of its start is also
             # notified of its end, whether or not that is gathered.
@@ -50,6 +52,11 @@ class EventAccounting:
                 self._unwanted_to[number] = self._line.counts[number]
             self._wanted[number] = outlook.period > 0
 
+    @property
+    def paired(self) -> bool:
+        """Whether every start and every end is requested."""
+        return all(self._wanted) and self._every
+
     def want_none(self) -> None:
         """Make the stub only count for a while; events in that time still count as requested, if they were before."""
         for number in (0, 1):
@@ -59,19 +66,31 @@ class EventAccounting:
         """Whether an event is the end of a collection that started before events were requested, if both ends are requested now."""
         return event.kind == 1 and all(self._wanted) and event.number <= self._unwanted_to[0]
 
-    def count_untold(self, server: Server) -> None:
-        """Count the events that were not reported; the last one of each kind may still be on its way."""
-        for number, count in enumerate(self._line.counts):
+    def count_untold(self, server: Server, counts: tuple[int, int] | None = None) -> None:
+        """Count the events that were not reported; the last one of each kind may still be on its way.
+
+        Args:
+            server: The session.
+            counts: Starts and ends of which all that were reported are counted already; None: all until now.
+        """
+        for number, count in enumerate(counts or self._line.counts):
             self._count_to(server, number, count - 1)
 
-    def count_to_event(self, server: Server, event: StubEvent) -> None:
+    def count_to_event(
+        self, server: Server, event: StubEvent, counts: tuple[int, int] | None = None
+    ) -> None:
         """Count the events before a reported one, without that one.
 
         For the other kind, all events that the stub has counted have happened: one that is still to
         come belongs to this event.
+
+        Args:
+            server: The session.
+            event: The event.
+            counts: Starts and ends when it happened; None: it happens now.
         """
         kind = 1 if event.kind else 0
-        self._count_to(server, 1 - kind, self._line.counts[1 - kind])
+        self._count_to(server, 1 - kind, (counts or self._line.counts)[1 - kind])
         self._count_to(server, kind, event.number - 1)
 
     def _count_to(self, server: Server, number: int, to: int) -> None:

@@ -3,6 +3,13 @@
     report ──▶ count unreported events ──▶ is it requested? ──▶ read, while the target stands still
     ──▶ finish ──▶ let the target continue
 
+A stub with a ring records events there, with a copy of what is read, and the target does not wait:
+
+    record ──▶ count unrecorded events ──▶ is it requested? ──▶ read the copy ──▶ finish
+
+It does that as long as nothing needs the finished event before the target goes on (a pause, a step,
+a delay, a trigger), and the driver has a plan of what to copy.
+
 The same for every runtime; the driver decides what is read at an event, and the text of its cause
 (`Reader`). Knows the stub's line and the server's API; does not know wire or memory.
 """
@@ -17,6 +24,7 @@ from typing import Final, Protocol
 
 from gcspy_protocol.errors import TargetError
 
+from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.event_accounting import EventAccounting
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
 from gcspy_drivers.remote.process import Process
@@ -35,6 +43,12 @@ _LONGEST_BUSY_SECS: Final = 2.0
 previous one, unless no event may be left out."""
 
 _NOT_READ: Final = "; not read: gcspy was silent for 2 s, and the program continued"
+
+_RING_LOOK_SECS: Final = 0.004
+"""How often the ring is looked at: a target that records an event does not wake us, which would cost it more than the copy."""
+
+_LONGEST_DRAIN_SECS: Final = 1.0
+"""How long recorded events wait for the session when a target is held, or a tick is due."""
 
 _ENDING_SECS: Final = 0.5
 """How long a process may take from closing its sockets to its end."""
@@ -61,6 +75,22 @@ class Reader(Protocol):
 
     def cause_of(self, event: StubEvent, /) -> str:
         """Return why it happened; called after it was read or passed by."""
+        ...
+
+    def copy_plan(self) -> CopyPlan | None:
+        """Return what an event needs to be copied; None: it cannot be gathered from copies."""
+        ...
+
+    def announced_copy(self, event: StubEvent, copy: EventCopy, /) -> None:
+        """Note a recorded event, before the server is asked whether it is requested."""
+        ...
+
+    def read_copy(self, request: GatherRequest, event: StubEvent, copy: EventCopy, /) -> None:
+        """Gather a recorded event from its copy."""
+        ...
+
+    def pass_copy_by(self, copy: EventCopy, /) -> None:
+        """Note a recorded event that is not requested."""
         ...
 
 
@@ -108,9 +138,12 @@ class HeldEvents:
         Raises:
             TargetError: See `wait`.
         """
+        counts = self.line.counts
         self.wait(0)
         with self._lost_told():
-            self._accounting.count_untold(self._opened())
+            self._drain(self._opened(), self.pending)
+            if not self.pending:
+                self._accounting.count_untold(self._opened(), counts)
         self._exact = self._none_may_be_left_out()
         if self._exact:
             self.line.come_back()
@@ -133,6 +166,7 @@ class HeldEvents:
         self._be_back()
         with self._lost_told():
             self._accounting.want(self._opened(), inside=self._inside)
+            self._follow_ring(self._opened())
         self.line.let_begin()
 
     def wait(self, secs: float) -> None:
@@ -140,9 +174,104 @@ class HeldEvents:
         server = self._opened()
         self.prepare()
         with self._lost_told():
-            event = self.line.wait(secs)
+            try:
+                event = None if self._take_copies(server) else self._next(server, secs)
+            except StubLost:
+                self._drain(server, self.pending, ending=True)
+                raise
             if event is not None:
+                self._drain(server, self.pending)
                 self.take(server, event)
+
+    @property
+    def pending(self) -> int:
+        """How many recorded events wait for us."""
+        ring = self.line.ring
+        return 0 if ring is None else ring.pending
+
+    def _next(self, server: Server, secs: float) -> StubEvent | None:
+        """Wait for a reported event, unless one is recorded, and was taken then."""
+        ring = self.line.ring
+        if ring is None or ring.plan is None:
+            return self.line.wait(secs)
+        until = time.monotonic() + secs
+        while True:
+            left = max(0.0, until - time.monotonic())
+            event = self.line.wait(min(left, _RING_LOOK_SECS))
+            if event is not None or self._take_copies(server) or not left:
+                return event
+
+    def _follow_ring(self, server: Server) -> None:
+        """Have events recorded, or reported if something may have to hold the target after one."""
+        ring = self.line.ring
+        if ring is None:
+            return
+        held = any(server.may_hold(kind) for kind in self._kinds)
+        plan = None if held else self._reader.copy_plan()
+        if plan is None:
+            self.line.record(records=False)
+            ring.stop()
+            return
+        exact = self._none_may_be_left_out()
+        ring.follow(plan, holds=exact)
+        self.line.record(records=True, ends=self._accounting.paired)
+
+    def _take_copies(self, server: Server) -> int:
+        """Gather and finish the events that are recorded now; return how many there were."""
+        taken = 0
+        for _ in range(self.pending):
+            if not server.has_room or self.line.told:
+                break  # the ring keeps them; a target that waits must not be silent for us
+            taken += self._take_one(server)
+        return taken
+
+    def _drain(self, server: Server, most: int, *, ending: bool = False) -> None:
+        """Gather and finish a number of recorded events, also if the session does not keep up for a while.
+
+        Args:
+            server: The session.
+            most: How many.
+            ending: Whether the stub has gone, so that nothing else waits for us.
+        """
+        until = time.monotonic() + _LONGEST_DRAIN_SECS
+        while most > 0 and self.pending and (ending or not self.line.told):
+            if server.has_room or time.monotonic() > until:
+                most -= self._take_one(server)
+                self.line.progress()
+            else:
+                time.sleep(_RING_LOOK_SECS / 4)
+
+    def _take_one(self, server: Server) -> int:
+        ring = self.line.ring
+        copy = None if ring is None else ring.take()
+        if copy is None:
+            return 0
+        self._take_copy(server, copy)
+        return 1
+
+    def _take_copy(self, server: Server, copy: EventCopy) -> None:
+        """Gather and finish one recorded event, after which the target went on."""
+        event = self.line.event_of(copy.event)
+        kind = self._kinds[1 if event.kind else 0]
+        self._accounting.count_to_event(server, event, copy.counts)
+        self._reader.announced_copy(event, copy)
+        request = None
+        half = self._accounting.is_half(event) and not server.pausing
+        if not half:
+            request = server.should_transmit(kind, event.time_nanos)
+        copied_nanos = max(0, copy.done_nanos - copy.begun_nanos)
+        server.held(copied_nanos)
+        if half:
+            self._reader.pass_copy_by(copy)
+            server.skip(kind)
+        else:
+            if request is None:
+                self._reader.pass_copy_by(copy)
+            else:
+                self._reader.read_copy(request, event, copy)
+            server.finish(kind, self._reader.cause_of(event), holds=False)
+        self._inside = event.kind == 0 and not half
+        self._accounting.want(server, inside=self._inside)
 
     def went_on(self) -> bool:
         """Whether the target continues although it is held at an event that is not finished yet."""

@@ -37,6 +37,7 @@ from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError
 
+from gcspy_drivers.cooperative.copy_ring import CopyRing
 from gcspy_drivers.cooperative.rest import Rest
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.user import user_of
@@ -49,6 +50,7 @@ _MAGIC: Final = b"gcspystb"
 _PROTOCOL: Final = 2
 _WAITS: Final = 1
 _TELLS: Final = 2
+_RECORDS: Final = 4
 _PACKET_BYTES: Final = 256
 _GO_ON: Final = b"g"
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -126,6 +128,9 @@ class StubLine:
         process: The target; borrowed.
         may_hold: Called while an event is not answered yet, with the seconds since: whether the
             target may be held any longer.
+
+    Attributes:
+        ring: Where the stub can record events; None: it cannot.
     """
 
     def __init__(
@@ -139,6 +144,7 @@ class StubLine:
         self._waits = False
         self._holds = True
         self._page: memoryview | None = None
+        self.ring: CopyRing | None = None
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._spec = struct.pack("<4q", 0, 0, int(_DEADLINE_SECS), 0)
         self._left = ctypes.create_string_buffer(len(self._spec))
@@ -199,7 +205,10 @@ class StubLine:
         self._life.start()
 
     def _take_hello(self, pid: int, packet: bytes, descriptors: list[int]) -> None:
-        if len(packet) < _HELLO.size or len(descriptors) != 2 or packet[:8] != _MAGIC:
+        expected = 2
+        if len(packet) >= _HELLO.size:
+            expected += bool(_HELLO.unpack_from(packet)[2] & _RECORDS)
+        if len(packet) < _HELLO.size or len(descriptors) != expected or packet[:8] != _MAGIC:
             raise StubLost(
                 f"process {pid}: the peer is not a GCspy stub ({len(packet)} bytes); attach again"
             )
@@ -217,7 +226,7 @@ class StubLine:
             raise NotPermitted(
                 f"process {pid}: uid {peer_uid} answered instead of it", remedy="attach again"
             )
-        timer, memory = descriptors
+        timer, memory, *ring = descriptors
         if os.fstat(memory).st_size < mmap.PAGESIZE:
             raise StubLost(
                 f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)"
@@ -233,6 +242,10 @@ class StubLine:
         self._holds = not flags & _TELLS
         self._page = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
         self._timer_fd = timer
+        try:
+            self.ring = CopyRing(ring[0]) if ring else None
+        except TargetError as error:
+            raise StubLost(f"process {pid}: {error}") from error
 
     @property
     def holds(self) -> bool:
@@ -244,6 +257,27 @@ class StubLine:
         if self._waits:
             self._waits = False
             self.go_on()
+
+    def record(self, *, records: bool, ends: bool = False) -> None:
+        """Set whether the stub records events in the ring, which then has a plan, or reports them and waits.
+
+        Args:
+            records: Whether it records them.
+            ends: Whether an end is recorded just when its start was.
+        """
+        page = self._opened()
+        page[7] = ends
+        page[6] = records
+
+    def event_of(self, packet: bytes) -> StubEvent:
+        """Return the event of a recorded packet.
+
+        Raises:
+            StubLost: It cannot have happened.
+        """
+        event = StubEvent(*_EVENT.unpack(packet))
+        self._refuse_nonsense(event)
+        return event
 
     def want(self, kind: int, *, period: int, not_before_nanos: int) -> None:
         """Set which events the stub reports; all others are only counted there.
@@ -337,6 +371,10 @@ class StubLine:
         # rewind clears that.
         return not select.select([self._timer_fd], [], [], 0)[0]
 
+    def progress(self) -> None:
+        """Announce that a target that is held waits for others of its events, of which one was just processed."""
+        self._held_since = time.monotonic()
+
     @property
     def let_go_at_nanos(self) -> int:
         """When the target continues if nothing more is heard of us, or when it did, by the monotonic clock; within a millisecond."""
@@ -389,6 +427,8 @@ class StubLine:
             self._life.join()
         self._connection.close()
         page, self._page = self._page, None
+        if self.ring is not None:
+            self.ring.close()
         if page is not None:
             page[5] = 1
             page.release()

@@ -2,8 +2,9 @@
 
 Three kinds of event. At "GC start" and "GC end" the collecting thread waits and keeps the GIL, so
 data under the GIL does not change while it is read: pymalloc, the collector's generations. Other
-data may change: the memory map, since threads of C libraries keep running; sub-interpreters with a
-GIL of their own. The clock also ticks, reads the running program as in passive mode, and holds
+data may change: the memory map, since threads of C libraries keep running, and which is read in a
+thread of its own, once a second; sub-interpreters with a GIL of their own. At levels 1 and 2 the
+target goes on as soon as it was copied. The clock also ticks, reads the running program as in passive mode, and holds
 nothing: a pause waits for a collection.
 
 Knows the stub's events and the passive readers; knows neither wire nor memory.
@@ -17,14 +18,19 @@ import time
 import numpy as np
 import numpy.typing as npt
 
+from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.held_events import HELLO_SECS
 from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cpython.collector.collector_time import CollectorTime
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperation.stub_events import cause_of
-from gcspy_drivers.cpython.passive_driver import PassiveDriver
-from gcspy_drivers.cpython.target import Target
+from gcspy_drivers.cpython.event_copies import EventCopies
+from gcspy_drivers.cpython.map_reader import MapReader
+from gcspy_drivers.cpython.passive_driver import OBJECTS, POOLS, PassiveDriver, Readings
+from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas
+from gcspy_drivers.cpython.target import PymallocHeap, Target
+from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.stubbed_driver import INJECT, StubbedDriver
 from gcspy_server.api import (
     AttachOptions,
@@ -46,7 +52,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
 
     info = (
         "At GC start and GC end the program waits, with the interpreter's lock, while it is read: pymalloc and the "
-        "generations are exact then. The memory map is not, nor are sub-interpreters with a lock of their own. At the "
+        "generations are exact then. The memory map is not: it is read once a second while the program runs; nor are sub-interpreters with a lock of their own. At the "
         "clock the running program is read, and what changed meanwhile is unknown; a pause waits for a collection."
     )
     noticed = None
@@ -56,6 +62,9 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._event: StubEvent | None = None
         self._time = CollectorTime(target.process.pid, lambda: self._line.stands_still)
         self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
+        self._map_reader = MapReader()
+        self._arenas: list[Arenas] = []
+        self._copies = EventCopies(target)
 
     @classmethod
     def find_target(cls, pid: int) -> Target:
@@ -89,6 +98,66 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self.gather(request)
         finally:
             self._event = None
+
+    def copied(self, objects: bool, /) -> bool:
+        """Let the target go on, unless objects are still to be read, or something has to hold it after this event.
+
+        What the clock read is not shown if a collection was recorded meanwhile: it may be of after that.
+        """
+        if self._event is None:
+            if self._events.pending:
+                self.server.discard()
+                return False
+        elif not objects:
+            self._events.let_go_early()
+        return True
+
+    def copy_plan(self) -> CopyPlan | None:
+        """Return what the stub copies at each event: at levels 1 and 2, of a program with one interpreter."""
+        if self.level >= OBJECTS:
+            return None
+        return self._copies.plan(self._interpreters, pools=self.level >= POOLS)
+
+    def announced_copy(self, event: StubEvent, copy: EventCopy, /) -> None:
+        """Note the time."""
+        if event.kind == 0:
+            self._time.start_at(event.number, copy.processor_nanos)
+        else:
+            self._time.end_at(event.number, event.generation, copy.processor_nanos)
+
+    def gather_copy(self, request: GatherRequest, _event: StubEvent, copy: EventCopy, /) -> None:
+        """Fill the spaces from a copy."""
+        heaps = self._copies.heaps(copy) if min(self.level, request.level) >= POOLS else None
+        self._fill(request, Readings(heaps, generations=self._copies.generations(copy)))
+
+    def pass_copy_by(self, copy: EventCopy, /) -> None:
+        """Take the collector's numbers even if they are not sent; see `pass_by`."""
+        for reading in self._copies.generations(copy):
+            self._survivors_of(reading.ident).look(reading.generations)
+
+    def start(self) -> None:
+        """Add the spaces; nothing is held yet, so the first memory map is read now."""
+        super().start()
+        self._read_map_beside(self._target.arenas(self._interpreters))
+        self._map_reader.wait()
+
+    def close(self) -> None:
+        """Release the target."""
+        self._map_reader.wait()
+        super().close()
+
+    def _fill_memory(self, memory: MemorySpace, heaps: tuple[PymallocHeap, ...]) -> None:
+        """Show the memory map that was read last, and have it read again."""
+        latest = self._map_reader.take()
+        if latest is not None:
+            self._show_map(memory, latest.found, latest.age_text(time.monotonic_ns()))
+        self._read_map_beside([heap.reading.arenas for heap in heaps])
+
+    def _read_map_beside(self, arenas: list[Arenas]) -> None:
+        if arenas:
+            self._arenas = arenas
+        known = self._arenas
+        self._map_reader.ask(lambda: self._read_map(known))
 
     def spoil(self) -> None:
         """Discard the lengths of lists that were counted while the target continued."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from gcspy_protocol.errors import Unsupported
 
 from gcspy_drivers.cpython.cooperation import bootstrap, stub
+from gcspy_drivers.cpython.cooperation.library import collect_library
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.options import OPTIONS
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
@@ -45,7 +46,8 @@ class CPythonDriver(PassiveDriver):
             if not os.path.isfile(start.program):
                 return None
             form = "script"
-        command = [start.interpreter, bootstrap.__file__, stub.__file__, str(start.stub_fd), form]
+        stub_there = [stub.__file__, collect_library(), str(start.stub_fd)]
+        command = [start.interpreter, bootstrap.__file__, *stub_there, form]
         sure = Specificity.RUNTIME if start.form else Specificity.ANY_PROCESS
         return sure, [*command, start.program, *start.arguments]
 

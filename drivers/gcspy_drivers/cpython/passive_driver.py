@@ -22,7 +22,7 @@ from gcspy_drivers.cpython.collector.generations import Generations
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.objects import machine_code
-from gcspy_drivers.cpython.pymalloc.obmalloc import used_bytes
+from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, used_bytes
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.recognition import find_with_gil
 from gcspy_drivers.cpython.spaces.arena_occupancy_space import ArenaOccupancySpace
@@ -59,7 +59,7 @@ from gcspy_server.api import (
     ServerSpace,
 )
 
-__all__ = ["COLLECTIONS", "PassiveDriver"]
+__all__ = ["COLLECTIONS", "OBJECTS", "POOLS", "PassiveDriver", "Readings"]
 
 POOLS: Final = 2
 OBJECTS: Final = 3
@@ -83,9 +83,29 @@ _PYMALLOC: Final = "pymalloc"
 _MOST_SHOWN: Final = 16
 """Interpreters that get spaces of their own; a server of hundreds would drown in them."""
 
+_MAP_EVERY_NANOS: Final = 1_000_000_000
 _MAP_REST: Final = 4
-"""The memory map is read again after this many times what reading it took: ``smaps`` of a large process is a long walk
-through page tables, in which the target's own mapping has to wait."""
+"""The memory map is read again after a second, and after this many times what reading it took: ``smaps`` of a large
+process is a long walk through page tables, in which the target's own mapping has to wait."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Data that was read at one event.
+
+    Attributes:
+        heaps: The states of pymalloc; None: they were not read.
+        copies: Copies of the pools for the search for objects; None: it reads them itself.
+        objects: Whether objects are searched for.
+        references: Whether references are searched for, if objects are.
+        generations: The collectors; None: they were not read.
+    """
+
+    heaps: tuple[PymallocHeap, ...] | None = None
+    copies: ObjectCopies | None = None
+    objects: bool = False
+    references: bool = False
+    generations: tuple[InterpreterReading, ...] | None = None
 
 
 @dataclass
@@ -251,47 +271,79 @@ class PassiveDriver(SampledDriver):
     def gather(self, request: GatherRequest) -> None:
         """Read the requested data, and fill the spaces."""
         # The data is read at the event, and not when collections were checked.
-        self._gather_heaps(request)
-        if any(request.wants(space.space) for space in self._generation_spaces.values()):
-            self._fill_generations(request)
+        readings = self._read(request)
+        if self.copied(readings.objects):
+            self._fill(request, readings)
 
-    def _gather_heaps(self, request: GatherRequest) -> None:
-        memory = self._memory_space
+    def copied(self, _objects: bool, /) -> bool:
+        """Called when everything was read but objects; returns whether the data may be shown.
+
+        Args:
+            _objects: Whether objects are read now.
+        """
+        return True
+
+    def _read(self, request: GatherRequest) -> Readings:
+        """Read the requested data."""
         level = min(self.level, request.level)
-        self._counted = False
         of_heaps = [space for spaces in self._heap_spaces.values() for space in spaces.all]
-        heaps: tuple[PymallocHeap, ...] = ()
+        heaps: tuple[PymallocHeap, ...] | None = None
         copies: ObjectCopies | None = None
         objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
-        self._heaps_read = ()
-        if level < POOLS:
-            return
-        if objects or any(request.wants(space) for space in of_heaps):
+        if objects or (level >= POOLS and any(request.wants(space) for space in of_heaps)):
             heaps, copies = self._read_heaps(objects=objects)
-            self._heaps_read = heaps
-            self._fill_heaps(heaps, request)
-        if objects:
-            # Who sees none of its spaces does not pay for references.
-            wanted = any(request.wants(space) for space in self._objects.reference_spaces)
-            tables = self._objects.fill(
-                heaps,
-                self._interpreters,
-                references=wanted and level >= REFERENCES,
-                large=self._objects.wants_large(request),
-                copies=copies,
-            )
-            for ident, table in tables.items():
-                arenas = self._heap_spaces[ident].arenas
-                if request.wants(arenas.space):  # its tiles are those of this event
-                    arenas.answer_with(table.table)
-            self._counted = True
+        wanted = any(request.wants(space.space) for space in self._generation_spaces.values())
+        generations = self._target.generations(self._interpreters) if wanted else None
+        return Readings(heaps, copies, objects, level >= REFERENCES, generations)
+
+    def _fill(self, request: GatherRequest, readings: Readings) -> None:
+        """Fill the requested spaces."""
+        self._counted = False
+        self._heaps_read = readings.heaps or ()
+        if readings.heaps is not None:
+            self._fill_heaps(readings.heaps, request)
+        if readings.objects:
+            self._fill_objects(request, readings)
+        memory = self._memory_space
+        if (
+            memory is not None
+            and request.wants(memory.space)
+            and min(self.level, request.level) >= POOLS
+        ):
+            self._fill_memory(memory, self._heaps_read)
+        if readings.generations is not None:
+            self._fill_generations(request, readings.generations)
+
+    def _fill_objects(self, request: GatherRequest, readings: Readings) -> None:
+        # Who sees none of its spaces does not pay for references.
+        wanted = any(request.wants(space) for space in self._objects.reference_spaces)
+        tables = self._objects.fill(
+            self._heaps_read,
+            self._interpreters,
+            references=wanted and readings.references,
+            large=self._objects.wants_large(request),
+            copies=readings.copies,
+        )
+        for ident, table in tables.items():
+            arenas = self._heap_spaces[ident].arenas
+            if request.wants(arenas.space):  # its tiles are those of this event
+                arenas.answer_with(table.table)
+        self._counted = True
+
+    def _fill_memory(self, memory: MemorySpace, heaps: tuple[PymallocHeap, ...]) -> None:
+        """Read the memory map and fill its space, if it is due."""
         now = time.monotonic_ns()
-        if memory is not None and request.wants(memory.space) and now >= self._map_due_nanos:
-            memory.fill(self._read_map(heaps))
-            if not self._heap_spaces and (reason := self._without_pymalloc()):
-                memory.space.info += f".{reason}"
-            after = time.monotonic_ns()
-            self._map_due_nanos = after + _MAP_REST * (after - now)
+        if now < self._map_due_nanos:
+            return
+        arenas = [heap.reading.arenas for heap in heaps]
+        self._show_map(memory, self._read_map(arenas or self._target.arenas(self._interpreters)))
+        after = time.monotonic_ns()
+        self._map_due_nanos = after + max(_MAP_EVERY_NANOS, _MAP_REST * (after - now))
+
+    def _show_map(self, memory: MemorySpace, found: MemoryMap | None, note: str = "") -> None:
+        memory.fill(found, note)
+        if not self._heap_spaces and (reason := self._without_pymalloc()):
+            memory.space.info += f".{reason}"
 
     @property
     def managers(self) -> tuple[str, ...]:
@@ -319,8 +371,10 @@ class PassiveDriver(SampledDriver):
             return self._held_reader.read(self._interpreters, objects=objects)
         return self._target.heaps(self._interpreters), None
 
-    def _fill_generations(self, request: GatherRequest) -> None:
-        for reading in self._target.generations(self._interpreters):
+    def _fill_generations(
+        self, request: GatherRequest, readings: tuple[InterpreterReading, ...]
+    ) -> None:
+        for reading in readings:
             space = self._generation_spaces.get(reading.ident)
             if space is not None and request.wants(space.space):
                 survivors = self._survivors_of(reading.ident)
@@ -361,12 +415,7 @@ class PassiveDriver(SampledDriver):
             if request.wants(spaces.whole.space):
                 spaces.whole.fill(heap.reading)
 
-    def _read_map(self, heaps: tuple[PymallocHeap, ...]) -> MemoryMap | None:
-        arenas = (
-            [heap.reading.arenas for heap in heaps]
-            if heaps
-            else self._target.arenas(self._interpreters)
-        )
+    def _read_map(self, arenas: list[Arenas]) -> MemoryMap | None:
         if self._heap_spaces and not arenas:
             return (
                 None  # pymalloc is not found just now: which memory is its own is unknown, not none

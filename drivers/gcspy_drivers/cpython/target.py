@@ -410,6 +410,14 @@ class Target:
         """
         return tuple(owner for owner, _ in self._readers(interpreters))
 
+    def places(self, interpreters: tuple[Interpreter, ...]) -> list[tuple[int, ObmallocPlace]]:
+        """Return the place of each state of pymalloc, and an interpreter that has it.
+
+        Raises:
+            TargetGone: The target has ended.
+        """
+        return [(owner, reader.place) for owner, reader in self._readers(interpreters)]
+
     def arenas(self, interpreters: tuple[Interpreter, ...]) -> list[Arenas]:
         """Read the arenas, without their content.
 

@@ -59,8 +59,13 @@ class MemorySpace:
         for order, (name, suffix, about) in enumerate(_STREAMS):
             add_amount(self.space, name, about, order=order, suffix=suffix)
 
-    def fill(self, found: MemoryMap | None) -> None:
-        """Fill the space; None: everything is unknown."""
+    def fill(self, found: MemoryMap | None, note: str = "") -> None:
+        """Fill the space.
+
+        Args:
+            found: The memory map; None: everything is unknown.
+            note: When it was read, if not at this event.
+        """
         self.space.reset()
         if found is None:
             hide_all(self.space.streams)
@@ -69,6 +74,6 @@ class MemorySpace:
         columns = (found.rss_bytes, found.virtual_bytes, found.swapped_bytes, found.mappings)
         for stream, column in zip(self.space.streams, columns, strict=True):
             stream.data[:] = column
-        self.space.info = f"RSS {found.total_rss_bytes:,} bytes"
+        self.space.info = f"RSS {found.total_rss_bytes:,} bytes" + (f"; {note}" if note else "")
         if not found.arenas_exact:
             self.space.info += "; the arenas' share is an estimate, because the kernel does not show the pages (pagemap)"

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, TypeVar, final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
+from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.held_events import HELLO_SECS, HeldEvents
 from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
@@ -132,6 +133,20 @@ class StubbedDriver(SampledDriver, WaitingDriver):
     def pass_by(self, _server: Server, /) -> None:
         """Called at an event that is not requested."""
 
+    def copy_plan(self) -> CopyPlan | None:
+        """Return what a stub with a ring is to copy at each event; None: events are gathered while the target stands still."""
+        return None
+
+    def announced_copy(self, _event: StubEvent, _copy: EventCopy, /) -> None:
+        """Note a recorded event, before the server is asked whether it is requested."""
+
+    def gather_copy(self, _request: GatherRequest, _event: StubEvent, _copy: EventCopy, /) -> None:
+        """Fill the spaces that the request wants from a copy; for drivers with a `copy_plan`."""
+        raise NotImplementedError
+
+    def pass_copy_by(self, _copy: EventCopy, /) -> None:
+        """Called at a recorded event that is not requested."""
+
     def spoil(self) -> None:
         """Discard the data read at this event: the target continued meanwhile."""
 
@@ -196,6 +211,11 @@ class StubbedDriver(SampledDriver, WaitingDriver):
     def read(self, request: GatherRequest, event: StubEvent, /) -> None:
         """Gather an event at which the target stands still; a driver writes `gather_still`."""
         self.gather_event(request, lambda wanted: self.gather_still(wanted, event))
+
+    @final
+    def read_copy(self, request: GatherRequest, event: StubEvent, copy: EventCopy, /) -> None:
+        """Gather a recorded event; a driver writes `gather_copy`."""
+        self.gather_event(request, lambda wanted: self.gather_copy(wanted, event, copy))
 
     def notice(self) -> None:
         """Take pending reports, and count unreported events; notice other changes only if the running target may be read."""

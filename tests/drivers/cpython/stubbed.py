@@ -13,6 +13,8 @@ from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
 
 from gcspy_server.api import AttachOptions, Event, Server
+from gcspy_server.interpreter.core import Audience
+from gcspy_session.interest import EVERYTHING
 
 STUB = Path(__file__).parents[3] / "drivers/gcspy_drivers/cpython/cooperation/stub.py"
 
@@ -22,7 +24,8 @@ spec = importlib.util.spec_from_file_location("stub", sys.argv[1])
 stub_module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(stub_module)
 def begin():
-    stub = stub_module.Stub(socket.socket(fileno=int(sys.argv[2])), waits=True)
+    library = os.environ.get("TEST_LIBRARY", "")
+    stub = stub_module.Stub(socket.socket(fileno=int(sys.argv[2])), waits=True, library=library)
     assert stub.wait()
     return stub
 def say(what):
@@ -37,9 +40,10 @@ class StubbedTarget:
         python: The interpreter.
         source: The program, after `BEGIN`; it calls ``begin()``.
         arguments: Its arguments from ``sys.argv[3]`` on.
+        library: Path of the library with which its stub records events; empty: it waits at each.
     """
 
-    def __init__(self, python: str, source: str, *arguments: str) -> None:
+    def __init__(self, python: str, source: str, *arguments: str, library: str = "") -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
@@ -59,6 +63,7 @@ class StubbedTarget:
                 stderr=subprocess.PIPE,
                 pass_fds=(theirs.fileno(),),
                 text=True,
+                env={**os.environ, "TEST_LIBRARY": library},
             )
         self.pid = self.process.pid
         self.connection = ours
@@ -98,7 +103,15 @@ class StubbedTarget:
 
 
 class Watching:
-    """A driver of a stubbed target, the server, and the events that it sent."""
+    """A driver of a stubbed target, the server, and the events that it sent.
+
+    Args:
+        target: The target.
+        watched: Whether events are requested.
+        level: The level.
+        budget: The budget, in thousandths.
+        may_hold: Whether a program reads every event before the target goes on.
+    """
 
     def __init__(
         self,
@@ -107,6 +120,7 @@ class Watching:
         watched: bool = True,
         level: int = 2,
         budget: int | None = None,
+        may_hold: bool = True,
     ) -> None:
         options = AttachOptions(stub_fd=os.dup(target.connection.fileno()), level=level)
         target.connection.close()  # the only end on our side is the driver's
@@ -115,8 +129,10 @@ class Watching:
         self.driver = driver
         self.server: Server = driver.describe().server(budget=budget)
         self.events: list[Event] = []
-        if watched:
+        if watched and may_hold:
             self.server.add_observer(self.events.append)
+        elif watched:  # as a window does, for which nothing is held
+            self.server._core.set_audience(Audience(clients=1, wants=EVERYTHING))
         try:
             driver.open(self.server)
             driver.wait(0)

@@ -13,14 +13,27 @@ Source: CPython 3.15 pycore_interp_structs.h, struct gc_stats and gc_generation_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["TIMED", "CollectionTimes", "CollectionRings", "ToldTime", "read_rings", "times_text"]
+class _Readable(Protocol):
+    """Like `generations.Readable`."""
+
+    def try_read(self, addr: int, size_bytes: int, /) -> bytes | None: ...
+
+
+__all__ = [
+    "RINGS_BYTES",
+    "TIMED",
+    "CollectionTimes",
+    "CollectionRings",
+    "ToldTime",
+    "read_rings",
+    "times_text",
+]
 
 _STATS = np.dtype([("collections", "<i8"), ("collected", "<i8"), ("uncollectable", "<i8")])
 _ENTRY = np.dtype(
@@ -40,7 +53,7 @@ _RINGS: Final = (
     (712, 3),
     (912, 3),
 )  # start of each generation's records, and their number
-_RINGS_BYTES: Final = 1120
+RINGS_BYTES: Final = 1120
 _SEQUENCE_AT: Final = 1112
 _TRIES: Final = 3
 _NANOS: Final = 1_000_000_000
@@ -77,7 +90,7 @@ class CollectionRings:
     times: CollectionTimes | None
 
 
-def read_rings(memory: Memory, where: int) -> CollectionRings | None:
+def read_rings(memory: _Readable, where: int) -> CollectionRings | None:
     """Read the rings; None when they cannot be.
 
     Args:
@@ -90,7 +103,7 @@ def read_rings(memory: Memory, where: int) -> CollectionRings | None:
     """
     found = None
     for _ in range(_TRIES):
-        found = memory.try_read(where, _RINGS_BYTES)
+        found = memory.try_read(where, RINGS_BYTES)
         again = memory.try_read(where + _SEQUENCE_AT, 4)
         if found is None:
             return None

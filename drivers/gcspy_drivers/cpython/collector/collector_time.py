@@ -61,20 +61,26 @@ class CollectorTime:
     def start(self, number: int) -> None:
         """Note that a collection starts, while its program stands still."""
         now = self._now()
-        self._started = (number, now) if now is not None and self._still() else None
+        self.start_at(number, now if self._still() else None)
+
+    def start_at(self, number: int, now: int | None) -> None:
+        """Note that a collection started at a reading of the program's processor clock, in ns; None: unknown."""
+        self._started = (number, now) if now is not None else None
 
     def end(self, number: int, generation: int) -> None:
         """Note that a collection has ended, while its program stands still."""
-        started, self._started = self._started, None
         now = self._now()
+        self.end_at(number, generation, now if self._still() else None)
+
+    def end_at(self, number: int, generation: int, now: int | None) -> None:
+        """Note that a collection had ended at a reading of the program's processor clock, in ns; None: unknown."""
+        started, self._started = self._started, None
         if (
             started is None
             or now is None
             or started[0] != number
             or not 0 <= generation < GENERATIONS
         ):
-            return
-        if not self._still():
             return
         micros = max(0, now - started[1]) // _NANOS_IN_MICRO
         self.total_micros[generation] += micros

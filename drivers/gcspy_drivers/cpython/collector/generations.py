@@ -10,12 +10,13 @@ Source: CPython 3.9 to 3.15 pycore_gc.h and pycore_interp_structs.h, struct _gc_
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.collector.collection_rings import (
+    RINGS_BYTES,
     CollectionRings,
     CollectionTimes,
     read_rings,
@@ -24,7 +25,15 @@ from gcspy_drivers.cpython.layouts import GcLayout
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["GENERATIONS", "LISTS", "Generations", "list_heads", "read_generations"]
+__all__ = [
+    "GENERATIONS",
+    "LISTS",
+    "Generations",
+    "Readable",
+    "list_heads",
+    "ranges_of",
+    "read_generations",
+]
 
 GENERATIONS: Final = 3
 
@@ -76,7 +85,35 @@ class Generations:
     whole: bool = True
 
 
-def read_generations(memory: Memory, gc: Addr, layout: GcLayout) -> Generations | None:
+class Readable(Protocol):
+    """The target's memory, or copies of parts of it."""
+
+    def try_read(self, addr: int, size_bytes: int, /) -> bytes | None:
+        """Return the bytes at an address; None if they cannot be read, or were not copied."""
+        ...
+
+
+def ranges_of(memory: Memory, gc: Addr, layout: GcLayout) -> tuple[tuple[int, int], ...] | None:
+    """Return what `read_generations` reads, as address and bytes of each piece, which are multiples of 8; None if unreadable.
+
+    Raises:
+        TargetGone: The target has ended.
+        NotPermitted: The system does not let us read it.
+    """
+    found = memory.try_read(gc, layout.size_bytes)
+    if found is None or _begin(found, gc, layout) is None:
+        return None
+    ranges = [(int(gc), (layout.size_bytes + 7) & ~7)]
+    garbage = int.from_bytes(found[layout.garbage : layout.garbage + 8], "little")
+    if garbage:
+        ranges.append((garbage + _LIST_LENGTH, 8))
+    if layout.stats_rings:
+        rings = int.from_bytes(found[layout.stats : layout.stats + 8], "little")
+        ranges.append((rings, RINGS_BYTES))
+    return tuple(ranges)
+
+
+def read_generations(memory: Readable, gc: Addr, layout: GcLayout) -> Generations | None:
     """Read the state of an interpreter's collector.
 
     Args:
@@ -121,7 +158,7 @@ def list_heads(memory: Memory, gc: Addr, layout: GcLayout) -> tuple[int, ...] | 
     )
 
 
-def _garbage(memory: Memory, found: bytes, layout: GcLayout) -> int | None:
+def _garbage(memory: Readable, found: bytes, layout: GcLayout) -> int | None:
     """Return how long the list ``gc.garbage`` is; None when that cannot be read."""
     where = int.from_bytes(found[layout.garbage : layout.garbage + 8], "little")
     if where == 0:
@@ -142,7 +179,7 @@ def _begin(found: bytes, gc: Addr, layout: GcLayout) -> int | None:
     return begin if possible else None
 
 
-def _stats(memory: Memory, found: bytes, layout: GcLayout) -> CollectionRings | None:
+def _stats(memory: Readable, found: bytes, layout: GcLayout) -> CollectionRings | None:
     """Return the totals of each generation's collections, and when; None if unreadable."""
     if not layout.stats_rings:
         return CollectionRings(

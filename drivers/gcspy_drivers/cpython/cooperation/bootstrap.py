@@ -1,6 +1,6 @@
-"""Begin a program with a stub in it: ``python begin.py STUB FD KIND PROGRAM ARGUMENTS…``; what `gcspy run` starts.
+"""Begin a program with a stub in it: ``python begin.py STUB LIBRARY FD KIND PROGRAM ARGUMENTS…``; what `gcspy run` starts.
 
-KIND is ``script``, ``module`` or ``code``. The program's environment is as if Python had been
+LIBRARY is that which records events, or empty. KIND is ``script``, ``module`` or ``code``. The program's environment is as if Python had been
 started with it: ``__main__``, ``sys.argv``, ``sys.path``. It begins when the sidecar has sampled
 the process, or has gone. Runs on 3.9 and later; it knows nothing of GCspy but the file of the stub.
 """
@@ -17,7 +17,7 @@ import types
 __all__ = ["main"]
 
 
-def _connect(stub_path: str, fd: int) -> None:
+def _connect(stub_path: str, library: str, fd: int) -> None:
     os.set_inheritable(fd, False)
     spec = importlib.util.spec_from_file_location("gcspy_stub", stub_path)
     if spec is None or spec.loader is None:
@@ -28,19 +28,19 @@ def _connect(stub_path: str, fd: int) -> None:
     with socket.socket(fileno=fd) as connection:
         stub.let_read(stub.peer_of(connection))  # before the hello: then it may be read
         try:
-            stub.Stub(connection, waits=True).wait()
+            stub.Stub(connection, waits=True, library=library).wait()
         except (BrokenPipeError, ConnectionResetError):
             return  # the monitoring process was killed before: the program begins all the same
 
 
 def main(arguments: list[str]) -> None:
     """Connect, and become the program."""
-    stub_path, fd, kind, program = arguments[:4]
-    _connect(stub_path, int(fd))
+    stub_path, library, fd, kind, program = arguments[:5]
+    _connect(stub_path, library, int(fd))
     fresh = types.ModuleType("__main__")
     fresh.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = fresh
-    sys.argv = [{"script": program, "module": "-m", "code": "-c"}[kind], *arguments[4:]]
+    sys.argv = [{"script": program, "module": "-m", "code": "-c"}[kind], *arguments[5:]]
     if kind == "module":
         sys.path[0] = os.getcwd()
         runpy.run_module(program, run_name="__main__", alter_sys=True)

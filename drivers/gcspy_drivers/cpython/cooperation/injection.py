@@ -28,6 +28,7 @@ from typing import Final
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.cooperation import stub
+from gcspy_drivers.cpython.cooperation.library import collect_library
 from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.elf import open_image
@@ -58,18 +59,20 @@ _PAGE_BYTES: Final = 4096
 _LOWEST_PAGE: Final = 0x1000_0000_0000
 """Lowest address at which a free page is searched: far from the addresses of programs and the kernel."""
 
+_LIBRARY: Final = "collect.so"
+
 _ATTACH: Final = """
 try:
     import sys
     stub = sys.modules.get("gcspy_stub")
-    if not hasattr(stub, "SEALS"):
+    if not hasattr(stub, "RECORDS"):
         import types
         stub = types.ModuleType("gcspy_stub")
         stub.__file__ = "<gcspy stub>"
         with open(folder + "/stub.py") as file:
             exec(compile(file.read(), "<gcspy stub>", "exec"), stub.__dict__)
         sys.modules["gcspy_stub"] = stub
-    stub.connect(folder + "/socket")
+    stub.connect(folder + "/socket", library and folder + "/" + library)
     if page:
         stub.unmap(page, 4096)
 except BaseException as error:
@@ -85,7 +88,7 @@ except BaseException as error:
 _LINES: Final = """\
 try:
     with open("{folder}/attach.py") as _gcspy_file:
-        exec(_gcspy_file.read(), dict(folder="{folder}", page={page}))
+        exec(_gcspy_file.read(), dict(folder="{folder}", page={page}, library="{library}"))
     del _gcspy_file
 except BaseException:
     pass
@@ -125,13 +128,17 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
     with Handover(target.process) as folder:
         folder.add("stub.py", Path(stub.__file__).read_bytes())
         folder.add("attach.py", _ATTACH.encode())
+        library = collect_library()
+        if library:
+            folder.add(_LIBRARY, Path(library).read_bytes())
+        loads = _LIBRARY if library else ""
         if script is not None:
-            lines = _LINES.format(folder=folder.path, page=0).encode()
+            lines = _LINES.format(folder=folder.path, page=0, library=loads).encode()
             connected = _ask(script, folder.add("lines", lines), folder, secs)
         else:
             assert gdb is not None
             page = _free_page(read_maps(target.process))
-            lines = _LINES.format(folder=folder.path, page=page).encode()
+            lines = _LINES.format(folder=folder.path, page=page, library=loads).encode()
             _have_it_run(gdb, target, lines, page)
             connected = _answered(folder, secs)
         connection = folder.accept(_ACCEPT_SECS) if connected else None

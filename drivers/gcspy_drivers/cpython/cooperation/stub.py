@@ -30,10 +30,16 @@ Packets to the sidecar, little-endian (`gcspy_drivers.cooperative`)::
             i64 collected, i64 uncollectable; with flag 2, followed by the collector's statistics (`NUMBERS`)
 
 Between sending an event and sleeping in that poll the interpreter still allocates. The sidecar
-reads once the thread sleeps, and answers each event with one byte. The shared page holds six u64.
+reads once the thread sleeps, and answers each event with one byte. The shared page holds eight u64.
 The stub writes the number of starts and the number of ends. The sidecar writes the period of the
 starts to report, the period of the ends (0: none), the monotonic time in ns before which nothing is
-reported, and 1 to make the stub disconnect.
+reported, 1 to make the stub disconnect, 1 to make it record events instead of reporting them, and 1
+if an end is to be recorded just when its start was.
+
+A stub that got a library (``compiled/collect.c``) shares a third descriptor, with flag 4: a memory in
+which the library *records* events, with a copy of what the sidecar would read. Nothing waits for the
+sidecar then. An event that finds this memory full is reported as above, and waits, or is left out,
+as the sidecar wants.
 
 A free-threaded Python cannot be held by keeping a lock. There the stub only reports events and these
 statistics.
@@ -43,6 +49,7 @@ Source: CPython Modules/gcmodule.c (Python/gc.c), invoke_gc_callback; Python/cev
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import functools
 import gc
@@ -64,8 +71,8 @@ if TYPE_CHECKING:  # typing is a large import for a program that does not use it
 __all__ = ["NUMBERS", "PROTOCOL", "Stub", "connect", "let_read", "peer_of", "unmap"]
 
 PROTOCOL = 2
-SEALS = True
-"""The shared page is sealed. An injected stub of an older gcspy, which a program may still contain, is replaced."""
+RECORDS = True
+"""It can record events. An injected stub of an older gcspy, which a program may still contain, is replaced."""
 MAGIC = b"gcspystb"
 HELLO = struct.Struct("<8sHHIQ")
 EVENT = struct.Struct("<BB2xIQQqq")
@@ -75,9 +82,10 @@ DEADLINE_SECS = 2
 NUMBERS = struct.Struct("<15q")
 """``gc.get_count()``, ``gc.get_threshold()``, and of ``gc.get_stats()`` collections, collected and uncollectable of each generation."""
 
-_WAITS, _TELLS = 1, 2
+_WAITS, _TELLS, _RECORDS = 1, 2, 4
+_RING_BYTES = 8 << 20
 _PR_SET_PTRACER = 0x59616D61
-# Unreported collections between two checks that the sidecar is connected.
+# Collections that are not reported, between two checks that the sidecar is connected.
 _LOOK_EVERY = 64
 # Most interruptions of one wait by signals: a bound in case the poll always fails, which should not happen.
 _MANY = 1 << 22
@@ -97,9 +105,13 @@ _send.argtypes = _recv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_
 _poll.argtypes = (ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int)
 _settime.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _later.argtypes = (ctypes.c_ulong, ctypes.py_object)
+_Function = type(_send)
 
 _POLLFD = struct.Struct("<ihh")
-_POLLFDS_AT, _TIMER_AT, _EVENT_AT, _ROOM_BYTES = 0, 16, 48, 96 + NUMBERS.size
+_POLLFDS_AT, _TIMER_AT, _EVENT_AT, _CALL_AT, _ROOM_BYTES = 0, 16, 48, 256, 512
+_CALL = struct.Struct("<QQQQQQiiII")
+_HELD, _RECORDED, _LEFT_OUT = 0, 1, 2
+"""Results of the library: see `compiled/collect.c`."""
 
 
 class _Callback(functools.partial[object]):
@@ -117,10 +129,13 @@ class Stub:
     Args:
         connection: A connected packet socket (SOCK_SEQPACKET). The stub takes over its descriptor.
         waits: Whether `wait` is called first: the program then begins when the sidecar is ready.
+        library: Path of the library that records events; empty: there is none.
     """
 
-    def __init__(self, connection: socket.socket, *, waits: bool = False) -> None:
-        self._line = line = _Line(connection, _WAITS if waits else 0)
+    def __init__(
+        self, connection: socket.socket, *, waits: bool = False, library: str = ""
+    ) -> None:
+        self._line = line = _Line(connection, _WAITS if waits else 0, library)
         listener = _listen(line)
         next(listener)
         callback = _Callback(min, key=listener.send)
@@ -146,6 +161,73 @@ class Stub:
         return any(_is_of(one, self._line) for one in gc.callbacks)
 
 
+class _Recorder:
+    """The library, and the memory in which it records events.
+
+    It is unloaded with this object. All of its calls are made with the lock, so none is running then.
+
+    Args:
+        path: The library.
+
+    Raises:
+        OSError: It cannot be loaded, or there is no such memory.
+        AttributeError: It is another version.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.memory = -1
+        self._ring: Any = None
+        # Not `ctypes.PyDLL`, which makes a class for each library, and so reference cycles.
+        self._handle = _ctypes.dlopen(path, os.RTLD_NOW)
+        try:
+            record = _Function(_ctypes.dlsym(self._handle, "gcspy_collect_1"))
+            self._forget = _Function(_ctypes.dlsym(self._handle, "gcspy_forget"))
+            self.memory = os.memfd_create("gcspy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.truncate(self.memory, _RING_BYTES)
+            if _fcntl(self.memory, _F_ADD_SEALS, _F_SEAL_SHRINK) != 0:
+                raise OSError("gcspy: the ring cannot be sealed")
+            self._ring = mmap.mmap(self.memory, _RING_BYTES)
+        except BaseException:
+            self.close()
+            raise
+        self._record = record
+
+    def prepare(
+        self, room: bytearray, room_at: int, counts_at: int, connection: int
+    ) -> Callable[[], int]:
+        """Return the call that records the event in a buffer.
+
+        Args:
+            room: The buffer.
+            room_at: Its address.
+            counts_at: Address of the two counts in the shared page.
+            connection: The socket, whose end tells that the sidecar has gone.
+        """
+        ring_at = ctypes.addressof(ctypes.c_char.from_buffer(self._ring))
+        file = os.fstat(self.memory)
+        places = ring_at, _RING_BYTES, room_at + _EVENT_AT, counts_at
+        files = file.st_dev, file.st_ino, self.memory, connection
+        _CALL.pack_into(room, _CALL_AT, *places, *files, 0, _RECORDED)
+        return functools.partial(self._record, ctypes.c_void_p(room_at + _CALL_AT))
+
+    def close(self) -> None:
+        """Unload the library."""
+        if self._ring is not None:
+            self._forget()
+        if self.memory >= 0:
+            os.close(self.memory)
+        self.memory, self._ring = -1, None
+        _ctypes.dlclose(self._handle)
+
+
+def _recorder(path: str) -> _Recorder | None:
+    """Load the library; None: there is none, or this system does not load it."""
+    try:
+        return _Recorder(path) if path else None
+    except (OSError, AttributeError):
+        return None
+
+
 class _Line:
     """The connection, and all objects that an event needs, made in advance.
 
@@ -153,8 +235,9 @@ class _Line:
     one were closed during a call and its number used again, the call would act on another file.
     """
 
-    def __init__(self, connection: socket.socket, flags: int) -> None:
+    def __init__(self, connection: socket.socket, flags: int, library: str = "") -> None:
         self._fds: tuple[int, ...] = ()
+        self._recorder: _Recorder | None = None
         self._holds = getattr(sys, "_is_gil_enabled", lambda: True)()
         flags |= 0 if self._holds else _TELLS
         timer = _create(time.CLOCK_MONOTONIC, os.O_CLOEXEC)
@@ -170,9 +253,18 @@ class _Line:
             # Neither end can shrink it while the other uses it; the sidecar accepts no page without this seal.
             if _fcntl(memory, _F_ADD_SEALS, _F_SEAL_SHRINK) != 0:
                 raise OSError("gcspy: the shared page cannot be sealed")
-            self._words = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
+            page = mmap.mmap(memory, mmap.PAGESIZE)
+            self._words = memoryview(page).cast("Q")
+            self._record: Callable[[], int] | None = None
+            shared = [timer, memory]
+            self._recorder = _recorder(library) if self._holds else None
+            if self._recorder is not None:
+                counts_at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+                self._record = self._recorder.prepare(room, at, counts_at, connection.fileno())
+                flags |= _RECORDS
+                shared.append(self._recorder.memory)
             hello = HELLO.pack(MAGIC, PROTOCOL, flags, os.getpid(), at + _POLLFDS_AT)
-            socket.send_fds(connection, [hello], [timer, memory])
+            socket.send_fds(connection, [hello], shared)
         finally:
             os.close(memory)
         connection.setblocking(True)
@@ -197,23 +289,33 @@ class _Line:
         # The wait ends when one or two descriptors are ready; -1: a signal interrupted it, so wait again.
         self._over = frozenset((1, 2)).__contains__
         self._told = False
+        # Whether the start of this collection was reported or recorded.
+        self._reported = False
+        # The library's result for the last event that it was asked to record.
+        self._result = memoryview(room)[_CALL_AT + _CALL.size - 4 :][:4].cast("I")
+        self._result[0] = _RECORDED
         self._pid = os.getpid()
 
     def __del__(self) -> None:
         for fd in self._fds:
             os.close(fd)
+        self._fds = ()
+        if self._recorder is not None:
+            self._record = None
+            self._recorder.close()
 
     def steps(self, phase: str, info: dict[str, int]) -> Iterator[bool] | tuple[()] | None:
         """Return the calls to make at an event, as an iterator that has not run yet; None: the sidecar has disconnected."""
         if os.getpid() != self._pid:
             return None  # a child process, which has copies of everything
-        if self._told:
+        if self._told or self._result[0] == _HELD:
             # The answer to the last event is read only now: nothing may run between the hold and the program.
             answered = self._answer()
             if answered == 0:
                 return None
             # No answer: the sidecar was silent for too long. Do not wait for it again before it has answered.
             self._told = answered != 1
+            self._result[0] = _RECORDED
         kind = 0 if phase == "start" else 1
         words = self._words
         if words[5]:
@@ -223,12 +325,18 @@ class _Line:
             return ()
         period = words[2 + kind]
         wanted = period and number % period == 0
-        if not (wanted and self._holds) and number % _LOOK_EVERY == 0 and self._answer() == 0:
+        records = bool(words[6]) and self._record is not None
+        ends = records and kind == 1 and bool(words[7])
+        if ends:
+            wanted = self._reported and self._result[0] != _LEFT_OUT
+        looks = records or not (wanted and self._holds)
+        if looks and number % _LOOK_EVERY == 0 and self._answer() == 0:
             return None
+        self._reported = False
         if not wanted:
             return ()
         now = time.monotonic_ns()
-        if now < words[4]:
+        if now < words[4] and not ends:
             return ()
         get = info.get
         numbers = (
@@ -249,8 +357,15 @@ class _Line:
                 self._room, _EVENT_AT + EVENT.size, *gc.get_count(), *gc.get_threshold(), *totals
             )
             return map(self._over, map(functools.partial.__call__, self._begin[1:]))
-        self._told = True
-        calls = itertools.chain(self._begin, itertools.repeat(self._wait, _MANY))
+        begin: tuple[Callable[[], int], ...] = self._begin
+        self._reported = True
+        if records and self._record is not None:
+            self._result[0] = _RECORDED
+            begin = (self._record, *begin)  # which ends the calls when the event is recorded
+        else:
+            self._told = True
+        waits = itertools.repeat(self._wait, _MANY)
+        calls: Iterator[Any] = itertools.chain(begin, waits)
         return map(self._over, map(functools.partial.__call__, calls))
 
     def raising(self, kinds: list[type[BaseException]]) -> Iterator[bool]:
@@ -382,8 +497,12 @@ def unmap(address: int, size_bytes: int) -> None:
     _unmap(address, size_bytes)
 
 
-def connect(path: str) -> Stub:
+def connect(path: str, library: str = "") -> Stub:
     """Connect to the sidecar that listens at a path, and start the stub.
+
+    Args:
+        path: The socket.
+        library: Path of the library that records events; empty: there is none.
 
     Raises:
         OSError: No sidecar listens there.
@@ -391,6 +510,6 @@ def connect(path: str) -> Stub:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.connect(path)
-        return Stub(connection)
+        return Stub(connection, library=library)
     finally:
         connection.close()

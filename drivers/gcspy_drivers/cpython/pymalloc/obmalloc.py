@@ -13,7 +13,7 @@ Source: CPython 3.11 Objects/obmalloc.c (new_arena, allocate_from_new_pool, inse
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,14 @@ __all__ = [
     "Arenas",
     "HeapReading",
     "ObmallocPlace",
+    "Mapped",
     "PoolReader",
+    "PoolRows",
     "Pools",
     "SizeClasses",
     "judge_arenas",
     "plausible_table_length",
+    "pools_of",
     "size_classes",
     "unused_entries_are_linked",
     "used_bytes",
@@ -225,7 +228,15 @@ def plausible_table_length(length: int) -> bool:
     return _FEWEST_ARENAS <= length <= MAX_ARENAS and length & (length - 1) == 0
 
 
-def judge_arenas(table: Records, maps: LiveMaps, geometry: PoolGeometry) -> tuple[Arenas, int]:
+class Mapped(Protocol):
+    """Which memory of the target is mapped."""
+
+    def covers(self, addrs: U64, size_bytes: int, /) -> Mask:
+        """Return which ranges are mapped, (n,)."""
+        ...
+
+
+def judge_arenas(table: Records, maps: Mapped, geometry: PoolGeometry) -> tuple[Arenas, int]:
     """Determine which entries of a table of arena_objects are arenas.
 
     Args:
@@ -282,13 +293,26 @@ def _overlapping(address: U64, which: Mask, geometry: PoolGeometry) -> Mask:
     return overlapping
 
 
-class _Plan:
-    """The pools, and the vectors that read the headers of carved ones.
+class PoolRows:
+    """The rows of `Pools` for some arenas, without their content.
 
-    It holds as long as the arenas and how far they are carved stay the same, which is most events.
+    They hold as long as the arenas and how far they are carved stay the same, which is most events.
+
+    Args:
+        arenas: The arenas.
+        geometry: Sizes that pymalloc was built with.
+
+    Attributes:
+        arenas: The arenas.
+        arena: (n,) row of each pool's arena.
+        address: (n,) where each pool begins.
+        carved: (m,) which of them have a header.
+        carved_address: (m,) where these begin.
+        carved_slot: (m,) index of the arena_object of their arena.
+        state: (n,) a `PoolState` of those without a header.
     """
 
-    def __init__(self, memory: Memory, arenas: Arenas, geometry: PoolGeometry) -> None:
+    def __init__(self, arenas: Arenas, geometry: PoolGeometry) -> None:
         self.arenas = arenas
         total = arenas.total_pools.astype(np.int64)
         self.arena = np.repeat(np.arange(len(arenas), dtype=np.int32), total)
@@ -304,7 +328,6 @@ class _Plan:
         self.state = np.where(
             arenas.valid[self.arena], PoolState.UNCARVED, PoolState.UNKNOWN
         ).astype(np.uint8)
-        self.gather = Gather(memory.process, self.carved_address, POOL_HEADER.itemsize)
 
     def holds_for(self, arenas: Arenas) -> bool:
         """Return whether these arenas have the same pools."""
@@ -318,6 +341,55 @@ class _Plan:
                 (mine.valid, arenas.valid),
             )
         )
+
+
+class _Plan(PoolRows):
+    """The pools, and the vectors that read the headers of carved ones."""
+
+    def __init__(self, memory: Memory, arenas: Arenas, geometry: PoolGeometry) -> None:
+        super().__init__(arenas, geometry)
+        self.gather = Gather(memory.process, self.carved_address, POOL_HEADER.itemsize)
+
+
+def pools_of(
+    plan: PoolRows,
+    good: Mask,
+    used: Mask,
+    size_class: npt.NDArray[np.integer[Any]],
+    count: npt.NDArray[np.integer[Any]],
+    block_capacity: npt.NDArray[np.int32],
+) -> Pools:
+    """Return the pools of some rows with their content.
+
+    Args:
+        plan: The rows.
+        good: (m,) which headers are valid.
+        used: (m,) which of them have a block in use.
+        size_class: (m,) size class of each; of used ones only.
+        count: (m,) blocks in use.
+        block_capacity: (classes,) how many blocks a pool of each size class holds.
+    """
+    number = len(plan.address)
+    state = plan.state.copy()
+    state[plan.carved] = np.where(
+        good, np.where(used, PoolState.USED, PoolState.FREE), PoolState.UNKNOWN
+    )
+    classes = np.full(number, -1, dtype=np.int16)
+    blocks_used = np.zeros(number, dtype=np.int32)
+    capacity = np.zeros(number, dtype=np.int32)
+    rows = plan.carved[used]
+    of_used = size_class[used]
+    classes[rows] = of_used
+    blocks_used[rows] = count[used]
+    capacity[rows] = block_capacity[of_used]
+    return Pools(
+        address=plan.address,
+        arena=plan.arena,
+        state=state,
+        size_class=classes,
+        blocks_used=blocks_used,
+        capacity=capacity,
+    )
 
 
 class PoolReader:
@@ -340,6 +412,11 @@ class PoolReader:
         self._block_capacity = capacities(geometry).astype(np.int32)
         self._table_bytes = np.zeros(0, dtype=np.uint8)
         self._plan: _Plan | None = None
+
+    @property
+    def place(self) -> ObmallocPlace:
+        """Place of the state."""
+        return self._place
 
     def read(self) -> HeapReading:
         """Read the table, all headers, and once more those that failed their checks.
@@ -414,28 +491,8 @@ class PoolReader:
         return reading if still_there.all() else _without_arenas(reading, still_there)
 
     def _pools(self, plan: _Plan, headers: Records, good: Mask) -> Pools:
-        count = len(plan.address)
         used = good & (headers["count"] != 0)
-        state = plan.state.copy()
-        state[plan.carved] = np.where(
-            good, np.where(used, PoolState.USED, PoolState.FREE), PoolState.UNKNOWN
-        )
-        size_class = np.full(count, -1, dtype=np.int16)
-        blocks_used = np.zeros(count, dtype=np.int32)
-        capacity = np.zeros(count, dtype=np.int32)
-        rows = plan.carved[used]
-        classes = headers["szidx"][used]
-        size_class[rows] = classes
-        blocks_used[rows] = headers["count"][used]
-        capacity[rows] = self._block_capacity[classes]
-        return Pools(
-            address=plan.address,
-            arena=plan.arena,
-            state=state,
-            size_class=size_class,
-            blocks_used=blocks_used,
-            capacity=capacity,
-        )
+        return pools_of(plan, good, used, headers["szidx"], headers["count"], self._block_capacity)
 
     def _still_there(self, arenas: Arenas) -> Mask:
         """Determine which arenas the table still has: unreadable headers may belong to one that was freed."""

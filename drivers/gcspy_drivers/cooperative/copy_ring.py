@@ -1,0 +1,280 @@
+"""`CopyRing`: the sidecar's end of the memory in which a stub records events, each with a copy of what is to be read.
+
+    stub ──copies, event──▶ ring ──take──▶ sidecar      the program has gone on meanwhile
+
+One writer and one reader. The writer is a program that we do not trust: each record is copied out
+of the shared memory once, and then checked. The plan says what is copied; it is replaced as a
+whole, so that a sidecar that is killed meanwhile leaves none. Knows the ring's bytes
+(`gcspy_drivers/cpython/cooperation/compiled/collect.c`); does not know what the copies mean.
+
+Source: memfd_create(2); a ring of one producer and one consumer, each of which writes one counter.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gcspy_protocol.errors import TargetError
+
+__all__ = ["CopyPlan", "CopyRing", "EventCopy", "PoolPlan"]
+
+_PLAN: Final = 0
+_TAKEN: Final = 1
+_HOLDS: Final = 2
+_POOL_PLAN: Final = 8
+_POOLS: Final = 15
+_RANGES: Final = 16
+_RANGE: Final = 17
+_MADE: Final = 256
+_FULL: Final = 257
+_SLOTS_AT: Final = 4096
+_SLOTS: Final = 1024
+_DATA_AT: Final = _SLOTS_AT + _SLOTS * 16
+_MOST_RANGES: Final = 32
+_MOST_RANGE_BYTES: Final = 4096
+_MOST_BYTES: Final = 1 << 30
+
+EVENT_BYTES: Final = 40
+_NUMBERS: Final = struct.Struct("<6QIIQQQ")
+_WITH_POOLS: Final = 2
+_ARENA_BYTES: Final = 48
+
+
+@dataclass(frozen=True)
+class PoolPlan:
+    """Where pools are found, and what makes a header valid.
+
+    Attributes:
+        table: Address of the pointer to the table of arenas.
+        length: Address of the table's length, u32.
+        arena_bytes: Size of an arena.
+        pool_bytes: Size of a pool.
+        header_bytes: The part of a pool that is not for blocks.
+        alignment_bytes: Block sizes are multiples of this.
+        size_classes: How many sizes of blocks there are.
+    """
+
+    table: int
+    length: int
+    arena_bytes: int
+    pool_bytes: int
+    header_bytes: int
+    alignment_bytes: int
+    size_classes: int
+
+
+@dataclass(frozen=True)
+class CopyPlan:
+    """Contents of the copy that is made at each event.
+
+    Attributes:
+        ranges: Address and bytes of each; multiples of 8 bytes, at most 4,096.
+        pools: Where pools are found; None: they are not copied.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+    pools: PoolPlan | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EventCopy:
+    """One record; all bytes are copies.
+
+    Attributes:
+        event: The event as a stub reports it.
+        counts: Starts and ends that had happened, with this event.
+        begun_nanos: When copying began, by the monotonic clock.
+        done_nanos: When the program went on.
+        processor_nanos: The program's processor time at that end of the copying that is in the collection.
+        ranges: The content of each range of the plan by its address and size.
+        table: The table of arenas; empty without pools.
+        table_at: Its address in the target.
+        carved: For each entry of the table how many pools follow, u32.
+        pools: State, size class and used blocks of each pool, u32.
+        plan: What was to be copied.
+    """
+
+    event: bytes
+    counts: tuple[int, int]
+    begun_nanos: int
+    done_nanos: int
+    processor_nanos: int
+    ranges: dict[tuple[int, int], bytes]
+    table: bytes
+    table_at: int
+    carved: bytes
+    pools: bytes
+    plan: CopyPlan
+
+
+class CopyRing:
+    """The shared memory.
+
+    Args:
+        memory: Its descriptor, which this copies.
+
+    Raises:
+        TargetError: It is not a sealed memory of a valid size.
+    """
+
+    def __init__(self, memory: int) -> None:
+        size = os.fstat(memory).st_size
+        if not _DATA_AT < size <= _MOST_BYTES or not _is_sealed(memory):
+            raise TargetError(f"the stub shares no ring that can be used ({size} bytes)")
+        self._size = size
+        self._map = mmap.mmap(memory, size)
+        self._bytes = memoryview(self._map)
+        self._words = self._bytes.cast("Q")
+        self._number = self._taken = 0
+        self._plan: CopyPlan | None = None
+        self._plans: dict[int, CopyPlan] = {}
+
+    @property
+    def plan(self) -> CopyPlan | None:
+        """The plan that is followed now; None: events are not recorded."""
+        return self._plan
+
+    @property
+    def full(self) -> int:
+        """How many events found it full."""
+        return self._words[_FULL]
+
+    def follow(self, plan: CopyPlan, *, holds: bool) -> None:
+        """Have events recorded.
+
+        Args:
+            plan: What is to be copied.
+            holds: Whether the program waits if the ring is full; otherwise events are left out.
+        """
+        if plan == self._plan:
+            self._words[_HOLDS] = holds
+            return
+        words = self._words
+        words[_PLAN] = 0
+        if len(plan.ranges) > _MOST_RANGES or any(
+            size % 8 or not 0 < size <= _MOST_RANGE_BYTES for _, size in plan.ranges
+        ):
+            raise AssertionError(f"ranges that cannot be copied: {plan.ranges}")
+        words[_HOLDS] = holds
+        words[_POOLS] = plan.pools is not None
+        pools = plan.pools
+        if pools is not None:
+            self._set(
+                _POOL_PLAN,
+                (
+                    pools.table,
+                    pools.length,
+                    pools.arena_bytes,
+                    pools.pool_bytes,
+                    pools.header_bytes,
+                    pools.alignment_bytes,
+                    pools.size_classes,
+                ),
+            )
+        words[_RANGES] = len(plan.ranges)
+        self._set(_RANGE, [number for pair in plan.ranges for number in pair])
+        self._number += 1
+        self._plan = plan
+        # Records of earlier plans may still be in the ring, but no more plans than it has places.
+        self._plans[self._number] = plan
+        self._plans.pop(self._number - _SLOTS - 1, None)
+        words[_PLAN] = self._number
+
+    def stop(self) -> None:
+        """Have events reported as without a ring; what was recorded can still be taken."""
+        self._words[_PLAN] = 0
+        self._plan = None
+
+    @property
+    def pending(self) -> int:
+        """How many records were not taken yet.
+
+        Raises:
+            TargetError: The number is impossible.
+        """
+        made = self._words[_MADE]
+        if not 0 <= made - self._taken <= _SLOTS:
+            raise TargetError(
+                f"the stub's ring has {made} records, of which {self._taken} were taken"
+            )
+        return made - self._taken
+
+    def take(self) -> EventCopy | None:
+        """Copy the oldest record, and free its place; None: there is none.
+
+        Raises:
+            TargetError: It is not valid.
+        """
+        if not self.pending:
+            return None
+        slot = _SLOTS_AT // 8 + self._taken % _SLOTS * 2
+        place, size = self._words[slot], self._words[slot + 1]
+        if (
+            place % 8
+            or not _DATA_AT <= place <= self._size
+            or not EVENT_BYTES + _NUMBERS.size <= size <= self._size - place
+        ):
+            raise TargetError(f"the stub's ring has a record of {size} bytes at {place}")
+        record = bytes(self._bytes[place : place + size])
+        self._taken += 1
+        self._words[_TAKEN] = self._taken
+        return self._parse(record)
+
+    def close(self) -> None:
+        """Have nothing recorded any more, and unmap it. May be called twice."""
+        if not self._map.closed:
+            self.stop()
+            self._words.release()
+            self._bytes.release()
+            self._map.close()
+
+    def _parse(self, record: bytes) -> EventCopy:
+        starts, ends, begun, done, processor, number, length, flags, table_at, pools, size = (
+            _NUMBERS.unpack_from(record, EVENT_BYTES)
+        )
+        plan = self._plans.get(number)
+        if plan is None:
+            raise TargetError(f"the stub's ring has a record of plan {number}")
+        at = EVENT_BYTES + _NUMBERS.size
+        ranges = {}
+        for where, bytes_there in plan.ranges:
+            ranges[where, bytes_there] = record[at : at + bytes_there]
+            at += bytes_there
+        length = length if flags & _WITH_POOLS else 0
+        pools = pools if flags & _WITH_POOLS else 0
+        table_end = at + length * _ARENA_BYTES
+        carved_end = table_end + length * 4
+        pools_at = table_end + (length * 4 + 7 & ~7)
+        end = pools_at + pools * 4
+        if end > len(record) or size > len(record):
+            raise TargetError(f"the stub's ring has a record of {len(record)} bytes, not of {end}")
+        return EventCopy(
+            record[:EVENT_BYTES],
+            (starts, ends),
+            begun,
+            done,
+            processor,
+            ranges,
+            record[at:table_end],
+            table_at,
+            record[table_end:carved_end],
+            record[pools_at:end],
+            plan,
+        )
+
+    def _set(self, at: int, numbers: Sequence[int]) -> None:
+        for place, number in enumerate(numbers, at):
+            self._words[place] = number
+
+
+def _is_sealed(memory: int) -> bool:
+    try:
+        return bool(fcntl.fcntl(memory, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
+    except OSError:
+        return False

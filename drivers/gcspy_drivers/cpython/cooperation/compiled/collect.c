@@ -1,0 +1,359 @@
+/* Copies what pymalloc and the collector of a CPython tell, at a collection, into a ring in shared memory.
+ *
+ * The stub (drivers/gcspy_drivers/cpython/cooperation/stub.py) calls `gcspy_collect_1` within one instruction of
+ * Python code, and so with the interpreter's lock: nothing of pymalloc changes meanwhile. All addresses and sizes come
+ * from the sidecar, which knows the version; this file needs no header of Python.
+ *
+ * It must never harm the program. What is reached by a pointer is copied by the kernel (pwritev to the ring's own
+ * memfd), which refuses an address that is not mapped. Pool headers alone are read directly, as that is thirty times
+ * faster: those of an arena whose entry in the table passes all checks, and whose first and last byte the kernel has
+ * copied when the arena was first seen. An arena is given back only by who has the lock.
+ *
+ * The ring, little-endian; u64 words of its first page:
+ *   0 number of the plan, 0: there is none; 1 records that the sidecar has taken; 2 whether the program waits when the
+ *   ring is full, until the sidecar takes a record; 8 address of pymalloc's pointer to its table, 9 of the table's length (u32); 10 bytes of an arena,
+ *   11 of a pool, 12 of its header, 13 alignment, 14 size classes; 15 whether pools are wanted; 16 number of ranges;
+ *   from 17 on address and bytes of each
+ *   256 records that were made; 257 events that found the ring full; 264 scratch
+ * After it 1,024 pairs of u64, place and bytes of record n at n % 1,024; then the records (struct record).
+ *
+ * Source: CPython 3.9 to 3.15 struct arena_object, struct pool_header; pwritev(2), memfd_create(2).
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default")))
+#define SLOTS 1024u
+#define SLOTS_AT 4096u
+#define DATA_AT (SLOTS_AT + SLOTS * 16u)
+#define MOST_RANGES 32u
+#define MOST_ARENAS (1u << 20)
+#define FEWEST_ARENAS 16u
+#define LEAST_POOL 4096u
+#define PAGE 4096u
+#define EVENT_BYTES 40u
+#define AHEAD 12u
+
+enum { PLAN = 0, TAKEN = 1, HOLDS = 2, TABLE_AT = 8, LENGTH_AT = 9, ARENA_BYTES = 10, POOL_BYTES = 11, HEADER_BYTES = 12,
+       ALIGNMENT = 13, CLASSES = 14, POOLS = 15, RANGES = 16, RANGE = 17, PLAN_WORDS = RANGE + 2 * MOST_RANGES,
+       MADE = 256, FULL = 257, SCRATCH = 264 };
+
+enum { UNKNOWN = 0, FREE = 2, USED = 3 };
+enum { HELD = 0, RECORDED = 1, LEFT_OUT = 2 };
+/* A program that waits for room looks this often, and no longer than this while none is made, or until the sidecar has gone. */
+#define LOOK_NANOS 100000
+#define LONGEST_NANOS 1000000000u
+enum { FULL_RING = 3 };
+enum { WITH_RANGES = 1, WITH_POOLS = 2 };
+
+struct arena_object {
+    uint64_t address, pool_address;
+    uint32_t nfreepools, ntotalpools;
+    uint64_t freepools, nextarena, prevarena;
+};
+
+struct pool_header {
+    uint32_t count, padding;
+    uint64_t freeblock, next, previous;
+    uint32_t arenaindex, szidx, nextoffset, maxnextoffset;
+};
+
+/* What the stub passes: its own memory. */
+struct call {
+    uint64_t ring, ring_bytes, event, counts, device, inode;
+    int32_t fd, connection;
+    uint32_t reserved, result;
+};
+
+struct record {
+    uint8_t event[EVENT_BYTES];
+    uint64_t starts, ends, begun_nanos, done_nanos, processor_nanos, plan;
+    uint32_t table_length, flags;
+    uint64_t table, pools, bytes;
+};
+
+/* Addresses of the arenas that the kernel could read, by their place in the table. */
+static uint64_t *seen;
+static uint64_t seen_length;
+static uint64_t latest_pools;
+
+static uint64_t nanos(clockid_t clock)
+{
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t up(uint64_t size)
+{
+    return (size + 7u) & ~(uint64_t)7u;
+}
+
+/* A pool header as one number: its state, size class and blocks in use. The checks are those of pools.py. */
+static inline uint32_t judged(const struct pool_header *header, uint64_t address, uint32_t slot, const uint64_t *plan)
+{
+    uint32_t count = header->count, size_class = header->szidx, following = header->nextoffset;
+    if (header->arenaindex != slot)
+        return 0;
+    if (size_class == 0xffff && count == 0)
+        return (uint32_t)FREE << 24 | 0xffu << 16;
+    if (size_class >= plan[CLASSES])
+        return 0;
+    uint32_t size = (size_class + 1) * (uint32_t)plan[ALIGNMENT], begin = (uint32_t)plan[HEADER_BYTES];
+    uint32_t pool = (uint32_t)plan[POOL_BYTES], capacity = (pool - begin) / size;
+    if (header->maxnextoffset != pool - size || following < begin + 2 * size || following > pool)
+        return 0;
+    uint32_t carved = (following - begin) / size;
+    if (carved * size != following - begin || carved > capacity || count > carved)
+        return 0;
+    if (count == capacity) {
+        if (header->freeblock != 0)
+            return 0;
+    } else {
+        uint64_t place = header->freeblock - address;
+        if (place < begin || place >= following || ((uint32_t)place - begin) % size != 0)
+            return 0;
+    }
+    return (uint32_t)(count ? USED : FREE) << 24 | size_class << 16 | count;
+}
+
+API uint32_t gcspy_judge(const void *header, uint64_t address, uint32_t slot, const uint64_t *plan)
+{
+    return judged(header, address, slot, plan);
+}
+
+/* How many pools of an arena have a header; 0 if its entry is not as it should be. */
+static uint64_t carved_pools(const struct arena_object *arena, const uint64_t *plan, uint64_t *first_pool)
+{
+    uint64_t pool = plan[POOL_BYTES], address = arena->address, end = arena->pool_address;
+    uint64_t first = (address + pool - 1) & ~(pool - 1);
+    if (address == 0 || address % PAGE != 0 || address > UINT64_MAX - 2 * plan[ARENA_BYTES] || end < first)
+        return 0;
+    uint64_t total = (address + plan[ARENA_BYTES] - first) / pool, carved = (end - first) / pool;
+    uint64_t head = arena->freepools, free = arena->nfreepools;
+    if (arena->ntotalpools != total || free > total || carved > total || first + carved * pool != end)
+        return 0;
+    if (free + carved < total || (head != 0 && (head < first || head >= end || head % pool != 0)))
+        return 0;
+    *first_pool = first;
+    return carved;
+}
+
+/* Whether the kernel can read the first and the last byte of an arena; asked once for each. */
+static int readable(uint64_t slot, uint64_t address, const uint64_t *plan, int fd)
+{
+    if (seen[slot] == address)
+        return 1;
+    struct iovec ends[2] = {{(void *)address, 1}, {(void *)(address + plan[ARENA_BYTES] - 1), 1}};
+    if (pwritev(fd, ends, 2, SCRATCH * 8) != 2)
+        return 0;
+    seen[slot] = address;
+    return 1;
+}
+
+static int remember(uint64_t length)
+{
+    if (length <= seen_length)
+        return 1;
+    uint64_t *larger = realloc(seen, length * sizeof *seen);
+    if (larger == NULL)
+        return 0;
+    memset(larger + seen_length, 0, (length - seen_length) * sizeof *seen);
+    seen = larger;
+    seen_length = length;
+    return 1;
+}
+
+/* Whether the descriptor is still the ring's: a program that becomes a daemon closes what it does not know, and its next
+ * file gets the number. */
+static int is_ours(const struct call *call)
+{
+    struct stat found;
+    return fstat(call->fd, &found) == 0 && found.st_dev == call->device && found.st_ino == call->inode;
+}
+
+/* Find room for a record; 0: there is none. The oldest record that was not taken is the bound. */
+static uint64_t room_for(const uint64_t *ring, uint64_t ring_bytes, uint64_t bytes, uint64_t made, uint64_t taken)
+{
+    const uint64_t *slots = ring + SLOTS_AT / 8;
+    if (made - taken >= SLOTS - 1)
+        return 0;
+    if (made == taken)
+        return DATA_AT + bytes <= ring_bytes ? DATA_AT : 0;
+    uint64_t oldest = slots[taken % SLOTS * 2], last = (made - 1) % SLOTS * 2, next = slots[last] + slots[last + 1];
+    if (next > oldest) {
+        if (next + bytes <= ring_bytes)
+            return next;
+        next = DATA_AT;
+    }
+    return next + bytes < oldest ? next : 0;
+}
+
+static uint32_t collect(const struct call *call)
+{
+    uint64_t *ring = (uint64_t *)call->ring;
+    uint64_t plan[PLAN_WORDS], scratch[2], begun = nanos(CLOCK_MONOTONIC), processor = 0;
+    uint64_t number = __atomic_load_n(&ring[PLAN], __ATOMIC_ACQUIRE);
+    struct iovec parts[MOST_RANGES];
+    const uint8_t *event = (const uint8_t *)call->event;
+    int is_end = event[0] != 0;
+    if (number == 0 || !is_ours(call))
+        return HELD;
+    memcpy(plan, ring, sizeof plan);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&ring[PLAN], __ATOMIC_RELAXED) != number || plan[RANGES] > MOST_RANGES)
+        return HELD;
+    if (is_end)
+        processor = nanos(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t made = ring[MADE], taken = __atomic_load_n(&ring[TAKEN], __ATOMIC_ACQUIRE);
+    if (made - taken > SLOTS)
+        return HELD;
+    /* A start needs places for its end, too. */
+    if (!is_end && made - taken >= SLOTS - 2)
+        return FULL_RING;
+
+    uint64_t ranges = 0, table = 0, length = 0;
+    for (uint64_t each = 0; each < plan[RANGES]; each++) {
+        parts[each].iov_base = (void *)plan[RANGE + 2 * each];
+        parts[each].iov_len = plan[RANGE + 2 * each + 1];
+        if (parts[each].iov_len > PAGE || parts[each].iov_len % 8)
+            return HELD;
+        ranges += parts[each].iov_len;
+    }
+    int pools = plan[POOLS] != 0;
+    if (pools) {
+        struct iovec head[2] = {{(void *)plan[TABLE_AT], 8}, {(void *)plan[LENGTH_AT], 4}};
+        if (plan[POOL_BYTES] < LEAST_POOL || plan[POOL_BYTES] & (plan[POOL_BYTES] - 1) || plan[POOL_BYTES] > 65536 ||
+            plan[ARENA_BYTES] < plan[POOL_BYTES] || plan[ARENA_BYTES] > 1u << 30 || plan[ALIGNMENT] == 0 ||
+            plan[CLASSES] > 255 || plan[HEADER_BYTES] < sizeof(struct pool_header) ||
+            plan[CLASSES] * plan[ALIGNMENT] > plan[POOL_BYTES] - plan[HEADER_BYTES])
+            return HELD;
+        if (pwritev(call->fd, head, 2, SCRATCH * 8) != 12)
+            return HELD;
+        memcpy(scratch, ring + SCRATCH, sizeof scratch);
+        table = scratch[0];
+        length = (uint32_t)scratch[1];
+        if (table == 0 || length < FEWEST_ARENAS || length > MOST_ARENAS || length & (length - 1) || !remember(length))
+            return HELD;
+    }
+    uint64_t fixed = sizeof(struct record) + ranges + length * sizeof(struct arena_object) + up(length * 4);
+    /* The table tells how many pools there are; it is copied to where it will be, if there are as many as last time. */
+    uint64_t wanted = fixed + latest_pools * 4, bytes = 0, place = 0, table_place = 0, counted = 0, first = 0;
+    const struct arena_object *arenas = NULL;
+    for (int attempt = 0;; attempt++) {
+        place = room_for(ring, call->ring_bytes, wanted, made, taken);
+        if (place == 0 || attempt == 2)
+            goto full;
+        table_place = place + sizeof(struct record) + ranges;
+        if (ranges != 0 &&
+            pwritev(call->fd, parts, (int)plan[RANGES], (off_t)(place + sizeof(struct record))) != (ssize_t)ranges)
+            return HELD;
+        if (pools && pwrite(call->fd, (void *)table, length * sizeof(struct arena_object), (off_t)table_place) !=
+                         (ssize_t)(length * sizeof(struct arena_object)))
+            return HELD;
+        arenas = (const struct arena_object *)((uint8_t *)ring + table_place);
+        counted = 0;
+        for (uint64_t slot = 0; slot < length; slot++)
+            counted += carved_pools(&arenas[slot], plan, &first);
+        bytes = fixed + up(counted * 4);
+        if (bytes <= wanted)
+            break;
+        wanted = bytes;
+    }
+    latest_pools = up(counted * 4) / 4;
+    /* And as much room. */
+    if (!is_end && room_for(ring, call->ring_bytes, 2 * bytes + PAGE, made, taken) == 0)
+        goto full;
+    uint32_t *carved = (uint32_t *)((uint8_t *)ring + table_place + length * sizeof(struct arena_object));
+    uint32_t *out = (uint32_t *)((uint8_t *)carved + up(length * 4));
+    uint64_t found = 0;
+    for (uint64_t slot = 0; slot < length; slot++) {
+        struct arena_object arena = arenas[slot];
+        uint64_t here = carved_pools(&arena, plan, &first);
+        if (here == 0 || found + here > counted || !readable(slot, arena.address, plan, call->fd)) {
+            carved[slot] = 0;
+            continue;
+        }
+        carved[slot] = (uint32_t)here;
+        for (uint64_t each = 0; each < here; each++) {
+            uint64_t address = first + each * plan[POOL_BYTES];
+            __builtin_prefetch((const void *)(address + AHEAD * plan[POOL_BYTES]));
+            out[found + each] = judged((const struct pool_header *)address, address, (uint32_t)slot, plan);
+        }
+        found += here;
+    }
+    struct record *record = (struct record *)((uint8_t *)ring + place);
+    memcpy(record->event, event, EVENT_BYTES);
+    memcpy(&record->starts, (const void *)call->counts, 16);
+    record->begun_nanos = begun;
+    record->plan = number;
+    record->table_length = (uint32_t)length;
+    record->flags = (ranges ? WITH_RANGES : 0) | (pools ? WITH_POOLS : 0);
+    record->table = table;
+    record->pools = found;
+    record->bytes = fixed + up(found * 4);
+    if (!is_end)
+        processor = nanos(CLOCK_PROCESS_CPUTIME_ID);
+    record->processor_nanos = processor;
+    record->done_nanos = nanos(CLOCK_MONOTONIC);
+    ring[SLOTS_AT / 8 + made % SLOTS * 2] = place;
+    ring[SLOTS_AT / 8 + made % SLOTS * 2 + 1] = bytes;
+    __atomic_store_n(&ring[MADE], made + 1, __ATOMIC_RELEASE);
+    return RECORDED;
+full:
+    return FULL_RING;
+}
+
+static int has_gone(int connection)
+{
+    struct pollfd found = {connection, 0, 0};
+    return poll(&found, 1, 0) != 0; /* the end of the connection, or of the descriptor, is reported unasked */
+}
+
+/* Record an event; while the ring is full the program waits, if the sidecar wants that and makes room. */
+static uint32_t record(const struct call *call)
+{
+    uint64_t *ring = (uint64_t *)call->ring;
+    uint32_t result = collect(call);
+    if (result != FULL_RING)
+        return result;
+    __atomic_fetch_add(&ring[FULL], 1, __ATOMIC_RELAXED);
+    uint64_t taken = __atomic_load_n(&ring[TAKEN], __ATOMIC_ACQUIRE), since = nanos(CLOCK_MONOTONIC);
+    while (__atomic_load_n(&ring[HOLDS], __ATOMIC_RELAXED)) {
+        struct timespec look = {0, LOOK_NANOS};
+        nanosleep(&look, NULL);
+        uint64_t now = __atomic_load_n(&ring[TAKEN], __ATOMIC_ACQUIRE), clock = nanos(CLOCK_MONOTONIC);
+        if (now != taken) {
+            taken = now;
+            since = clock;
+            result = collect(call);
+            if (result != FULL_RING)
+                return result;
+        } else if (clock - since > LONGEST_NANOS || has_gone(call->connection))
+            return HELD;
+    }
+    return LEFT_OUT;
+}
+
+/* Record an event. Returns 0: the stub has to report it and to wait; 1: it is in the ring; 2: it is left out. */
+API int gcspy_collect_1(struct call *call)
+{
+    call->result = record(call);
+    return (int)call->result;
+}
+
+/* Free everything, before the library is unloaded. */
+API void gcspy_forget(void)
+{
+    free(seen);
+    seen = NULL;
+    seen_length = 0;
+}
