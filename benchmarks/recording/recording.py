@@ -24,19 +24,20 @@ import numpy as np
 from gcspy_protocol import ClientInterpreter, Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode_event
-from gcspy_protocol.frames.frame import HEADER, Frame, Header
+from gcspy_protocol.frames.frame import Frame
 from gcspy_protocol.model import EventKind, Mode, Naming, PauseActsOn, Role, Space, Stream
 from gcspy_protocol.streams.tiles import pack_tiles
 from gcspy_protocol.streams.values import Stamp, StreamEncoder
 from gcspy_replay.file import (
-    FileSource,
     FileStore,
     Recording,
     RecordingWriter,
     WireTap,
-    pack,
+    repack,
     schema_messages,
 )
+from gcspy_replay.file.records.fields import RECORD_HEAD_BYTES, record_bytes
+from gcspy_replay.file.records.record import RecordKind
 from mcap.writer import CompressionType, Writer
 from numpy.typing import NDArray
 
@@ -222,9 +223,8 @@ def _mcap(path: Path, snapshots: list[NDArray[Any]]) -> dict[str, float]:
 def _packed(path: Path, target: Path) -> tuple[dict[str, float], Path]:
     """Pack a recording like `gcspy pack`; return the figures and the packed file."""
     began = time.process_time()
-    with Recording.open(path) as recording, FileSource(path) as source, target.open("wb") as out:
-        pack(source, out)
-        count = len(recording)
+    with Recording.open(path) as recording:
+        count = repack(recording, FileStore(target, replace=True), level=9)
     return {
         "seconds": time.process_time() - began,
         "events": count,
@@ -283,19 +283,24 @@ class _Real:
         return sum(values.nbytes for event in self.streams for values in event) / len(self.streams)
 
 
-def _shares(path: Path, events: int) -> str:
-    """Return the shares of a file's bytes by purpose: gzip and MCAP are given values only."""
-    data = path.read_bytes()
-    found = {"values": 0, "summaries": 0, "the rest": 0}
-    at = 12
-    while at < len(data):
-        header = Header._make(HEADER.unpack_from(data, at))
-        size = HEADER.size + header.length
-        kind = {0x20: "values", 0x21: "values", 0x22: "values", 0x23: "summaries"}.get(
-            header.type, "the rest"
-        )
-        found[kind] += size
-        at += size
+_SECTIONS = ("numbers", "numbers", "gaps", "values", "sums", "sums", "texts")
+
+
+def _shares(path: Path) -> str:
+    """Return the bytes of an event before zstd, by purpose: gzip and MCAP are given values only."""
+    found = dict.fromkeys(("events", "states", *_SECTIONS), 0)
+    with Recording.open(path) as recording:
+        for at in recording.chunks:
+            records = at.part.records(at.place)
+            place = 0
+            while (record := records.record(place)) is not None:
+                place += 1
+                kind, sizes = record_bytes(record.data[:RECORD_HEAD_BYTES])
+                found["states" if kind == RecordKind.KEY else "events"] += len(record.data)
+                if kind == RecordKind.EVENT:
+                    for name, size in zip(_SECTIONS, sizes, strict=True):
+                        found[name] += size
+        events = len(recording)
     return ", ".join(f"{name} {size / events:,.0f}" for name, size in found.items())
 
 
@@ -309,15 +314,19 @@ def _real(folder: Path, secs: float, hz: float) -> None:
     )
     done = record(path, real.greeting, iter(real.wire))
     print(_line("recorder: wire bytes to file", done, raw))
-    print(f"    of which, in bytes an event: {_shares(path, count)}")
+    print(f"    before zstd, in bytes an event: {_shares(path)}")
     joined = [np.concatenate([values.view(np.uint8) for values in event]) for event in real.streams]
     print(_line("gzip -6 of whole streams", _gzip(folder / "real.gz", joined), raw))
     print(_line("MCAP zstd of whole ones", _mcap(folder / "real.mcap", joined), raw))
-    small, sent = _packed(path, folder / "real.gcspy.zst")
+    small, sent = _packed(path, folder / "real.packed.gcspy")
     print(_line("the file packed, to keep or send", small, raw))
     print(_told("seek in that", _seek(sent, 100)))
-    tell("a real session: whole streams : file", raw * count / done["bytes"], "")
-    print(_told("seek in it", _seek(path, 100)))
+    tell("a real session: whole streams : file", raw * count / done["bytes"], "", ">= 60")
+    tell("a real session: whole streams : packed", raw * count / small["bytes"], "", ">= 100")
+    seeks = _seek(path, 300)
+    print(_told("seek in it", seeks))
+    tell("a real session: seek, median", float(np.median(seeks)), "ms", "<= 3")
+    tell("a real session: seek, p99", float(np.percentile(seeks, 99)), "ms", "<= 8")
 
 
 def _line(what: str, done: dict[str, float], raw_bytes: float) -> str:

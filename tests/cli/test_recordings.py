@@ -9,15 +9,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gcspy_protocol import messages as m
 from gcspy_replay.file import (
+    WIRE_VERSION,
     Bookmark,
     ChunkRule,
     FileStore,
+    MemorySource,
     MemoryStore,
     Recording,
     Sidecar,
+    pack,
     read_sidecar,
     sidecar_path,
     write_sidecar,
@@ -349,7 +353,7 @@ def test_a_terminal_gets_a_progress_bar(arguments: list[str], label: str, path: 
     assert "\x1b[" in drawn
 
 
-def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_bytes(
+def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_values(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Recording.open(path) as recording:
@@ -357,7 +361,7 @@ def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_bytes
     write_sidecar(
         sidecar_path(path), Sidecar(recording=known, bookmarks=(Bookmark(number=3, title="here"),))
     )
-    packed = path.with_name("a.gcspy.zst")
+    packed = path.with_name(path.stem + ".packed.gcspy")
     assert main(["pack", str(path)]) == ExitCode.OK
     told = capsys.readouterr().out
     assert "times smaller; 1 bookmark copied" in told
@@ -367,7 +371,26 @@ def test_a_recording_is_packed_with_its_bookmarks_and_unpacked_to_the_same_bytes
     assert marks.bookmarks[0].title == "here"
     again = path.with_name("again.gcspy")
     assert main(["pack", "--undo", str(packed), "-o", str(again)]) == ExitCode.OK
-    assert again.read_bytes() == path.read_bytes()
+    with Recording.open(path) as one, Recording.open(packed) as two, Recording.open(again) as three:
+        assert (one.packed, two.packed, three.packed) == (False, True, False)
+        assert two.facts == three.facts == one.facts
+        for steps in zip(one.steps(), two.steps(), three.steps(), strict=True):
+            values = [session.spaces[1].streams[0].values for _, session in steps]
+            assert np.array_equal(values[0], values[1])
+            assert np.array_equal(values[0], values[2])
+
+
+def test_what_an_earlier_version_packed_is_unpacked_to_the_same_bytes_and_packed_smaller(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = small(EVENTS, version=WIRE_VERSION)
+    packed = tmp_path / "old.gcspy.zst"
+    with packed.open("wb") as out:
+        pack(MemorySource(old), out)
+    assert main(["pack", "--undo", str(packed)]) == ExitCode.OK
+    assert (tmp_path / "old.gcspy").read_bytes() == old
+    assert main(["pack", str(packed)]) == ExitCode.OK
+    assert (tmp_path / "old.packed.gcspy").stat().st_size < packed.stat().st_size
 
 
 def test_what_cannot_be_packed_is_told_why(
@@ -378,11 +401,11 @@ def test_what_cannot_be_packed_is_told_why(
     assert main(["pack", str(path)]) == ExitCode.OK
     for arguments, code, words in (
         (["pack", str(path)], ExitCode.USAGE, "exists already"),
-        (["pack", str(path) + ".zst"], ExitCode.USAGE, "already packed"),
+        (["pack", str(path.with_suffix(".packed.gcspy"))], ExitCode.USAGE, "already packed"),
         (["pack", "--undo", str(path)], ExitCode.USAGE, "is not packed"),
         (["pack", str(other)], ExitCode.RECORDING, "not a GCspy recording"),
         (["pack", str(path), "-o", str(path), "--force"], ExitCode.USAGE, "the recording itself"),
     ):
         assert main(arguments) == code, arguments
         assert words in capsys.readouterr().err
-    assert not other.with_name("other.txt.zst").exists()
+    assert not other.with_name("other.txt.packed.gcspy").exists()

@@ -7,7 +7,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from gcspy_objects.trace import open_trace
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection, ConnectionState, is_event_frame, preamble
-from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError
 from gcspy_protocol.expression import parse
 from gcspy_protocol.frames.explain import explain
 from gcspy_protocol.frames.frame import HEADER, Frame
@@ -36,8 +36,22 @@ from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import Role
-from gcspy_replay.file import MemorySource, MemoryStore, Recording, repair, verify
+from gcspy_replay.file import (
+    WIRE_VERSION,
+    MemorySource,
+    MemoryStore,
+    Recording,
+    cut,
+    repair,
+    verify,
+)
+from gcspy_replay.file.layout import FileFrame
+from gcspy_replay.file.parts.chunk_records import NOT_RECORDS
 from gcspy_replay.file.parts.packed_source import PackedSource
+from gcspy_replay.file.records.blocks import ColumnUnpacker, RecordUnpacker
+from gcspy_replay.file.records.fields import FieldReader
+from gcspy_replay.file.records.record import NoticeReader, apply_key, messages_of_event
+from gcspy_replay.file.records.summaries import SummaryTrail
 from gcspy_replay.file.sidecar import encode_sidecar, read_sidecar
 from PySide6.QtCore import QSettings
 
@@ -218,7 +232,12 @@ def _explain(data: bytes) -> None:
 def _recording(data: bytes) -> None:
     with ExitStack() as each:
         recording = each.enter_context(Recording([MemorySource(data)], limits=_LIMITS))
-        assert len(recording.events) <= len(recording) <= len(data) // 68
+        # A table of at most 512 events need not be plausible: those of a packed chunk are one block.
+        assert (
+            len(recording.events)
+            <= len(recording)
+            <= max(512 * len(recording.chunks), len(data) // 32)
+        )
         for _ in recording.steps():
             pass
 
@@ -264,9 +283,66 @@ def _packed_seeds() -> list[bytes]:
 def _recordings() -> list[bytes]:
     from tests.replay.recorded import Small, small
 
-    store = MemoryStore()
+    store, packed = MemoryStore(), MemoryStore()
     Small(store).events(3)
-    return [small(1), small(4), bytes(store.data)]
+    cut(Recording([MemorySource(small(4))]), packed, packed=3)
+    old = small(4, version=WIRE_VERSION)
+    return [small(1), small(4), bytes(store.data), bytes(packed.data), old]
+
+
+def _record(data: bytes) -> None:
+    """A record, with a client that has its schema, a state of nine tiles, and no CRC to pass."""
+    session = ClientInterpreter(limits=_LIMITS)
+    given = FieldReader(_record_seed(0))
+    apply_key(given, session, NoticeReader(_LIMITS), _LIMITS)
+    messages_of_event(FieldReader(_record_seed(1)), session, _LIMITS)
+    trail = SummaryTrail(NoticeReader(_LIMITS), _LIMITS)
+    for i in range(2):
+        trail.take(_record_seed(i))
+    for read in (
+        lambda: messages_of_event(FieldReader(memoryview(data)), session, _LIMITS),
+        lambda: trail.take(memoryview(data)),
+        lambda: apply_key(
+            FieldReader(memoryview(data)),
+            ClientInterpreter(limits=_LIMITS),
+            NoticeReader(_LIMITS),
+            _LIMITS,
+        ),
+    ):
+        # What is no record raises these, of which the cursor makes an error with its place.
+        with suppress(*NOT_RECORDS, struct.error, RemoteProtocolError):
+            read()
+
+
+@cache
+def _record_seed(place: int) -> memoryview:
+    recording = Recording([MemorySource(_recordings()[1])])
+    at = recording.chunks[0]
+    record = at.part.records(at.place).record(place)
+    assert record is not None
+    return record.data
+
+
+def _block(data: bytes) -> None:
+    for unpacker in (RecordUnpacker(), ColumnUnpacker()):
+        with suppress(CorruptChunk):
+            records = unpacker.records(data, 0, 1 << 20)
+            assert sum(map(len, records)) <= 1 << 20
+
+
+def _block_seeds() -> list[bytes]:
+    """The payloads of the first block of a recording, and of the block of a packed one."""
+    found = []
+    for data, kind in (
+        (_recordings()[1], FileFrame.RECORDS),
+        (_recordings()[3], FileFrame.COLUMNS),
+    ):
+        at = 12
+        while data[at + 4] != kind:
+            at += HEADER.size + int.from_bytes(data[at : at + 4], "little")
+        length = int.from_bytes(data[at : at + 4], "little")
+        found.append(data[at + HEADER.size : at + HEADER.size + length])
+    return found
 
 
 def _sidecar(data: bytes) -> None:
@@ -469,6 +545,8 @@ DECODERS: dict[str, Decoder] = {
     "explain": Decoder(_explain, lambda: [preamble() + one for one in _vectors(from_client=False)[:40]]),
     "recording": Decoder(_recording, _recordings),
     "verify": Decoder(_verify, _recordings),
+    "record": Decoder(_record, lambda: [bytes(_record_seed(place)) for place in range(4)]),
+    "block": Decoder(_block, _block_seeds),
     "pack": Decoder(_pack, _packed_seeds),
     "pack-made": Decoder(_made_pack, _made_pack_seeds),
     "sidecar": Decoder(_sidecar, lambda: [b'{"version":1,"bookmarks":[{"event":1,"title":"a","colour":"#ff0000"}],"notes":"n","layout":{"a":[1,2.5,null]}}']),

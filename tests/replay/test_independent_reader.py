@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import CONTROL_STREAM, Naming
-from gcspy_replay.file import MemorySource, MemoryStore, Recording
-from gcspy_replay.file.layout import WIRE_VERSION
+from gcspy_replay.file import MemorySource, MemoryStore, Recording, repack
+from gcspy_replay.file.layout import FORMAT_VERSION, WIRE_VERSION
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,10 +94,19 @@ def test_it_agrees_on_the_samples(path: Path, closed: bool) -> None:
     assert assert_agree_everywhere(data if closed else data[:-1]) >= 30
 
 
+@pytest.mark.parametrize("level", [None, 9], ids=["recorded", "packed"])
+def test_it_agrees_on_a_sample_that_is_written_again(level: int | None) -> None:
+    store = MemoryStore()
+    with Recording.open(SAMPLES / "demo-cpython-3.11.gcspy") as recording:
+        repack(recording, store, level=level)
+    assert assert_agree_everywhere(bytes(store.data)) == 40
+
+
 @given(st.data(), RULES, st.integers(1, 12), st.booleans())
 def test_it_agrees_on_any_session(data: st.DataObject, rule: Any, steps: int, tapped: bool) -> None:
     store = MemoryStore()
-    recorder = Recorder(data.draw, store, rule, tapped=tapped, version=WIRE_VERSION)
+    version = data.draw(st.sampled_from((WIRE_VERSION, FORMAT_VERSION)))
+    recorder = Recorder(data.draw, store, rule, tapped=tapped, version=version)
     recorder.run(steps)
     if store.data:
         assert assert_agree_everywhere(bytes(store.data)) == len(recorder.seen.events)
@@ -105,7 +114,7 @@ def test_it_agrees_on_any_session(data: st.DataObject, rule: Any, steps: int, ta
 
 def test_it_reads_what_a_kill_left() -> None:
     store = MemoryStore()
-    Small(store, version=WIRE_VERSION).events(30)
+    Small(store).events(30)
     assert assert_agree_everywhere(bytes(store.data[:-5])) == 29
 
 

@@ -17,6 +17,8 @@ from gcspy.recorder.new_file import new_file
 __all__ = ["command"]
 
 _LAST = 2**62
+_PACKED = ".packed"
+"""Before the suffix of a packed recording."""
 
 
 @click.command()
@@ -26,7 +28,7 @@ _LAST = 2**62
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write. Default: the recording's name with .zst added, or removed with --undo.",
+    help="File to write. Default: NAME.packed.gcspy; with --undo the name without that.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--undo", is_flag=True, help="Unpack a packed recording.")
@@ -40,39 +42,39 @@ _LAST = 2**62
 def command(file: Path, output: Path | None, force: bool, undo: bool, level: int) -> None:
     """Compress a recording, to keep or to send it.
 
-    All commands and the window read packed files directly; zstd can unpack them, too. Bookmarks
-    are copied. Join a split recording or a ring with `gcspy cut` first.
+    All commands and the window read packed files directly. Bookmarks are copied. A damaged byte
+    costs at most 512 events. Files that earlier versions packed (.zst) are packed again, and
+    smaller. Join a split recording or a ring with `gcspy cut` first.
     """
     from gcspy_replay.file import (
-        PACKED_SUFFIX,
+        FileStore,
         carry_sidecar,
         open_source,
-        pack,
+        repack,
         sidecar_path,
         unpack,
     )
     from gcspy_replay.file.parts.packed_source import is_packed
 
-    if is_packed(file) is not undo:
-        raise CommandError(
-            f"{file} is not packed" if undo else f"{file} is already packed: --undo unpacks it"
-        )
-    if output is None:
-        output = _name_for(file, PACKED_SUFFIX, undo=undo)
-    if output.exists() and output.samefile(file):
-        raise CommandError(f"{output} is the recording itself: name another file")
+    old = is_packed(file)
     with opened([file]) as recording:
-        pass  # it is one: for anything else an error says what is wrong with it
-    with (
-        new_file(output, replace=force) as part,
-        closing(open_source(file)) as source,
-        part.open("xb") as out,
-        progress_bar(f"writing {output}") as progress,
-    ):
-        if undo:
-            unpack(source, out, progress=progress)
-        else:
-            pack(source, out, level=level, progress=progress)
+        if undo and not (recording.packed or old):
+            raise CommandError(f"{file} is not packed")
+        if recording.packed and not undo:
+            raise CommandError(f"{file} is already packed: --undo unpacks it")
+        if output is None:
+            output = _name_for(file, undo=undo)
+        if output.exists() and output.samefile(file):
+            raise CommandError(f"{output} is the recording itself: name another file")
+        with (
+            new_file(output, replace=force) as part,
+            progress_bar(f"writing {output}") as progress,
+        ):
+            if undo and old:
+                with closing(open_source(file)) as source, part.open("xb") as out:
+                    unpack(source, out, progress=progress)
+            else:
+                repack(recording, FileStore(part), level=None if undo else level, progress=progress)
     left = ""
     try:
         marks = carry_sidecar(
@@ -88,14 +90,18 @@ def command(file: Path, output: Path | None, force: bool, undo: bool, level: int
         say(left)
 
 
-def _name_for(file: Path, suffix: str, *, undo: bool) -> Path:
+def _name_for(file: Path, *, undo: bool) -> Path:
     """The name of the output file.
 
     Raises:
         CommandError: It cannot be derived from the input's name.
     """
+    from gcspy_replay.file import PACKED_SUFFIX, SUFFIX
+
+    name = file.name.removesuffix(PACKED_SUFFIX).removesuffix(SUFFIX)
+    plain = name.removesuffix(_PACKED)
     if not undo:
-        return file.with_name(file.name + suffix)
-    if file.suffix != suffix:
-        raise CommandError(f"{file} does not end in {suffix}: name the new file with -o")
-    return file.with_suffix("")
+        return file.with_name(plain + _PACKED + SUFFIX)
+    if plain + SUFFIX == file.name:
+        raise CommandError(f"{file} does not end in {_PACKED}{SUFFIX}: name the new file with -o")
+    return file.with_name(plain + SUFFIX)

@@ -7,14 +7,14 @@ The door for the player, the recorder and the window. No loop, no window, no ser
 * Read: `Recording.open(FILE)`: `events`, `cursor()`, `seek`, `steps`, `nearest`, `find`, `refresh`.
 * Serve: `schema_messages` and `encode_keyframe` make the data for a viewer that jumps; `RecordedEvent.data` is the data for one
   that continues.
-* Keep in order: `verify`, `repair`, `cut`; send: `pack`, `unpack`.
+* Keep in order: `verify`, `repair`, `cut`; send: `repack`; `pack` and `unpack` are of version 1.
 * Bookmarks and notes beside it: `read_sidecar`, `write_sidecar`, `carry_sidecar`.
 """
 
 from __future__ import annotations
 
 from gcspy_replay.file.cursor import Cursor, RecordedEvent
-from gcspy_replay.file.cut import cut
+from gcspy_replay.file.cut import cut, repack
 from gcspy_replay.file.integrity import (
     IntegrityFinding,
     IntegrityReport,
@@ -102,6 +102,7 @@ __all__ = [
     "pack",
     "put_sidecar",
     "read_sidecar",
+    "repack",
     "repair",
     "schema_messages",
     "sidecar_of",

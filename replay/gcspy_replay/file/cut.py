@@ -15,7 +15,7 @@ from gcspy_replay.file.reader import Recording
 from gcspy_replay.file.storage.store import Store
 from gcspy_replay.file.storage.writer import ChunkRule, RecordingWriter
 
-__all__ = ["cut"]
+__all__ = ["cut", "repack"]
 
 
 def cut(
@@ -27,6 +27,7 @@ def cut(
     rule: ChunkRule | None = None,
     facts: PartFacts | None = None,
     progress: Callable[[int, int], None] | None = None,
+    packed: int | None = None,
 ) -> int:
     """Write a range of events; they keep their numbers, so that bookmarks stay true.
 
@@ -41,6 +42,7 @@ def cut(
         facts: Facts in the file; by default that it was cut. Its id is always that of the
             recording.
         progress: Called with the number of events done, and the total.
+        packed: Level of zstd at which records are packed by column; None: each is a block of its own.
 
     Returns:
         How many events were written.
@@ -60,7 +62,7 @@ def cut(
     if facts is None:
         facts = PartFacts(recording=recording.facts.recording, software="gcspy cut", note=note)
     facts = replace(facts, recording=recording.facts.recording)
-    writer = RecordingWriter(store, session, rule=rule, facts=facts, first=first)
+    writer = RecordingWriter(store, session, rule=rule, facts=facts, first=first, packed=packed)
     try:
         while cursor.number < last and (step := cursor.step()) is not None:
             # The cursor starts again where events are missing; nothing there depends on earlier
@@ -78,3 +80,27 @@ def cut(
     finally:
         writer.close()
     return writer.events
+
+
+def repack(
+    recording: Recording,
+    store: Store,
+    *,
+    level: int | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write a recording again, with its facts: packed by column, or as it is while recording.
+
+    Args:
+        recording: The source, of any version.
+        store: The destination; it is closed at the end.
+        level: Level of zstd at which it is packed; None: each event is a block of its own.
+        progress: Called with the number of events done, and the total.
+
+    Returns:
+        How many events were written.
+
+    Raises:
+        CorruptChunk: The recording is damaged: repair it first.
+    """
+    return cut(recording, store, facts=recording.facts, progress=progress, packed=level)

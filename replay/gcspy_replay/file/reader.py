@@ -335,6 +335,11 @@ class Recording(Places):
         return all(part.finished for part in self._parts)
 
     @property
+    def packed(self) -> bool:
+        """Whether the records of a part are packed by column."""
+        return any(part.packed for part in self._parts)
+
+    @property
     def indexed(self) -> bool:
         """Whether each part has its index; otherwise it was rebuilt by a scan."""
         return all(part.indexed for part in self._parts)

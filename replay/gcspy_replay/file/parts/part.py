@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from gcspy_replay.file.layout import (
     FOOTER_BYTES,
     PREAMBLE_BYTES,
+    ChunkFlag,
     ChunkHead,
     ChunkPlace,
     FileFrame,
@@ -313,6 +314,14 @@ class RecordingPart(ChunkFile):
         twin._tables, twin._made = OrderedDict(self._tables), dict(self._made)
         twin._scan = None if self._scan is None else self._scan.again(twin.window)
         return twin
+
+    @property
+    def packed(self) -> bool:
+        """Whether its records are packed by column."""
+        try:
+            return bool(self.places) and bool(self.head(self.places[0]).flags & ChunkFlag.PACKED)
+        except CorruptChunk:
+            return False
 
     @property
     def finished(self) -> bool:

@@ -20,6 +20,9 @@ from gcspy_replay.file.layout import FileFrame
 from gcspy_replay.file.records.fields import RECORD_HEAD_BYTES, SECTIONS, record_bytes
 
 __all__ = [
+    "FAST_LEVEL",
+    "LEVEL",
+    "ColumnPacker",
     "ColumnUnpacker",
     "RecordPacker",
     "RecordUnpacker",
@@ -41,6 +44,9 @@ _MOST_RATIO = 256
 
 LEVEL = 3
 """Level of zstd while recording."""
+
+FAST_LEVEL = 1
+"""The same, of large heaps."""
 
 
 def most_unpacked(packed: int) -> int:
@@ -101,9 +107,9 @@ def _raw_bytes(payload: bytes, offset: int, most: int) -> int:
             f"damaged at byte {offset}: a block of {len(payload)} bytes", offset=offset
         )
     raw = int(_BLOCK.unpack_from(payload)[1])
-    if raw > most:
+    if not 0 < raw <= most:
         raise CorruptChunk(
-            f"damaged at byte {offset}: a block that would unpack to {raw} bytes, {most} are plausible",
+            f"damaged at byte {offset}: a block that would unpack to {raw} bytes; from 1 to {most} are plausible",
             offset=offset,
         )
     return raw
@@ -132,7 +138,7 @@ class RecordUnpacker:
         raw = _raw_bytes(payload, offset, most)
         self._feed.put(payload[_BLOCK.size :])
         try:
-            data = self._reader.read(raw) if raw else b""
+            data = self._reader.read(raw)
         except zstandard.ZstdError as error:
             raise CorruptChunk(f"damaged at byte {offset}: {error}", offset=offset) from error
         if len(data) != raw:
@@ -192,6 +198,32 @@ def pack_columns(records: list[bytes], level: int) -> bytes:
     )
     packed = zstandard.ZstdCompressor(compression_params=parameters).compress(data)
     return _frame(FileFrame.COLUMNS, len(data), packed)
+
+
+class ColumnPacker:
+    """Collects the records of a chunk, and packs them by column when it ends.
+
+    Args:
+        level: Level of zstd.
+    """
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+        self._records: list[bytes] = []
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return len(self._records)
+
+    def block(self, records: bytes) -> bytes:
+        """Keep some records; nothing is written yet."""
+        self._records += [bytes(record) for record in _split(memoryview(records), 0)]
+        return b""
+
+    def end(self) -> bytes:
+        """The COLUMNS frame of all of them."""
+        return pack_columns(self._records, self._level)
 
 
 class ColumnUnpacker:

@@ -46,12 +46,12 @@ from gcspy_replay.file.layout import (
     pack_seal,
     pack_table,
 )
-from gcspy_replay.file.records.blocks import RecordPacker
+from gcspy_replay.file.records.blocks import FAST_LEVEL, LEVEL, ColumnPacker, RecordPacker
 from gcspy_replay.file.records.record import RecordWriter
 from gcspy_replay.file.storage.store import RingStore, Store
 from gcspy_replay.file.storage.tap import WireTap
 
-__all__ = ["ChunkRule", "RecordingWriter"]
+__all__ = ["PACKED_RULE", "ChunkRule", "RecordingWriter"]
 
 _OF_EVENTS = (m.Tiles, m.StreamKey, m.StreamDelta, m.Summary, m.SpaceInfo, m.NewNames)
 
@@ -122,6 +122,10 @@ class ChunkRule:
         return events >= self.events and delta_bytes >= self.weight * key_bytes
 
 
+PACKED_RULE = ChunkRule(weight=8.0, most_events=512, most_secs=1e9, key_events=32)
+"""When a packed chunk ends: it is unpacked whole, so that it may not become too large."""
+
+
 class _Chunk:
     """The writer's state of its current chunk."""
 
@@ -132,7 +136,7 @@ class _Chunk:
         size: int,
         key_bytes: int,
         crcs: bytes,
-        packer: RecordPacker | None = None,
+        packer: RecordPacker | ColumnPacker | None = None,
     ) -> None:
         self.head = head
         self.packer = packer
@@ -188,6 +192,8 @@ class RecordingWriter:
             version 1 nothing is encoded again.
         version: Of the format: 2, records; or 1, the frames of the wire, which costs less time and
             more bytes.
+        packed: Level of zstd at which the records of a chunk are packed by column, when the chunk is
+            full; None: each event is written at once.
 
     Attributes:
         events: How many were written.
@@ -205,12 +211,13 @@ class RecordingWriter:
         first: int = 1,
         tap: WireTap | None = None,
         version: int = FORMAT_VERSION,
+        packed: int | None = None,
     ) -> None:
         self._store, self._session, self._tap = store, session, tap
-        self._version = version
+        self._version, self._packed = version, packed
         self._records = RecordWriter(session) if version != WIRE_VERSION else None
         self._key = b""  # a state that is written with the next event
-        self._rule = rule or ChunkRule.of(store)
+        self._rule = rule or (ChunkRule.of(store) if packed is None else PACKED_RULE)
         self._facts = facts or PartFacts(recording=secrets.token_bytes(16))
         self.events = 0
         self.bytes_written = 0
@@ -387,8 +394,9 @@ class RecordingWriter:
                 self._append(self._sealed_notices())
                 return
             notices = self._take_notices()
-            if notices:
-                self._append(self._block(notices))
+            block = self._block(notices) if notices else b""
+            if block:
+                self._append(block)
 
     def close(self) -> None:
         """Write the rest, the index and the footer; further calls do nothing.
@@ -461,7 +469,8 @@ class RecordingWriter:
                 flags,
             )
         )
-        self._append(notices + data)
+        if self._packed is None:
+            self._append(notices + data)
         self.number = number
         self.events += 1
 
@@ -480,8 +489,19 @@ class RecordingWriter:
         assert chunk.packer is not None
         block = chunk.packer.block(self._key + records)
         self._key = b""
+        if not block:
+            return block  # by column, when the chunk ends
         chunk.size += len(block)
         chunk.crcs += block[HEADER.size : HEADER.size + 4]
+        return block
+
+    def _columns(self, chunk: _Chunk, packer: ColumnPacker) -> bytes:
+        """The block of all records of a chunk."""
+        block = packer.end()
+        start, end = chunk.size, chunk.size + len(block)
+        chunk.rows = [(start, end, *row[2:]) for row in chunk.rows]
+        chunk.crcs += block[HEADER.size : HEADER.size + 4]
+        chunk.size = end
         return block
 
     def _sealed_notices(self) -> bytes:
@@ -568,16 +588,20 @@ class RecordingWriter:
         self, records: RecordWriter, first: int, *, continues: bool
     ) -> tuple[_Chunk, bytes]:
         """A new chunk of records and its head."""
-        packer = RecordPacker()
         key = records.key() if continues else records.schema()
+        # What a faster level leaves of a large heap is hardly larger, and takes half the time.
+        level = FAST_LEVEL if len(key) > self._rule.key_bytes else LEVEL
+        packer = RecordPacker(level) if self._packed is None else ColumnPacker(self._packed)
         block = packer.block(key)
         flags = ChunkFlag.RECORDS | (ChunkFlag.CONTINUES if continues else ChunkFlag(0))
+        flags |= ChunkFlag(0) if self._packed is None else ChunkFlag.PACKED
         head_bytes = CHUNK_BYTES + SEAL_BYTES + len(block)
         head = ChunkHead(self._facts.recording, self._chunks, first, head_bytes, flags)
         sealed = pack_chunk(head)
         seal = pack_seal(sealed)
         self._chunks += 1
         crcs = seal[-4:] + block[HEADER.size : HEADER.size + 4]
+        # The rows of a packed chunk get the place of its block when that is known.
         chunk = _Chunk(head, size=head_bytes, key_bytes=len(key), crcs=crcs, packer=packer)
         return chunk, sealed + seal + block
 
@@ -587,6 +611,8 @@ class RecordingWriter:
         if chunk is None:
             return
         self._write_notices()
+        if isinstance(chunk.packer, ColumnPacker) and (chunk.packer.count > 1 or not self._pending):
+            self._append(self._columns(chunk, chunk.packer))
         self._chunk = None
         if self._pending:
             self._pending = b""  # nothing came after its head
