@@ -45,8 +45,7 @@ Each row is a driver with one mistake. `tests/drivers/faults` runs it against `g
 `gcspy check-driver`, `gcspy tail --driver NAME --events 8`, and a window on a session that it
 shares with another driver. Every message begins with the name of the driver and of its package.
 
-* *ps*: whether the mistake is reported ("told") on standard error; the process is listed in any
-  case.
+* *ps*: whether the mistake is reported on standard error; the process is listed in any case.
 * *check-driver* and *tail*: the exit code. 10 means a faulty driver, 0 that the command succeeded.
   *hangs*: the mistake is reported within seconds, and Ctrl-C ends the command.
 * *window*: where it is reported. On the *start page* the user can choose something else. In a
@@ -271,10 +270,10 @@ def test_a_faulty_driver_is_told_of_everywhere_and_no_session_is_lost(
     row = "| " + " | ".join(
         [
             fault.about,
-            "told" if any(map(tells, in_ps)) else "–",
+            "reported" if any(map(tells, in_ps)) else "–",
             str(code),
             "hangs" if tail_code is None else str(tail_code),
-            where + (", told" if told and live else ""),
+            where + (", reported" if told and live else ""),
             re.sub(r"\|", r"\\|", fault.told) or "–",
         ]
     )
