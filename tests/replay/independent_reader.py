@@ -11,82 +11,27 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgpack
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
-ENUM, PERCENT = 5, (3, 4)
-"""Presentations: SPEC.md 5.1."""
+from tests.replay.independent_frames import (
+    CHUNK,
+    CHUNK_END,
+    COLUMNS,
+    EVENT,
+    RECORDING,
+    RECORDS,
+    TABLE,
+    Frame,
+    entry_at,
+    places,
+)
+from tests.replay.independent_records import Records
+
 KINDS = {1: "<i1", 2: "<u1", 3: "<i2", 4: "<u2", 5: "<i4", 6: "<u4", 7: "<i8", 8: "<u8"}
-RECORDS, COLUMNS, TABLE = 0x76, 0x77, 0x78
-SEAL, CHUNK, CHUNK_END, INDEX, FOOTER, RECORDING, EVENT = 0x72, 0x71, 0x73, 0x74, 0x75, 0x70, 0x2F
-
-
-class Frame(NamedTuple):
-    """A frame: SPEC.md 3.1."""
-
-    type: int
-    flags: int
-    space: int
-    stream: int
-    sequence: int
-    time: int
-    raw: bytes  # header and payload, as they lie in the file
-
-    @property
-    def payload(self) -> bytes:
-        if not self.flags & 1:
-            return self.raw[28:]
-        return zstandard.ZstdDecompressor().decompress(self.raw[28:])
-
-    @property
-    def map(self) -> dict[str, Any]:
-        found: dict[str, Any] = msgpack.unpackb(self.payload) if self.payload else {}
-        return found
-
-
-def frame_at(data: bytes, at: int) -> Frame | None:
-    """The frame that begins there; None where it does not end."""
-    if at + 28 > len(data):
-        return None
-    length, kind, flags, space, stream, _, sequence, time = struct.unpack_from(
-        "<IBBHHHQQ", data, at
-    )
-    end = at + 28 + length
-    return (
-        Frame(kind, flags, space, stream, sequence, time, data[at:end])
-        if end <= len(data)
-        else None
-    )
-
-
-def entry_at(
-    data: bytes, at: int, covered_from: int | None = None
-) -> tuple[list[Frame], int] | None:
-    """FORMAT.md 3: the frames of an entry, its CRC compared, and where it ends; None where it does not end."""
-    frames: list[Frame] = []
-    start = at if covered_from is None else covered_from
-    while (found := frame_at(data, at)) is not None:
-        frames.append(found)
-        at += len(found.raw)
-        if found.type in (RECORDS, COLUMNS):
-            assert len(frames) == 1
-            crc = zlib.crc32(found.raw[32:], zlib.crc32(found.raw[:28]))
-            assert crc == struct.unpack("<I", found.raw[28:32])[0]
-            return frames, at
-        if found.type == EVENT:
-            crcs = b"".join(struct.pack("<I", zlib.crc32(frame.raw)) for frame in frames[:-1])
-            told, rest = found.raw[28:32], found.raw[:28] + found.raw[32:]
-            assert zlib.crc32(rest, zlib.crc32(crcs)) == struct.unpack("<I", told)[0]
-            assert all(0x20 <= frame.type <= 0x2E for frame in frames[:-1])
-            return frames, at
-        if found.type == SEAL:
-            assert zlib.crc32(data[start : at - 4]) == struct.unpack("<I", found.raw[28:])[0]
-            return frames, at
-    return None
 
 
 @dataclass
@@ -174,7 +119,6 @@ class Reader:
         self.spaces: dict[int, Space] = {}
         self.said: dict[int, Any] = {}
         self.names: dict[int, dict[int, str]] = {}
-        self.last: dict[str, Any] = {}
 
     def take(self, frame: Frame) -> None:
         """Follow a frame."""
@@ -224,92 +168,27 @@ class Reader:
         assert header is not None
         assert [frame.type for frame in header[0]][:2] == [RECORDING, 0x02]
         at = header[1]
-        chunks = list(_places(data, at))
+        chunks = list(places(data, at))
         for begin, end in chunks:
             assert begin == at
             yield from self._chunk(data, begin, end)
             at = end
 
-    def record(self, record: tuple[int, list[bytes]]) -> dict[str, Any] | None:
-        """FORMAT.md 10: follow a record, and return its event, or None."""
-        kind, sections = record
-        fields = Fields(sections)
-        if kind in (1, 2):
-            run, at = fields.data(), 0
-            while at < len(run):
-                what, space, stream, sequence, time, size = struct.unpack_from("<BHHQQI", run, at)
-                payload = run[at + 25 : at + 25 + size]
-                raw = struct.pack("<IBBHHHQQ", size, what, 0, space, stream, 0, sequence, time)
-                self.take(Frame(what, 0, space, stream, sequence, time, raw + payload))
-                at += 25 + size
-            if kind == 1 or not fields.number():
-                fields.end()
-                return None
-        event = self._record_event(fields)
-        for number, space in self.spaces.items():
-            self._body(fields, number, space, event)
-        fields.end()
-        return event if kind == 3 else None
+    def notice(self, kind: int, place: tuple[int, int, int, int], payload: bytes) -> None:
+        """Follow a notice of a record."""
+        head = struct.pack("<IBBHHHQQ", len(payload), kind, 0, *place[:2], 0, *place[2:])
+        self.take(Frame(kind, 0, *place, head + payload))
 
-    def _record_event(self, fields: Fields) -> dict[str, Any]:
-        flags, kind = fields.number(), fields.number()
-        before = {} if flags & 8 else self.last
-        counts = self.said.get(0x30, [])
-        event: dict[str, Any] = {"flags": flags & 3, "event": kind}
-        event["sequence"] = fields.unsigned(before.get("sequence", 0))
-        event["time"] = fields.unsigned(before.get("time", 0))
-        event["occurrence"] = fields.unsigned(counts[kind] if kind < len(counts) else 0)
-        for name in ("gather", "held", "waited", "stopped"):
-            event[name] = fields.unsigned(before.get(name, 0))
-        event["epoch"] = fields.number()
-        event["cause"] = fields.data().decode()
-        if flags & 4:
-            event["clock"] = fields.data().decode()
-            event["clock_value"] = fields.unsigned(before.get("clock_value", 0))
-        self.last = event
-        return event
-
-    def _body(self, fields: Fields, number: int, space: Space, event: dict[str, Any]) -> None:
-        flags = fields.number()
-        if flags & 1:
-            count, runs = fields.number(), fields.number()
-            base, tile_bytes, named = fields.unsigned(0), fields.unsigned(0), fields.number()
-            columns = (
-                [np.cumsum(fields.array(2, runs)) for _ in range(3)]
-                if runs
-                else [np.empty(0, np.int64)] * 3
-            )
-            steps = fields.array(2, named - 1) if named else np.empty(0, np.int64)
-            sizes = np.cumsum(fields.array(2, named - 1) if named else np.empty(0, np.int64))
-            payload = struct.pack(
-                "<IIIBxxxQQ", count, runs, max(0, named - 1), 1 if named else 0, base, tile_bytes
-            )
-            payload += b"".join(np.array(column).astype("<u4").tobytes() for column in columns)
-            payload += steps.astype("<u8").tobytes() + sizes.astype("<u8").tobytes()
-            space.resize(payload, defaults=True)
-            self.names[number] = _stayed(self.names.get(number, {}), payload)
-        if flags & 2:
-            space.info = fields.data().decode()
-        if flags & 4:
-            tile = -1
-            for _ in range(fields.number()):
-                tile += 1 + fields.number()
-                self.names.setdefault(number, {})[tile] = fields.data().decode()
-        if flags & 8:
-            where = np.empty(0, np.int64)
-            for stream in space.streams.values():
-                where = _recorded_values(fields, stream, event, where)
-        if flags & 16:
-            for one, stream in space.streams.items():
-                if one != 0xFFFF:
-                    _recorded_summary(fields, stream, space, one)
+    def resize(self, number: int, payload: bytes) -> None:
+        """Follow the tiles of a record."""
+        self.spaces[number].resize(payload, defaults=True)
+        self.names[number] = _stayed(self.names.get(number, {}), payload)
 
     def _chunk(self, data: bytes, begin: int, end: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """FORMAT.md 4."""
         self.begin()
         at, number, head, crcs = begin, 0, 0, b""
-        stream = zstandard.ZstdDecompressor().decompressobj()
-        first_key = True
+        records = Records(self)
         while at < end and (entry := entry_at(data, at)) is not None:
             frames, after = entry
             if frames[0].type == CHUNK:
@@ -323,16 +202,9 @@ class Reader:
                 return
             if frames[0].type in (RECORDS, COLUMNS):
                 crcs += frames[0].raw[28:32]
-                raw = stream.decompress(frames[0].raw[36:])
-                assert len(raw) == struct.unpack_from("<I", frames[0].raw, 32)[0]
-                for record in _records(raw) if frames[0].type == RECORDS else _columns(raw):
-                    if record[0] == 2 and not first_key:
-                        continue
-                    first_key = False
-                    event = self.record(record)
-                    if event is not None:
-                        yield number, event
-                        number += 1
+                for event in records.events(frames[0].raw[32:], frames[0].type == COLUMNS):
+                    yield number, event
+                    number += 1
                 at = after
                 continue
             last = frames[-1].raw
@@ -343,141 +215,6 @@ class Reader:
                 yield number, _event(frames[-1])
                 number += 1
             at = after
-
-
-class Fields:
-    """FORMAT.md 10: the sections of a record, read in order."""
-
-    def __init__(self, sections: list[bytes]) -> None:
-        self.numbers = self._integers(sections[0], sections[1])
-        self.sums = self._integers(sections[4], sections[5])
-        self.rest = {2: sections[2], 3: sections[3], 6: sections[6]}
-
-    @staticmethod
-    def _integers(codes: bytes, data: bytes) -> list[int]:
-        found, at = [0] * len(codes), 0
-        for code, size in enumerate((1, 2, 4, 8), 1):
-            for place, one in enumerate(codes):
-                if one == code:
-                    found[place] = int.from_bytes(data[at : at + size], "little", signed=True)
-                    at += size
-        assert at == len(data)
-        return found[::-1]
-
-    def number(self) -> int:
-        return self.numbers.pop()
-
-    def unsigned(self, before: int) -> int:
-        return (before + self.number()) % (1 << 64)
-
-    def array(self, section: int, count: int) -> NDArray[np.int64]:
-        code = self.number()
-        size = (0, 1, 2, 4, 8)[code] * count
-        data, self.rest[section] = self.rest[section][:size], self.rest[section][size:]
-        if not code:
-            return np.zeros(count, np.int64)
-        return (
-            np.frombuffer(data, f"<i{size // count}").astype(np.int64)
-            if count
-            else np.empty(0, np.int64)
-        )
-
-    def bits(self, count: int) -> NDArray[np.bool_]:
-        size = -(-count // 8)
-        data, self.rest[3] = self.rest[3][:size], self.rest[3][size:]
-        return np.unpackbits(np.frombuffer(data, np.uint8))[:count].astype(np.bool_)
-
-    def data(self) -> bytes:
-        size = self.number()
-        data, self.rest[6] = self.rest[6][:size], self.rest[6][size:]
-        return data
-
-    def end(self) -> None:
-        assert not self.numbers
-        assert not self.sums
-        assert not any(self.rest.values())
-
-
-def _records(raw: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """FORMAT.md 10: records one behind the other."""
-    at = 0
-    while at < len(raw):
-        kind, *sizes = struct.unpack_from("<B7I", raw, at)
-        at += 29
-        sections = []
-        for size in sizes:
-            sections.append(raw[at : at + size])
-            at += size
-        yield kind, sections
-    assert at == len(raw)
-
-
-def _columns(raw: bytes) -> list[tuple[int, list[bytes]]]:
-    """FORMAT.md 11: the records of a packed chunk."""
-    (count,) = struct.unpack_from("<I", raw)
-    heads = [struct.unpack_from("<B7I", raw, 4 + 29 * i) for i in range(count)]
-    found: list[tuple[int, list[bytes]]] = [(head[0], []) for head in heads]
-    at = 4 + 29 * count
-    for section in range(1, 8):
-        for kind in (1, 2, 3):
-            for head, record in zip(heads, found, strict=True):
-                if head[0] == kind:
-                    record[1].append(raw[at : at + head[section]])
-                    at += head[section]
-    assert at == len(raw)
-    return found
-
-
-def _recorded_values(
-    fields: Fields, stream: Stream, event: dict[str, Any], before: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """FORMAT.md 10: a stream of a body; returns the tiles that the next may share."""
-    flags = fields.number()
-    if not flags & 3:
-        return before
-    stream.sequence, stream.occurrence = event["sequence"], event["occurrence"]
-    if flags & 4:
-        stream.sequence = fields.unsigned(stream.sequence)
-        fields.number()
-        fields.number()
-        stream.occurrence = fields.unsigned(0)
-    where, told = np.empty(0, np.int64), np.empty(0, np.int64)
-    if flags & 3 == 2:
-        count = fields.number()
-        if not flags & 16:
-            before = np.cumsum(fields.array(2, count) + 1) - 1
-        where, told = before, fields.array(3, count)
-    elif flags & 3 == 3:
-        where, told = np.arange(len(stream.values)), fields.array(3, len(stream.values))
-        told = np.cumsum(told) if flags & 32 else told
-    known = fields.bits(len(where)) if flags & 8 else np.ones(len(where), np.bool_)
-    now = stream.values[where].astype(np.int64) + told
-    stream.values[where], stream.known[where] = now.astype(stream.values.dtype), known
-    return before
-
-
-def _recorded_summary(fields: Fields, stream: Stream, space: Space, one: int) -> None:
-    """FORMAT.md 10: the summary of a stream of a body."""
-    flags = fields.number()
-    if not flags & 3:
-        return
-    if flags & 4:
-        fields.number()
-        fields.number()
-    if stream.summary is None:
-        stream.summary = (0,) * _numbers_of(space, one)
-    if flags & 3 == 2:
-        stream.covered += fields.sums.pop()
-        moved = [value + fields.sums.pop() for value in stream.summary]
-        stream.summary = tuple((value + (1 << 63)) % (1 << 64) - (1 << 63) for value in moved)
-
-
-def _numbers_of(space: Space, one: int) -> int:
-    """SPEC.md 5.1: how many numbers a summary of a stream has."""
-    (told,) = [stream for stream in space.told["streams"] if stream["id"] == one]
-    if told["presentation"] == ENUM:
-        return len(told["enum"])
-    return 2 if told["presentation"] in PERCENT else 1
 
 
 def _nothing(kind: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -543,30 +280,3 @@ def _event(frame: Frame) -> dict[str, Any]:
         )
         | more
     )
-
-
-def _places(data: bytes, at: int) -> Iterator[tuple[int, int]]:
-    """FORMAT.md 5 and 6: where the chunks are, by the index, or hopping from frame to frame."""
-    footer = frame_at(data, len(data) - 56)
-    if footer is not None and footer.type == FOOTER:
-        assert zlib.crc32(footer.raw[:-4]) == struct.unpack("<I", footer.raw[-4:])[0]
-        index_at, _, magic = struct.unpack_from("<QQ8s", footer.raw, 28)
-        assert magic == b"GCend\r\n\x1a"
-        index = entry_at(data, index_at)
-        assert index is not None
-        (count,) = struct.unpack_from("<I", index[0][0].payload)
-        begins, sizes = (
-            np.frombuffer(index[0][0].payload, "<u8", 2 * count, 8).reshape(2, count).tolist()
-        )
-        yield from ((begin, begin + size) for begin, size in zip(begins, sizes, strict=True))
-        return
-    begin = at
-    while (frame := frame_at(data, at)) is not None:
-        if (frame.type == CHUNK and at > begin) or frame.type == INDEX:
-            yield begin, at
-            begin = at
-        if frame.type == INDEX:
-            return
-        at += len(frame.raw)
-    if begin < at:
-        yield begin, at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from gcspy_replay.file.layout import FORMAT_VERSION, WIRE_VERSION
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.replay import independent_reader
+from tests.replay import independent_frames, independent_reader, independent_records
 from tests.replay.independent_reader import Reader
 from tests.replay.recorded import RULES, Recorder, Small
 
@@ -118,16 +119,19 @@ def test_it_reads_what_a_kill_left() -> None:
     assert assert_agree_everywhere(bytes(store.data[:-5])) == 29
 
 
-def test_it_shares_nothing_with_the_product_and_is_short() -> None:
-    source = Path(independent_reader.__file__).read_text()
+@pytest.mark.parametrize("module", [independent_frames, independent_reader, independent_records])
+def test_it_shares_nothing_with_the_product_and_is_short(module: ModuleType) -> None:
+    source = Path(module.__file__ or "").read_text()
     assert sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(source))) < 224
     names = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names.add((node.module or "").partition(".")[0])
-    assert names == {
+            name = node.module or ""
+            own = name.startswith("tests.replay.independent_")
+            names.add(name if own else name.partition(".")[0])
+    assert names <= {
         "__future__",
         "struct",
         "zlib",
@@ -137,4 +141,6 @@ def test_it_shares_nothing_with_the_product_and_is_short() -> None:
         "msgpack",
         "numpy",
         "zstandard",
+        "tests.replay.independent_frames",
+        "tests.replay.independent_records",
     }
