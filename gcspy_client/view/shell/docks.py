@@ -106,7 +106,7 @@ class _Title(QWidget):
 
 
 class Dock(QDockWidget):
-    """One panel.
+    """One panel. Its title bar is made when it opens: most panels of a window never do.
 
     Signals:
         seen: Whether it can be seen changed: one behind another cannot, though Qt calls it visible.
@@ -114,14 +114,36 @@ class Dock(QDockWidget):
 
     seen = Signal(bool)
 
-    def __init__(self, name: str, title: str, widget: QWidget, parent: QWidget) -> None:
+    def __init__(
+        self, name: str, title: str, widget: QWidget, theme: Theme, parent: QWidget
+    ) -> None:
         super().__init__(title, parent)
+        self._bar: _Title | None = None
+        self._theme = theme
         self.setObjectName(name)
         self.setWidget(widget)
         self.in_sight = False
-        self.bar = _Title(self, title)
-        self.setTitleBarWidget(self.bar)
         self.visibilityChanged.connect(self._seen)
+
+    def bar(self) -> _Title:
+        """Return its title bar, made now if it was not open yet."""
+        if self._bar is None:
+            self._bar = _Title(self, self.windowTitle())
+            self._bar.set_theme(self._theme)
+            self.setTitleBarWidget(self._bar)
+        return self._bar
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self._theme = theme
+        if self._bar is not None:
+            self._bar.set_theme(theme)
+
+    def setVisible(self, visible: bool) -> None:
+        """Open, with a title bar, or close."""
+        if visible:
+            self.bar()
+        super().setVisible(visible)
 
     def wanted_height(self) -> int:
         """Height in which all that stands in it now can be seen; what Qt remembers may be older."""
@@ -133,7 +155,7 @@ class Dock(QDockWidget):
             wanted = content.heightForWidth(max(content.width(), content.minimumSizeHint().width()))
         else:
             wanted = content.sizeHint().height()
-        return self.bar.sizeHint().height() + wanted + 2
+        return self.bar().sizeHint().height() + wanted + 2
 
     def _seen(self, seen: bool) -> None:
         if seen != self.in_sight:
@@ -271,11 +293,10 @@ class Docks(QObject):
             about: Its description in the sheet of shortcuts; by default its title.
         """
         assert name not in self._added, f"two panels {name!r}"
-        dock = Dock(name, title, _Scroll(widget), self.area)
+        dock = Dock(name, title, _Scroll(widget), self._theme, self.area)
         dock.dockLocationChanged.connect(self._limit)
         dock.topLevelChanged.connect(self._limit)
         dock.seen.connect(partial(self._give_room, dock))
-        dock.bar.set_theme(self._theme)
         self._added[name] = _Added(dock, area, shown, keys, about)
         if self._restored is None or not self.area.restoreDockWidget(dock):
             self._place(self._added[name], self._group(area, name), roomy=self._roomy())
@@ -362,7 +383,7 @@ class Docks(QObject):
         """Draw for another ground."""
         self._theme = theme
         for one in self._added.values():
-            one.dock.bar.set_theme(theme)
+            one.dock.set_theme(theme)
 
     def hide_floating(self) -> None:
         """Hide the panels that float: they are windows of their own, and would outlast the closed one."""
