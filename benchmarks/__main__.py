@@ -30,7 +30,7 @@ BENCHMARKS = {
     "spaces": "benchmarks.server.spaces",
     "cost": "benchmarks.cpython.cost",
     "exact": "benchmarks.cpython.exact",
-    "hold": "benchmarks.cpython.collection_hold",
+    "hold": "benchmarks.cpython.hold",
     "viewers": "benchmarks.server.viewers",
     "classroom": "benchmarks.server.classroom",
     "flood": "benchmarks.server.flood",
