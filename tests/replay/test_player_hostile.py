@@ -16,7 +16,7 @@ from gcspy_protocol.frames.frame import HEADER
 from gcspy_protocol.messages import ErrorCode, FrameType
 from gcspy_protocol.model import Role
 from gcspy_protocol.playback import Pace, Seek, SetPlayback
-from gcspy_replay.file import ChunkRule, MemorySource, Recording
+from gcspy_replay.file import WIRE_VERSION, ChunkRule, MemorySource, Recording
 from gcspy_replay.playback import END
 from gcspy_replay.player import PlaybackStart, Player, PlayerThread
 
@@ -35,7 +35,8 @@ Watch = Callable[..., Watcher]
 STILL = PlaybackStart(running=False)
 RUSH = PlaybackStart(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0), loops=True)
 RUSH_ONCE = PlaybackStart(manner=SetPlayback(pace=Pace.FIXED, interval_millis=0))
-LARGE = small(12, rule=ChunkRule(events=4, weight=0), tiles=120_000)
+LARGE = small(12, rule=ChunkRule(events=4, weight=0), tiles=120_000, version=WIRE_VERSION)
+"""Frames as they came, so that the player hands events out faster than a slow follower reads them."""
 
 
 def greeted(sock: socket.socket) -> Connection:
