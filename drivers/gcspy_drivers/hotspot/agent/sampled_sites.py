@@ -23,7 +23,7 @@ from gcspy_server.api import MemoryQuestion
 __all__ = ["SamplingBetweenLooks", "sites_of_samples"]
 
 _OFF: Final = SampledSites(
-    "allocations of a JVM are sampled on request, between the two samples: add --allocation-samples (JDK 11 and later)"
+    "allocations of a JVM are sampled on request, between the two samples: add --hold --allocation-samples (JDK 11 and later)"
 )
 _ONE_LOOK: Final = SampledSites(
     "allocations are sampled between two samples of memory: omit --over 0"

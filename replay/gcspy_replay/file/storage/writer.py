@@ -362,6 +362,10 @@ class RecordingWriter:
             delta_bytes=chunk.delta_bytes,
             key_bytes=chunk.weighed_bytes(),
         )
+        # A long chunk would make a part much larger than it should be.
+        full |= len(chunk.rows) >= self._rule.events and self._store.is_full(
+            part_bytes=self._part_bytes
+        )
         if full:
             # The current state; whether a next event will begin the chunk is not known yet.
             self._next = self._begin(self.number + 1, continues=True)
