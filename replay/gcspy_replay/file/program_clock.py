@@ -1,6 +1,6 @@
 """The program's own clock at each event of a recording, such as allocated bytes, without decoding any tile.
 
-Knows chunks and EVENT frames; does not know the use of the clock.
+Knows chunks, their EVENT frames and records; does not know the use of the clock.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from collections.abc import Iterator
 
 from gcspy_protocol.codec import decode
 from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError
+from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Event
 
+from gcspy_replay.file.cursor import ChunkAt
 from gcspy_replay.file.layout import blamed
+from gcspy_replay.file.parts.chunk_records import RowReader
 from gcspy_replay.file.parts.walk import check_entry, read_entry
 from gcspy_replay.file.reader import Recording
 
@@ -25,24 +28,44 @@ def events_with_clock(recording: Recording) -> Iterator[Event]:
         CorruptChunk: The recording is damaged.
     """
     for at in recording.chunks:
-        part, place = at.part, at.place
-        head_bytes = part.head(place).head_bytes
-        offset, end = place.offset, place.offset + (place.end_at or place.size)
-        while offset < end:
-            entry = read_entry(part.window, offset, end, recording.limits)
-            if entry is None:
-                raise CorruptChunk(
-                    f"damaged at byte {offset}: a frame leaves its chunk",
-                    offset=offset,
-                    chunk=place.number,
-                )
-            check_entry(entry)
-            if entry.is_event and offset - place.offset >= head_bytes:
-                last = entry.frames[-1]
-                try:
-                    event = decode(last.header, entry.payload(last), recording.limits)
-                except RemoteProtocolError as error:
-                    raise blamed(error, entry.offset + last.start, place.number) from error
-                if isinstance(event, Event) and event.program_clock is not None:
-                    yield event
-            offset = entry.end
+        head = at.part.head(at.place)
+        events = _recorded if head.has_records else _framed
+        for event in events(at, recording.limits):
+            if event.program_clock is not None:
+                yield event
+
+
+def _recorded(at: ChunkAt, limits: Limits) -> Iterator[Event]:
+    """The events of a chunk of records."""
+    records, rows = at.part.records(at.place), RowReader(limits)
+    place = 0
+    while (record := records.record(place)) is not None:
+        found = rows.take(record)
+        if found is not None:
+            yield found[0]
+        place += 1
+
+
+def _framed(at: ChunkAt, limits: Limits) -> Iterator[Event]:
+    """The events of a chunk of frames."""
+    part, place = at.part, at.place
+    head_bytes = part.head(place).head_bytes
+    offset, end = place.offset, place.offset + (place.end_at or place.size)
+    while offset < end:
+        entry = read_entry(part.window, offset, end, limits)
+        if entry is None:
+            raise CorruptChunk(
+                f"damaged at byte {offset}: a frame leaves its chunk",
+                offset=offset,
+                chunk=place.number,
+            )
+        check_entry(entry)
+        if entry.is_event and offset - place.offset >= head_bytes:
+            last = entry.frames[-1]
+            try:
+                event = decode(last.header, entry.payload(last), limits)
+            except RemoteProtocolError as error:
+                raise blamed(error, entry.offset + last.start, place.number) from error
+            if isinstance(event, Event):
+                yield event
+        offset = entry.end

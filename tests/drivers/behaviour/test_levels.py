@@ -31,7 +31,7 @@ def test_a_level_that_is_chosen_applies_from_the_next_event_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Data that is read by the clock, at any level, is read once.
-    monkeypatch.setattr(non_heap, "_REST", 1 << 20)
+    monkeypatch.setattr(non_heap, "_REST_NANOS", 1 << 60)
     monkeypatch.setattr(passive_driver, "_MAP_REST", 1 << 20)
     with subject.target(classes) as target:
         target.hold()
