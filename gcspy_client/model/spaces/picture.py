@@ -93,6 +93,14 @@ class SpacePicture:
         return self._raster.layout
 
     @property
+    def is_current(self) -> bool:
+        """Whether it has followed the latest change of the number of tiles.
+
+        While a space is shown in another view, its picture follows no events.
+        """
+        return len(self.codes) == self.space.count
+
+    @property
     def pixels(self) -> NDArray[np.uint32]:
         """Shape (height, width): the picture, written in place; another array after a new layout, in the same memory.
 
@@ -100,7 +108,7 @@ class SpacePicture:
         """
         if not self._is_painted:
             self._is_painted = True
-            if len(self.codes) == self.layout.count:
+            if self.is_current and len(self.codes) == self.layout.count:
                 self._raster.paint_all(self.codes, self.space.control.values)
             else:
                 self._raster.clear()

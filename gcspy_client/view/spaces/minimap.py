@@ -64,8 +64,10 @@ class Minimap(QWidget):
             self._timer.start()
 
     def renew(self) -> None:
-        """Show the tiles as they are now."""
+        """Show the tiles as they are now; later, if the map does not follow them now."""
         picture = self._canvas.picture
+        if not picture.is_current:
+            return
         scale = self.devicePixelRatioF()
         count = len(picture.codes)
         layout = fit(

@@ -184,3 +184,19 @@ def test_a_picture_is_painted_when_it_is_looked_at_once_for_all_that_changed_its
     again.set_zoom(4)
     again.scroll_to(7)
     assert np.array_equal(shown, again.pixels)
+
+
+def test_a_picture_that_missed_a_shrinking_is_empty_until_it_follows() -> None:
+    # That of a space shown in another view follows no events, and its layout may change all the same.
+    session, feed, space = joined(50)
+    picture = SpacePicture(space, 1, Theme.DARK)
+    picture.set_size(640, 480)
+    feed.sequence += 1
+    changes = follow(session, [kept(1, 5, [(0, 0, 5)], 0x10000), *feed.event(values_of(5, 1))])
+    assert picture.layout.gap, "cells with edges, which need the tiles' control values"
+    assert not picture.is_current
+    assert len(np.unique(picture.pixels)) == 1
+    for change in changes:
+        picture.follow(change)
+    assert picture.is_current
+    assert np.array_equal(picture.pixels, anew(space, 1, (640, 480)))
