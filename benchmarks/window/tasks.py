@@ -433,6 +433,10 @@ def _let_fire(scene: Scene) -> None:
     while not window.triggers.has_fired:
         scene.first.fill("trigger", 512, 2_000)
         _wait_for_events_or_firing(scene, window.session.events_seen + 2)
+    (status,) = manager.triggers
+    # The notice comes before the event at which it fired.
+    user.wait(lambda: manager.number_of(status) > 0, "the event is in the timeline")
+    user.wait(lambda: window.shift.settle(1), "it is stored")
 
 
 def _wait_for_events_or_firing(scene: Scene, wanted: int) -> None:

@@ -18,6 +18,7 @@ from gcspy_replay.file import (
     FORMAT_VERSION,
     WIRE_VERSION,
     ChunkRule,
+    Cursor,
     MemorySource,
     MemoryStore,
     Recording,
@@ -373,3 +374,14 @@ def test_a_chunk_that_is_not_there_leaves_a_gap_and_nothing_wrong() -> None:
     ]
     for step, session in Recording([MemorySource(part.data)]).steps():
         assert np.array_equal(session.spaces[1].streams[0].values, Small.values(step.number))
+
+
+@pytest.mark.parametrize("version", [WIRE_VERSION, FORMAT_VERSION])
+def test_an_event_before_the_first_is_refused(version: int) -> None:
+    store = MemoryStore()
+    Small(store, version=version).events(5).writer.close()
+    with Recording([MemorySource(bytes(store.data))]) as recording:
+        for number in (0, -1):
+            with pytest.raises(RecordingError, match=f"event {number}\\b"):
+                Cursor(recording).seek(number)
+        assert Cursor(recording).before(1).last_event is None

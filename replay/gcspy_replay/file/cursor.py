@@ -159,6 +159,10 @@ class Cursor:
             CorruptChunk: Its bytes, or those before it in its chunk, are damaged.
         """
         at = self._places.chunk_of(number)
+        if number < at.place.first:
+            raise RecordingError(
+                f"event {number} is not in the recording: it begins with event {at.place.first}"
+            )
         rows = at.part.rows(at.place)
         if number - at.place.first >= len(rows):
             raise CorruptChunk(
