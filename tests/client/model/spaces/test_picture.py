@@ -194,7 +194,8 @@ def test_a_picture_that_missed_a_shrinking_is_empty_until_it_follows() -> None:
     feed.sequence += 1
     changes = follow(session, [kept(1, 5, [(0, 0, 5)], 0x10000), *feed.event(values_of(5, 1))])
     assert picture.layout.gap, "cells with edges, which need the tiles' control values"
-    assert not picture.is_current
+    follows = picture.is_current
+    assert not follows
     assert len(np.unique(picture.pixels)) == 1
     for change in changes:
         picture.follow(change)
