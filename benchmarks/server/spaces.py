@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from gcspy_protocol.codec import encode, encode_event
-from gcspy_protocol.compiled.encoding import CompiledEncoder
-from gcspy_protocol.compiled.library import streams_library
+from gcspy_protocol.compiled.space_encoder import CompiledEncoder
+from gcspy_protocol.compiled.stream_library import streams_library
 from gcspy_protocol.connection import Connection, preamble
 from gcspy_protocol.messages import EpochEnd, Event, Hello, SpaceDefined, Welcome
 from gcspy_protocol.model import Control, EventFilter, EventKind, Mode, PauseActsOn, Role

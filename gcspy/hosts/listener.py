@@ -18,7 +18,7 @@ import sys
 from types import TracebackType
 from typing import IO, Final
 
-from gcspy_drivers.cpython.cooperation.library import collect_library
+from gcspy_drivers.cpython.cooperation.collect_library import collect_library
 from gcspy_drivers.cpython.cooperation.stub import Stub, let_read
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gcspy_protocol.compiled.encoding import SummaryKind, SummaryPlan
+from gcspy_protocol.compiled.space_encoder import SummaryKind, SummaryPlan
 from gcspy_protocol.model import Control, Presentation, Stream
 from numpy.typing import NDArray
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gcspy_protocol.codec import decode, encode, encode_event
-from gcspy_protocol.compiled.encoding import (
+from gcspy_protocol.compiled.space_encoder import (
     NO_SUMMARY,
     CompiledEncoder,
     EncodedStream,
@@ -22,7 +22,7 @@ from gcspy_protocol.compiled.encoding import (
     SummaryKind,
     SummaryPlan,
 )
-from gcspy_protocol.compiled.library import streams_library
+from gcspy_protocol.compiled.stream_library import streams_library
 from gcspy_protocol.frames.frame import HEADER, Frame, Header, inflate
 from gcspy_protocol.frames.transcoding import without_zstd
 from gcspy_protocol.limits import CLIENT_LIMITS

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from enum import Enum
 
 from gcspy_protocol.codec import crc_of_crcs, decode, encode, unpack
-from gcspy_protocol.compiled.decoding import EventReader
-from gcspy_protocol.compiled.library import streams_library
+from gcspy_protocol.compiled.event_reader import EventReader
+from gcspy_protocol.compiled.stream_library import streams_library
 from gcspy_protocol.errors import (
     LocalProtocolError,
     RemoteProtocolError,

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from unittest.mock import patch
 
-from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.held_events import HeldEvents
 from gcspy_drivers.cooperative.line import StubEvent, StubLine
 from gcspy_drivers.cooperative.rest import Rest
+from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
 from gcspy_drivers.hotspot.agent.agent_library import AgentLibrary
 from gcspy_drivers.hotspot.vm.counters import _parse
 from gcspy_drivers.remote.process import Process

@@ -23,7 +23,7 @@ NEVER = {"os.chmod", "os.chown", "os.lchown", "os.system", "os.umask", "chmod", 
 
 REASONS = {
     "cooperative/line.py": "a sealed page of memory",
-    "cooperative/copy_ring.py": "a sealed memory",
+    "cooperative/ring_buffer.py": "a sealed memory",
     "cpython/driver.py": "the script that the user names to gcspy run, with the user's own rights",
     "cpython/cooperation/bootstrap.py": "runs in the target",
     "cpython/cooperation/stub.py": "runs in the target",

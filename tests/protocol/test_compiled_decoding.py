@@ -11,7 +11,7 @@ import pytest
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
-from gcspy_protocol.compiled.decoding import EventReader, ReadEvent
+from gcspy_protocol.compiled.event_reader import EventReader, ReadEvent
 from gcspy_protocol.connection import preamble
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.frames.frame import HEADER, Frame, pack_frame

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from gcspy_protocol.compiled.library import FOLDER, NAME
+from gcspy_protocol.compiled.stream_library import FOLDER, NAME
 
 from gcspy_compiled.libraries import Library, find_library, load_library
 from tests.house.rooms import ROOT

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gcspy_protocol.compiled.encoding import CompiledEncoder, StreamJob
-from gcspy_protocol.compiled.library import FOLDER, NAME, streams_library
+from gcspy_protocol.compiled.space_encoder import CompiledEncoder, StreamJob
+from gcspy_protocol.compiled.stream_library import FOLDER, NAME, streams_library
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.frames.frame import FLAG_ZSTD
 from gcspy_protocol.model import DTYPES, Control, EventFilter

@@ -24,9 +24,9 @@ from typing import Final, Protocol
 
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.event_accounting import EventAccounting
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
+from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import GatherRequest, Server
 

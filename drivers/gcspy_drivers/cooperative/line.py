@@ -37,8 +37,8 @@ from typing import Final
 
 from gcspy_protocol.errors import NotPermitted, TargetError
 
-from gcspy_drivers.cooperative.copy_ring import CopyRing
 from gcspy_drivers.cooperative.rest import Rest
+from gcspy_drivers.cooperative.ring_buffer import CopyRing
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.user import user_of
 

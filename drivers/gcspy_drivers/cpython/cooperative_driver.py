@@ -18,9 +18,9 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.held_events import HELLO_SECS
 from gcspy_drivers.cooperative.line import StubEvent
+from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
 from gcspy_drivers.cpython.collector.collector_time import CollectorTime
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.cooperation.injection import bring_in

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from gcspy_protocol.errors import Unsupported
 
 from gcspy_drivers.cpython.cooperation import bootstrap, stub
-from gcspy_drivers.cpython.cooperation.library import collect_library
+from gcspy_drivers.cpython.cooperation.collect_library import collect_library
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.options import OPTIONS
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver

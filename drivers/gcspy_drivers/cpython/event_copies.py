@@ -9,7 +9,7 @@ Knows the target and the copies; does not know spaces, or how copies arrive.
 
 from __future__ import annotations
 
-from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
+from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
 from gcspy_drivers.cpython.collector.generations import ranges_of, read_generations
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.pymalloc.copied_pools import CopiedPools

@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol, TypeVar, final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
-from gcspy_drivers.cooperative.copy_ring import CopyPlan, EventCopy
 from gcspy_drivers.cooperative.held_events import HELLO_SECS, HeldEvents
 from gcspy_drivers.cooperative.line import StubEvent
+from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
 from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import (

@@ -14,7 +14,7 @@ enum outcome { WHOLE, INCOMPLETE, UNUSUAL, TOO_MANY };
 
 enum kind { OTHER, KEY, DELTA, SUMMARY, END };
 
-/* A frame. compiled/decoding.py reads the same fields. */
+/* A frame. compiled/event_reader.py reads the same fields. */
 struct frame {
     uint64_t at;         /* of its header, from the first byte of the event */
     uint64_t bytes;      /* with its header */

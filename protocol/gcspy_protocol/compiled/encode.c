@@ -17,7 +17,7 @@ enum { PART = 1 << 15 };           /* tiles whose sum of 16 bits fits 32 */
 
 enum summary { NO_SUMMARY, GIVEN, SUM, PERCENT, PERCENT_VAR, NAMES };
 
-/* A stream, and what became of it. compiled/encoding.py has the same fields. */
+/* A stream, and what became of it. compiled/space_encoder.py has the same fields. */
 struct stream {
     const void *values;          /* of each tile */
     const uint8_t *known;        /* of each tile, 0: unknown; NULL: all are known */

@@ -28,7 +28,7 @@ from typing import Final
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.cooperation import stub
-from gcspy_drivers.cpython.cooperation.library import collect_library
+from gcspy_drivers.cpython.cooperation.collect_library import collect_library
 from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.elf import open_image

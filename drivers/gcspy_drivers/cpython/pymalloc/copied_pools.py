@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cooperative.copy_ring import EventCopy, PoolPlan
+from gcspy_drivers.cooperative.ring_buffer import EventCopy, PoolPlan
 from gcspy_drivers.cpython.layouts import ARENA_OBJECT, PoolGeometry
 from gcspy_drivers.cpython.pymalloc.obmalloc import (
     HeapReading,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from gcspy_drivers.cooperative.copy_ring import CopyPlan, CopyRing, PoolPlan
+from gcspy_drivers.cooperative.ring_buffer import CopyPlan, CopyRing, PoolPlan
 from gcspy_protocol.errors import TargetError
 from hypothesis import given
 from hypothesis import strategies as st
