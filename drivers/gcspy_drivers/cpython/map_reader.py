@@ -17,11 +17,22 @@ from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.kit.memory_map import MemoryMap
 
-__all__ = ["MapReader", "TimedMap"]
+__all__ = ["MapReader", "TimedMap", "next_map_nanos"]
 
 _EVERY_NANOS: Final = 1_000_000_000
 _REST: Final = 4
-"""It is read again after a second, and after this many times what reading it took."""
+"""It is read again after a second, and after this many times what reading it took: ``smaps`` of a large process is
+a long walk through page tables, in which the target's own mapping has to wait."""
+
+
+def next_map_nanos(begun_nanos: int, read_nanos: int) -> int:
+    """Return when a memory map may be read again.
+
+    Args:
+        begun_nanos: When reading it began.
+        read_nanos: When it had been read, by the same clock.
+    """
+    return read_nanos + max(_EVERY_NANOS, _REST * (read_nanos - begun_nanos))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,4 +106,4 @@ class MapReader:
             found = None  # the driver's thread notices why: the target may have ended
         after = self._time_nanos()
         self._latest = TimedMap(found, begin)
-        self._due_nanos = after + max(_EVERY_NANOS, _REST * (after - begin))
+        self._due_nanos = next_map_nanos(begin, after)

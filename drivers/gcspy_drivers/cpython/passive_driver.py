@@ -21,6 +21,7 @@ from gcspy_drivers.cpython.collector.collector_time import CollectorSamples, Col
 from gcspy_drivers.cpython.collector.generations import Generations
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
+from gcspy_drivers.cpython.map_reader import next_map_nanos
 from gcspy_drivers.cpython.objects import machine_code
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, used_bytes
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
@@ -82,11 +83,6 @@ _PYMALLOC: Final = "pymalloc"
 
 _MOST_SHOWN: Final = 16
 """Interpreters that get spaces of their own; a server of hundreds would drown in them."""
-
-_MAP_EVERY_NANOS: Final = 1_000_000_000
-_MAP_REST: Final = 4
-"""The memory map is read again after a second, and after this many times what reading it took: ``smaps`` of a large
-process is a long walk through page tables, in which the target's own mapping has to wait."""
 
 
 @dataclass(frozen=True)
@@ -337,8 +333,7 @@ class PassiveDriver(SampledDriver):
             return
         arenas = [heap.reading.arenas for heap in heaps]
         self._show_map(memory, self._read_map(arenas or self._target.arenas(self._interpreters)))
-        after = time.monotonic_ns()
-        self._map_due_nanos = after + max(_MAP_EVERY_NANOS, _MAP_REST * (after - now))
+        self._map_due_nanos = next_map_nanos(now, time.monotonic_ns())
 
     def _show_map(self, memory: MemorySpace, found: MemoryMap | None, note: str = "") -> None:
         memory.fill(found, note)

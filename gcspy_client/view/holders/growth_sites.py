@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from time import monotonic
 
-from gcspy_protocol.details import Answer
-from gcspy_protocol.messages import Message, Welcome
 from gcspy_protocol.text.visible import Lines
-from PySide6.QtCore import QTimer
 
 from gcspy_client.model.panels.site_inquiry import OVER_SECS, SiteInquiry, with_short_paths
 from gcspy_client.model.text import age_words
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
+from gcspy_client.view.holders.inquiry_part import InquiryPart, as_sentence
 from gcspy_client.view.panels.growth import GrowthPanel
-from gcspy_client.view.part import Part
 
 __all__ = ["GrowthSites"]
-
-_AGE_MILLIS = 1000
 
 _NEW, _ALL = "Allocation sites of new objects", "Allocation sites of all objects"
 
@@ -31,7 +26,7 @@ _HOW = Lines(
 )
 
 
-class GrowthSites(Part):
+class GrowthSites(InquiryPart):
     """Allocation sites of one window.
 
     Args:
@@ -43,37 +38,12 @@ class GrowthSites(Part):
     """
 
     def __init__(self, desk: Desk, panel: GrowthPanel) -> None:
-        super().__init__(desk)
-        self._panel = panel
         self.asking = SiteInquiry(desk.link.send, monotonic)
-        self._identity = ""
-        self._stopped = False
-        self._age = QTimer(self)
-        self._age.setInterval(_AGE_MILLIS)
-        self._age.timeout.connect(self.refresh)
+        super().__init__(desk, self.asking)
+        self._panel = panel
         panel.opened.connect(self.refresh)
         panel.turned.connect(self.refresh)
         panel.sites_asked.connect(self.look_now)
-        desk.link.welcomed.connect(self._begin)
-        desk.link.received.connect(self._take)
-
-    def stop(self) -> None:
-        """Ask nothing any more; no timer is left."""
-        self._stopped = True
-        self._age.stop()
-
-    def _begin(self) -> None:
-        self.asking.forget()
-        self.refresh()
-
-    def _take(self, messages: list[Message]) -> None:
-        for welcome in (one for one in messages if isinstance(one, Welcome)):
-            if welcome.session != self._identity:
-                self._identity = welcome.session
-                self.asking.clear()
-        taken = [self.asking.take(one) for one in messages if isinstance(one, Answer)]
-        if any(taken):
-            self.refresh()
 
     def look_now(self) -> None:
         """Ask for the sites of what grows from now on; earlier ones stay until they have come."""
@@ -100,7 +70,9 @@ class GrowthSites(Part):
         panel.offer_look(True, can_ask=connected and not asking.waits)
         known, age = asking.known, asking.age_secs
         if known is None or age is None:
-            why = self._progress() if asking.waits else asking.failure and _sentence(asking.failure)
+            why = (
+                self._progress() if asking.waits else asking.failure and as_sentence(asking.failure)
+            )
             panel.say(why or _HOW, _NEW)
             return
         table = known.table
@@ -114,16 +86,10 @@ class GrowthSites(Part):
             panel.tell_sites(with_short_paths(table, own=True), title, when)
         else:
             panel.say(
-                f"Allocation sites are not known: {_sentence(table.note, first=False)}", title, when
+                f"Allocation sites are not known: {as_sentence(table.note, first=False)}",
+                title,
+                when,
             )
-
-    def _progress(self) -> str:
-        if self.asking.step is None:
-            return "Asking…"
-        what, done, total = self.asking.step
-        if total > 0:
-            return f"Asking: {what}, {min(1.0, done / total):.0%}"
-        return f"Asking: {what}, {done:,}" if done else f"Asking: {what}"
 
     def actions(self) -> tuple[Action, ...]:
         """The action of allocation sites."""
@@ -138,8 +104,3 @@ class GrowthSites(Part):
                 why_not="there is no connection",
             ),
         )
-
-
-def _sentence(words: str, *, first: bool = True) -> str:
-    begin = words[:1].upper() if first else words[:1]
-    return f"{begin}{words[1:]}{'' if words.endswith('.') else '.'}"

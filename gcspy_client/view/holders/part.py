@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-from gcspy_protocol.details import Answer
 from gcspy_protocol.interpreter import SpaceState
-from gcspy_protocol.messages import Message, Welcome
 from gcspy_protocol.text.visible import Lines
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.growth import growing_space
@@ -26,12 +24,11 @@ from gcspy_client.model.session import tile_title
 from gcspy_client.model.text import age_words
 from gcspy_client.view.actions import Action
 from gcspy_client.view.desk import Desk
+from gcspy_client.view.holders.inquiry_part import InquiryPart, as_sentence
 from gcspy_client.view.holders.panel import HolderPanel
-from gcspy_client.view.part import Part
 
 __all__ = ["HolderPart"]
 
-_AGE_MILLIS = 1000
 _HEIGHT = 260
 """Initial height of the panel in pixels: seven rows."""
 
@@ -43,7 +40,7 @@ _HOW = Lines(
 )
 
 
-class HolderPart(Part):
+class HolderPart(InquiryPart):
     """The panel of a window.
 
     Args:
@@ -57,15 +54,10 @@ class HolderPart(Part):
     """
 
     def __init__(self, desk: Desk, chosen_type: Callable[[], str]) -> None:
-        super().__init__(desk)
-        self._chosen_type = chosen_type
         self.asking = HeapInquiry(desk.link.send, monotonic)
+        super().__init__(desk, self.asking)
+        self._chosen_type = chosen_type
         self.panel = HolderPanel(desk.theme)
-        self._identity = ""
-        self._stopped = False
-        self._age = QTimer(self)
-        self._age.setInterval(_AGE_MILLIS)
-        self._age.timeout.connect(self.refresh)
         about = "who holds the selected objects: a tree of holders"
         bottom = Qt.DockWidgetArea.BottomDockWidgetArea
         desk.docks.add(
@@ -75,21 +67,10 @@ class HolderPart(Part):
         self.panel.closed.connect(self._age.stop)
         self.panel.asked.connect(self.ask_again)
         self.panel.chosen.connect(self.show_tile)
-        desk.link.welcomed.connect(self._begin)
-        desk.link.received.connect(self._take)
-
-    def stop(self) -> None:
-        """Ask nothing any more; no timer is left."""
-        self._stopped = True
-        self._age.stop()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw for another ground."""
         self.panel.set_theme(theme)
-
-    def _begin(self) -> None:
-        self.asking.forget()
-        self.refresh()
 
     def _opened(self) -> None:
         if not self._stopped:
@@ -157,15 +138,6 @@ class HolderPart(Part):
         key = space.names.key(tile)
         return HeapSubject(HOLDERS, f"Who holds what is in {title}", space.space.id, key)
 
-    def _take(self, messages: list[Message]) -> None:
-        for welcome in (one for one in messages if isinstance(one, Welcome)):
-            if welcome.session != self._identity:
-                self._identity = welcome.session
-                self.asking.clear()
-        taken = [self.asking.take(one) for one in messages if isinstance(one, Answer)]
-        if any(taken):
-            self.refresh()
-
     # ------------------------------------------------------------------------------ telling
 
     def refresh(self) -> None:
@@ -180,7 +152,7 @@ class HolderPart(Part):
         when = self._progress() if asking.waits else ""
         if told is None:
             self.panel.head(title, "")
-            self.panel.say(when or (f"{_sentence(asking.failure)}" if asking.failure else _HOW))
+            self.panel.say(when or (as_sentence(asking.failure) if asking.failure else _HOW))
             return
         age = asking.age_secs
         when = when or ("" if age is None else age_words(age))
@@ -191,14 +163,6 @@ class HolderPart(Part):
             self.panel.tell(told.table)
         else:
             self.panel.say(told.table.note or "Nothing holds it.")
-
-    def _progress(self) -> str:
-        if self.asking.step is None:
-            return "Asking…"
-        what, done, total = self.asking.step
-        if total > 0:
-            return f"Asking: {what}, {min(1.0, done / total):.0%}"
-        return f"Asking: {what}, {done:,}" if done else f"Asking: {what}"
 
     # ------------------------------------------------------------------------ tiles and rows
 
@@ -310,7 +274,3 @@ class HolderPart(Part):
                 why_not="there is no answer yet: ask who holds the selection (W)",
             ),
         )
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gcspy_protocol.codec import decode
-from gcspy_protocol.errors import CorruptChunk, RemoteProtocolError
+from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Event
 
 from gcspy_replay.file.cursor import ChunkAt
 from gcspy_replay.file.layout import blamed
 from gcspy_replay.file.parts.chunk_records import RowReader
-from gcspy_replay.file.parts.walk import check_entry, read_entry
+from gcspy_replay.file.parts.walk import read_entries
 from gcspy_replay.file.reader import Recording
 
 __all__ = ["events_with_clock"]
@@ -49,23 +49,16 @@ def _recorded(at: ChunkAt, limits: Limits) -> Iterator[Event]:
 def _framed(at: ChunkAt, limits: Limits) -> Iterator[Event]:
     """The events of a chunk of frames."""
     part, place = at.part, at.place
-    head_bytes = part.head(place).head_bytes
+    # The keyframe in the head of a chunk repeats the last event of the chunk before.
     offset, end = place.offset, place.offset + (place.end_at or place.size)
-    while offset < end:
-        entry = read_entry(part.window, offset, end, limits)
-        if entry is None:
-            raise CorruptChunk(
-                f"damaged at byte {offset}: a frame leaves its chunk",
-                offset=offset,
-                chunk=place.number,
-            )
-        check_entry(entry)
-        if entry.is_event and offset - place.offset >= head_bytes:
-            last = entry.frames[-1]
-            try:
-                event = decode(last.header, entry.payload(last), limits)
-            except RemoteProtocolError as error:
-                raise blamed(error, entry.offset + last.start, place.number) from error
-            if isinstance(event, Event):
-                yield event
-        offset = entry.end
+    begin = offset + part.head(place).head_bytes
+    for entry in read_entries(part.window, offset, end, limits, place.number):
+        if not entry.is_event or entry.offset < begin:
+            continue
+        last = entry.frames[-1]
+        try:
+            event = decode(last.header, entry.payload(last), limits)
+        except RemoteProtocolError as error:
+            raise blamed(error, entry.offset + last.start, place.number) from error
+        if isinstance(event, Event):
+            yield event

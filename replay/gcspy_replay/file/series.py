@@ -23,7 +23,7 @@ from gcspy_replay.file.cursor import ChunkAt, Cursor
 from gcspy_replay.file.layout import blamed
 from gcspy_replay.file.parts.chunk_records import NOT_RECORDS
 from gcspy_replay.file.parts.scan import Progress
-from gcspy_replay.file.parts.walk import FileEntry, check_entry, read_entry
+from gcspy_replay.file.parts.walk import FileEntry, read_entries
 from gcspy_replay.file.reader import Recording
 from gcspy_replay.file.records.summaries import SummaryTrail
 
@@ -198,21 +198,12 @@ class _Summaries:
         head = part.head(place)
         offset, end = place.offset, place.offset + (place.end_at or place.size)
         number = head.first
-        while offset < end:
-            entry = read_entry(part.window, offset, end, self._limits)
-            if entry is None:
-                raise CorruptChunk(
-                    f"damaged at byte {offset}: a frame leaves its chunk",
-                    offset=offset,
-                    chunk=place.number,
-                )
-            check_entry(entry)
+        for entry in read_entries(part.window, offset, end, self._limits, place.number):
             if not entry.is_event:
                 self._schema(entry)
-            elif offset - place.offset >= head.head_bytes:
+            elif entry.offset - offset >= head.head_bytes:
                 yield number, entry
                 number += 1
-            offset = entry.end
 
     def _decode(self, entry: FileEntry, i: int) -> object:
         place = entry.frames[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gcspy_drivers.cpython import passive_driver
+from gcspy_drivers.cpython import map_reader
 from gcspy_drivers.hotspot.spaces import non_heap
 from gcspy_protocol.errors import LocalProtocolError
 
@@ -32,7 +32,7 @@ def test_a_level_that_is_chosen_applies_from_the_next_event_on(
 ) -> None:
     # Data that is read by the clock, at any level, is read once.
     monkeypatch.setattr(non_heap, "_REST_NANOS", 1 << 60)
-    monkeypatch.setattr(passive_driver, "_MAP_REST", 1 << 20)
+    monkeypatch.setattr(map_reader, "_REST", 1 << 20)
     with subject.target(classes) as target:
         target.hold()
         with subject.watch(target, AttachOptions(level=1)) as case:

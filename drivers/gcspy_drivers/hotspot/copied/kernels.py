@@ -7,6 +7,9 @@ The data may be torn or damaged in any way: each index is checked against the co
 used, each object must end within its span, and each step goes forward. All words are signed 64
 bits.
 
+`next_mark` and `number_of` are those of `objects.kernels` once more: numba notices a changed helper
+only in the file of the loop that calls it, and would use its stale cache.
+
 Knows arrays; knows no process, and imports nothing but numpy.
 """
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from gcspy_protocol.codec import crc_of_crcs
@@ -22,7 +23,7 @@ from gcspy_protocol.messages import FrameType
 from gcspy_replay.file.layout import BLOCKS, CHUNK_ENDS, FileFrame
 from gcspy_replay.file.parts.source import Window
 
-__all__ = ["FileEntry", "FramePlace", "check_entry", "read_entry", "read_header"]
+__all__ = ["FileEntry", "FramePlace", "check_entry", "read_entries", "read_entry", "read_header"]
 
 _MOST_FRAMES = 1 << 20
 """Most frames of an entry: 1,024 spaces of 512 streams, each with values and a summary."""
@@ -127,6 +128,32 @@ def read_entry(window: Window, offset: int, end: int, limits: Limits) -> FileEnt
             break
     data = window.get(offset, at - offset)
     return FileEntry(offset, data, frames) if len(data) == at - offset else None
+
+
+def read_entries(
+    window: Window, offset: int, end: int, limits: Limits, chunk: int
+) -> Iterator[FileEntry]:
+    """The entries of a range of a chunk, in order, each checked.
+
+    Args:
+        window: Window of the part.
+        offset: Start of the first.
+        end: End of the range.
+        limits: Limits on the content of the file.
+        chunk: Number of the chunk, for errors.
+
+    Raises:
+        CorruptChunk: An entry is damaged, or does not end in the range.
+    """
+    while offset < end:
+        entry = read_entry(window, offset, end, limits)
+        if entry is None:
+            raise CorruptChunk(
+                f"damaged at byte {offset}: a frame leaves its chunk", offset=offset, chunk=chunk
+            )
+        check_entry(entry)
+        yield entry
+        offset = entry.end
 
 
 def _check_company(frames: list[FramePlace], offset: int) -> None:

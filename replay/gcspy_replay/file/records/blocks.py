@@ -137,16 +137,30 @@ class RecordUnpacker:
         """
         raw = _raw_bytes(payload, offset, most)
         self._feed.put(payload[_BLOCK.size :])
-        try:
-            data = self._reader.read(raw)
-        except zstandard.ZstdError as error:
-            raise CorruptChunk(f"damaged at byte {offset}: {error}", offset=offset) from error
-        if len(data) != raw:
-            raise CorruptChunk(
-                f"damaged at byte {offset}: a block of {len(data)} bytes instead of {raw}",
-                offset=offset,
-            )
-        return _split(memoryview(data), offset)
+        return _split(memoryview(_unpacked(self._reader, raw, offset)), offset)
+
+
+def _unpacked(reader: zstandard.ZstdDecompressionReader, raw: int, offset: int) -> bytes:
+    """The next bytes of a zstd stream.
+
+    Args:
+        reader: The stream.
+        raw: Their number.
+        offset: Offset of their frame, for the error.
+
+    Raises:
+        CorruptChunk: It is not zstd, or has not so many.
+    """
+    try:
+        data: bytes = reader.read(raw)
+    except zstandard.ZstdError as error:
+        raise CorruptChunk(f"damaged at byte {offset}: {error}", offset=offset) from error
+    if len(data) != raw:
+        raise CorruptChunk(
+            f"damaged at byte {offset}: a block of {len(data)} bytes instead of {raw}",
+            offset=offset,
+        )
+    return data
 
 
 def _split(data: memoryview, offset: int) -> list[memoryview]:
@@ -236,17 +250,9 @@ class ColumnUnpacker:
             CorruptChunk: It is not a block of columns.
         """
         raw = _raw_bytes(payload, offset, most)
-        try:
-            decompressor = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW)
-            with decompressor.stream_reader(payload[_BLOCK.size :]) as reader:
-                data = reader.read(raw)
-        except zstandard.ZstdError as error:
-            raise CorruptChunk(f"damaged at byte {offset}: {error}", offset=offset) from error
-        if len(data) != raw:
-            raise CorruptChunk(
-                f"damaged at byte {offset}: a block of {len(data)} bytes instead of {raw}",
-                offset=offset,
-            )
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW)
+        with decompressor.stream_reader(payload[_BLOCK.size :]) as reader:
+            data = _unpacked(reader, raw, offset)
         try:
             return unpack_columns(memoryview(data))
         except ValueError as error:
