@@ -10,6 +10,9 @@ is divided: half of it goes to gatherings at that level, two fifths to lighter o
 tenth is kept in reserve), each with a debt of its own. Then no more is spent than the share and one
 gathering of either sort.
 
+If a lower level is requested while a debt of the higher one exists, half of the share pays off that
+debt, and the other half goes to gatherings at the lower level.
+
 Kinds of event can be *pairs*: the start and the end of something, where one without the other is of
 little use. The end is gathered if its start was, and at the same level. Then no more is spent than
 the share, one pair, and one other gathering.
@@ -45,6 +48,9 @@ _LIGHT_SLOW_NANOS = _NANOS
 """A lighter level that could be gathered less often than this is replaced by one that is lighter still."""
 
 _FULL_PART, _LIGHT_PART = 0.5, 0.4
+
+_EARLIER_PART = 0.5
+"""The fraction of the share that pays off the debt of a higher level that was requested before."""
 
 _HELPS = 0.5
 """A lighter level costs no more than this fraction of the requested one; otherwise it is not used."""
@@ -129,7 +135,7 @@ class BudgetKeeper:
         self._asked = 0
         self._parts = False
         self._mixes = False
-        self._full_owed = self._light_owed = 0.0
+        self._full_owed = self._light_owed = self._earlier_owed = 0.0
         self._as_of: float | None = None
         self._ready_at = -math.inf
         self._begun = 0.0
@@ -179,9 +185,16 @@ class BudgetKeeper:
         """
         self._parts = parts
         self._paired = paired
-        if asked != self._asked:
-            self._asked = asked
-            self._mixes = False
+        if asked == self._asked:
+            return
+        if asked < self._asked:
+            self._earlier_owed += self._full_owed + self._light_owed
+            self._full_owed = self._light_owed = 0.0
+        else:
+            self._full_owed += self._earlier_owed
+            self._earlier_owed = 0.0
+        self._asked = asked
+        self._mixes = False
 
     def level_for(self, kind: int, now_nanos: int) -> int | None:
         """The level at which an event that happens now is gathered; None: it is left out, and was counted so."""
@@ -230,6 +243,10 @@ class BudgetKeeper:
                 self._full_owed / (_FULL_PART * self._share),
                 self._light_owed / (_LIGHT_PART * self._share),
             )
+        if self._earlier_owed > 0:
+            halved = self._earlier_owed / (_EARLIER_PART * self._whole_share)
+            if wait > halved:
+                wait = halved + (wait - halved) * (1 - _EARLIER_PART)
         if self._gives_way(kind, at + wait, at + wait if wait > 0 else self._ready_at):
             wait += self._turn()
         return now_nanos + math.ceil(wait) if wait > 0 else now_nanos
@@ -316,6 +333,12 @@ class BudgetKeeper:
 
     @property
     def _share(self) -> float:
+        """The share for gatherings: what pays off the debt of an earlier level is not in it."""
+        share = self._whole_share
+        return share * (1 - _EARLIER_PART) if self._earlier_owed > 0 else share
+
+    @property
+    def _whole_share(self) -> float:
         return max(1, self.thousandths) / ALL
 
     def _not_saved(self, cost_nanos: float) -> float:
@@ -338,25 +361,36 @@ class BudgetKeeper:
         passed = at - self._as_of
         if passed <= 0:
             return self._as_of
+        if self._earlier_owed > 0:
+            rate = _EARLIER_PART * self._whole_share
+            until = min(passed, self._earlier_owed / rate)
+            self._pay(self._as_of, until)
+            self._earlier_owed = 0.0 if until < passed else self._earlier_owed - until * rate
+            self._as_of += until
+        self._pay(self._as_of, at - self._as_of)
+        self._lately *= math.exp(-passed / _LATELY_NANOS)
+        self._as_of = at
+        return at
+
+    def _pay(self, since: float, passed: float) -> None:
+        """Pay off the debts of the requested level and of lighter ones with the share for gatherings."""
+        share = self._share
         owed = self._full_owed + self._light_owed
-        if self._lighter(self._as_of) is None:
-            paid = passed * self._share
+        if self._lighter(since) is None:
+            paid = passed * share
             beside = min(paid, self._light_owed)
             self._light_owed -= beside
             self._full_owed = max(0.0, self._full_owed - (paid - beside))
             if owed > 0 and not self._full_owed + self._light_owed:
-                self._ready_at = self._as_of + owed / self._share
+                self._ready_at = since + owed / share
         else:
-            self._full_owed = max(0.0, self._full_owed - passed * _FULL_PART * self._share)
+            self._full_owed = max(0.0, self._full_owed - passed * _FULL_PART * share)
             light = self._light_owed
-            self._light_owed = max(0.0, light - passed * _LIGHT_PART * self._share)
+            self._light_owed = max(0.0, light - passed * _LIGHT_PART * share)
             if light > 0 and not self._light_owed:
-                self._ready_at = self._as_of + light / (_LIGHT_PART * self._share)
-        unspent = passed * self._share - (owed - self._full_owed - self._light_owed)
+                self._ready_at = since + light / (_LIGHT_PART * share)
+        unspent = passed * share - (owed - self._full_owed - self._light_owed)
         self._saved = min(self._most_saved, self._saved + max(0.0, unspent))
-        self._lately *= math.exp(-passed / _LATELY_NANOS)
-        self._as_of = at
-        return at
 
     def _open_level(self, at: float) -> int | None:
         light = self._lighter(at)

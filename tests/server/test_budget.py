@@ -125,6 +125,64 @@ def test_with_levels_no_span_has_more_than_the_share_and_one_gathering_of_either
 @given(
     thousandths=st.integers(1, 500),
     steps=st.lists(
+        st.tuples(st.integers(0, 3 * SEC), st.integers(0, 3), st.integers(1, 300 * MS)),
+        min_size=2,
+        max_size=60,
+    ),
+)
+def test_with_changes_of_the_level_no_span_has_more_than_the_share_and_one_gathering_of_each(
+    thousandths: int, steps: list[tuple[int, int, int]]
+) -> None:
+    run = Run(thousandths, asked=3)
+    for wait, asked, cost in steps:
+        run.now += wait
+        if asked:
+            run.keeper.ask(asked)
+        run.event(0, {level: cost >> 2 * (3 - level) for level in (1, 2, 3)})
+    of_each = sum(most(run.done, level) for level in (1, 2, 3))
+    assert worst_excess(run.done, thousandths / ALL) <= of_each + 1
+
+
+def test_a_lower_level_is_gathered_at_once_and_half_as_often_until_the_higher_one_is_paid() -> None:
+    costs = {3: 400 * MS, 2: 10 * MS, 1: 10 * MS}
+    run = Run(50, asked=3)
+    run.event(0, costs)
+    run.keeper.ask(1)
+    assert run.keeper.not_before(0, run.now) == run.now
+    owing = run.go(15 * SEC, MS, costs)
+    assert {one.level for one in owing} == {1}
+    assert 35 <= len(owing) <= 38
+    run.go(2 * SEC, MS, costs)
+    assert 72 <= len(run.go(15 * SEC, MS, costs)) <= 76
+
+
+def test_a_level_that_is_raised_again_has_its_debt_again() -> None:
+    costs = {3: 400 * MS, 2: 10 * MS, 1: MS}
+    run = Run(50, asked=3)
+    run.event(0, costs)
+    run.keeper.ask(1)
+    run.event(0, costs)
+    run.keeper.ask(3)
+    assert all(one.level < 3 for one in run.go(7 * SEC, MS, costs))
+
+
+@given(owed=st.integers(1, 400 * MS), cost=st.integers(1, 100 * MS))
+def test_the_time_of_the_next_event_is_known_while_an_earlier_level_is_paid(
+    owed: int, cost: int
+) -> None:
+    run = Run(50, asked=3)
+    run.event(0, {3: owed})
+    run.keeper.ask(1)
+    run.event(0, {1: cost})
+    soonest = run.keeper.not_before(0, run.now)
+    assert soonest > run.now
+    assert run.keeper.level_for(0, soonest - 2) is None
+    assert run.keeper.level_for(0, soonest + 1) is not None
+
+
+@given(
+    thousandths=st.integers(1, 500),
+    steps=st.lists(
         st.tuples(
             st.integers(0, SEC),
             st.integers(0, SEC),
