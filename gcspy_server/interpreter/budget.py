@@ -135,7 +135,9 @@ class BudgetKeeper:
         self._asked = 0
         self._parts = False
         self._mixes = False
-        self._full_owed = self._light_owed = self._earlier_owed = 0.0
+        # By level that was requested at the time: what is owed for gatherings at it.
+        self._owed: dict[int, float] = {}
+        self._light_owed = 0.0
         self._as_of: float | None = None
         self._ready_at = -math.inf
         self._begun = 0.0
@@ -187,12 +189,6 @@ class BudgetKeeper:
         self._paired = paired
         if asked == self._asked:
             return
-        if asked < self._asked:
-            self._earlier_owed += self._full_owed + self._light_owed
-            self._full_owed = self._light_owed = 0.0
-        else:
-            self._full_owed += self._earlier_owed
-            self._earlier_owed = 0.0
         self._asked = asked
         self._mixes = False
 
@@ -319,7 +315,7 @@ class BudgetKeeper:
             return
         self._learn(level, cost_nanos, at)
         if level == self._asked:
-            self._full_owed += self._not_saved(cost_nanos)
+            self._owed[level] = self._owed.get(level, 0.0) + self._not_saved(cost_nanos)
         else:
             self._light_owed += self._not_saved(cost_nanos)
 
@@ -330,6 +326,16 @@ class BudgetKeeper:
         self._light_owed += self._not_saved(cost_nanos)
 
     # --------------------------------------------------------------------- inside
+
+    @property
+    def _full_owed(self) -> float:
+        """What is owed for gatherings at the requested level, and at lower ones that were requested before."""
+        return sum(owed for level, owed in self._owed.items() if level <= self._asked)
+
+    @property
+    def _earlier_owed(self) -> float:
+        """What is owed for gatherings at higher levels that were requested before."""
+        return sum(owed for level, owed in self._owed.items() if level > self._asked)
 
     @property
     def _share(self) -> float:
@@ -361,11 +367,12 @@ class BudgetKeeper:
         passed = at - self._as_of
         if passed <= 0:
             return self._as_of
-        if self._earlier_owed > 0:
+        earlier = self._earlier_owed
+        if earlier > 0:
             rate = _EARLIER_PART * self._whole_share
-            until = min(passed, self._earlier_owed / rate)
+            until = min(passed, earlier / rate)
             self._pay(self._as_of, until)
-            self._earlier_owed = 0.0 if until < passed else self._earlier_owed - until * rate
+            self._reduce(earlier if until < passed else until * rate, earlier=True)
             self._as_of += until
         self._pay(self._as_of, at - self._as_of)
         self._lately *= math.exp(-passed / _LATELY_NANOS)
@@ -380,17 +387,25 @@ class BudgetKeeper:
             paid = passed * share
             beside = min(paid, self._light_owed)
             self._light_owed -= beside
-            self._full_owed = max(0.0, self._full_owed - (paid - beside))
+            self._reduce(paid - beside)
             if owed > 0 and not self._full_owed + self._light_owed:
                 self._ready_at = since + owed / share
         else:
-            self._full_owed = max(0.0, self._full_owed - passed * _FULL_PART * share)
+            self._reduce(passed * _FULL_PART * share)
             light = self._light_owed
             self._light_owed = max(0.0, light - passed * _LIGHT_PART * share)
             if light > 0 and not self._light_owed:
                 self._ready_at = since + light / (_LIGHT_PART * share)
         unspent = passed * share - (owed - self._full_owed - self._light_owed)
         self._saved = min(self._most_saved, self._saved + max(0.0, unspent))
+
+    def _reduce(self, paid: float, *, earlier: bool = False) -> None:
+        """Pay off what is owed for gatherings at the requested and lower levels, or at earlier, higher ones."""
+        for level in sorted(self._owed):
+            if (level > self._asked) == earlier:
+                part = min(paid, self._owed[level])
+                self._owed[level] -= part
+                paid -= part
 
     def _open_level(self, at: float) -> int | None:
         light = self._lighter(at)
