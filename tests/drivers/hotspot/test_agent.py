@@ -271,7 +271,7 @@ def test_nobody_waits_for_a_walk_of_the_running_program(
 
         monkeypatch.setattr(view, "fill", fill_late)
         monkeypatch.setattr(cooperative, "_RESTS_SECS", 0)
-        told.server._core.spending._keeper._full_owed = 0.0  # whatever the first one took
+        told.server._core.spending._keeper._owed.clear()  # whatever the first one took
         told.driver.tick()
         monkeypatch.undo()
         starts, ends = told.holder._events.line.counts
