@@ -329,12 +329,12 @@ class BudgetKeeper:
 
     @property
     def _full_owed(self) -> float:
-        """What is owed for gatherings at the requested level, and at lower ones that were requested before."""
+        """Seconds owed for gatherings at the requested level, and at lower ones that were requested before."""
         return sum(owed for level, owed in self._owed.items() if level <= self._asked)
 
     @property
     def _earlier_owed(self) -> float:
-        """What is owed for gatherings at higher levels that were requested before."""
+        """Seconds owed for gatherings at higher levels that were requested before."""
         return sum(owed for level, owed in self._owed.items() if level > self._asked)
 
     @property
