@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.compiled.stream_changes import put_values
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import Event, Message, StreamDelta, StreamKey, Summary, Tiles, Welcome
@@ -197,7 +198,8 @@ class StreamState:
                 f"space {message.space} stream {message.stream}: changes since snapshot {message.base_sequence}, "
                 f"here are those of {self.sequence}"
             )
-        self.values[message.indices] = message.values
+        if not put_values(self.values, message.indices, message.values):
+            self.values[message.indices] = message.values
         if message.known is not None and self.known is None:
             self.known = np.ones(len(self.values), dtype=np.bool_)
         if self.known is not None:

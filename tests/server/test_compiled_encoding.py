@@ -26,7 +26,10 @@ from gcspy_session.interest import EVERYTHING
 from tests.house.rooms import ROOT
 from tests.server.compiled import SANITIZED, load_hook, need_library
 
-_DECODING = ROOT / "tests/protocol/test_compiled_decoding.py"
+_OTHERS = [
+    ROOT / "tests/protocol/test_compiled_decoding.py",
+    ROOT / "tests/protocol/test_stream_changes.py",
+]
 ENUM = ("none", "some", "all")
 INFO = {name: np.iinfo(name) for name in DTYPES}
 
@@ -269,7 +272,17 @@ def test_no_access_is_out_of_bounds_and_nothing_is_undefined(tmp_path: Path) -> 
         [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     ).stdout.strip()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not soak", __file__, str(_DECODING)],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-m",
+            "not soak",
+            __file__,
+            *map(str, _OTHERS),
+        ],
         env=os.environ
         | {SANITIZED: str(library), "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"},
         capture_output=True,

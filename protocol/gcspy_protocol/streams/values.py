@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_protocol.compiled.stream_changes import list_tiles
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.frames.frame import Frame, Header, pack_frame
 from gcspy_protocol.limits import Limits
@@ -354,7 +355,9 @@ def decode_delta(header: Header, payload: bytes, limits: Limits) -> StreamDelta:
     _check_changes(changed, gap_count, count, what)
     reader = _Reader(payload, _DELTA.size, what)
     gaps = reader.array("<u2", gap_count)
-    indices = _indices(gaps)
+    indices = list_tiles(gaps, changed)
+    if indices is None:
+        indices = _indices(gaps)
     if len(indices) != changed:
         raise RemoteProtocolError(f"{what}: {len(indices)} tiles listed, {changed} promised")
     if changed and int(indices[-1]) >= count:

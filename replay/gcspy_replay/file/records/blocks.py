@@ -45,8 +45,8 @@ _MOST_RATIO = 256
 LEVEL = 3
 """Level of zstd while recording."""
 
-FAST_LEVEL = 1
-"""The same, of large heaps."""
+FAST_LEVEL = -3
+"""The same, of large heaps, whose values are nearly random: half of the time of level 1, and 1.4 times its bytes."""
 
 
 def most_unpacked(packed: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
+from gcspy_protocol.compiled.stream_changes import PackedDifferences, pack_all, pack_changes
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState, StreamState
 from gcspy_protocol.limits import Limits
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from gcspy_replay.file.keyframe import tiles_of
 from gcspy_replay.file.records.fields import FieldReader, FieldWriter
-from gcspy_replay.file.records.numbers import signed
+from gcspy_replay.file.records.numbers import narrow, signed
 
 __all__ = [
     "ABSENT",
@@ -55,6 +56,7 @@ _MOST_TOLD = 4096
 """Most zeros of an array of tiles that one code may stand for."""
 
 _RUNNING_FROM = 64
+_NO_TILES = np.empty(0, dtype=np.int64)
 
 
 class KnownState:
@@ -161,9 +163,8 @@ def _write_whole(
             if not stream.sequence:
                 out.integers.append(ABSENT)
                 continue
-            changed = np.empty(0, dtype=np.int64)
-            every = stream.values.astype(np.int64) - signed(stream.defined.default)
-            _write_stream(out, stream, event, tiles, changed, every)
+            every = _all_differences(stream.values, None, signed(stream.defined.default))
+            _write_stream(out, stream, event, tiles, _NO_TILES, every)
     if told:
         for one, stream in _streams(space):
             before = None if known is None else known.stream(one).told
@@ -245,21 +246,52 @@ def _write_changed(
         if stream.known is not None or old.known is not None:
             differ |= _bits(stream) != _bits(old)
         indices = np.flatnonzero(differ)
-    every: NDArray[np.int64] | None = None
     if len(indices) * _ALL_FROM > len(now):
-        every = now.astype(np.int64) - before.astype(np.int64)
-        changed = every
-    else:
-        changed = now[indices].astype(np.int64) - before[indices].astype(np.int64)
-    if every is not None:
-        _write_stream(out, stream, event, shared, np.empty(0, dtype=np.int64), every)
+        packed = _all_differences(now, before, 0)
         np.copyto(before, now)
+        indices = _NO_TILES
     else:
-        _write_stream(out, stream, event, shared, indices, changed)
-        before[indices] = now[indices]
+        packed = _some_differences(now, before, indices)
+    _write_stream(out, stream, event, shared, indices, packed)
     known = stream.known
     old.known = None if known is None else known.copy()
     old.sequence = stream.sequence
+
+
+def _some_differences(
+    now: NDArray[Any], before: NDArray[Any], indices: NDArray[np.int64]
+) -> PackedDifferences | None:
+    """Pack the differences of some tiles, and let the values before follow; None: there are none."""
+    if not len(indices):
+        return None
+    packed = pack_changes(now, before, indices)
+    if packed is not None:
+        return packed
+    differences = now[indices].astype(np.int64) - before[indices].astype(np.int64)
+    before[indices] = now[indices]
+    gap_code, gaps = narrow(np.diff(indices, prepend=-1) - 1)
+    value_code, values = narrow(differences)
+    return PackedDifferences(value_code, values, gap_code, gaps)
+
+
+def _all_differences(
+    now: NDArray[Any], before: NDArray[Any] | None, start: int
+) -> PackedDifferences | None:
+    """Pack the differences of all tiles, to `start` where there are no values before; None: there are no tiles."""
+    if not len(now):
+        return None
+    packed = pack_all(now, before, start, _RUNNING_FROM)
+    if packed is not None:
+        return packed
+    differences = now.astype(np.int64) - (start if before is None else before.astype(np.int64))
+    running = False
+    if len(differences) >= _RUNNING_FROM:
+        steps = _steps(differences)
+        # A level that changes here and there costs less as steps; noise costs more.
+        running = bool(np.count_nonzero(steps) < np.count_nonzero(differences))
+        differences = steps if running else differences
+    code, values = narrow(differences)
+    return PackedDifferences(code, values, running=running)
 
 
 def _bits(stream: StreamState) -> NDArray[np.bool_]:
@@ -272,15 +304,15 @@ def _write_stream(
     event: m.Event,
     shared: _Tiles,
     indices: NDArray[np.int64],
-    differences: NDArray[np.int64],
+    packed: PackedDifferences | None,
 ) -> None:
     """Write a gathered stream.
 
     Args:
-        indices: Shape (changed,), strictly increasing tiles; empty if `differences` are those of all tiles.
-        differences: Shape (changed,), or (tiles,).
+        indices: Shape (changed,), strictly increasing tiles; empty if the differences are those of all tiles.
+        packed: The differences; None: there are none.
     """
-    whole = len(differences) != len(indices)
+    whole = packed is not None and not len(indices)
     how = _ALL if whole else _SOME if len(indices) else _SAME
     known = stream.known
     bits = None if known is None or how == _SAME else known if whole else known[indices]
@@ -290,12 +322,7 @@ def _write_stream(
     same_tiles = (
         how == _SOME and shared.latest is not None and np.array_equal(shared.latest, indices)
     )
-    running = False
-    if whole and len(differences) >= _RUNNING_FROM:
-        steps = _steps(differences)
-        # A level that changes here and there costs less as steps; noise costs more.
-        if np.count_nonzero(steps) < np.count_nonzero(differences):
-            running, differences = True, steps
+    running = packed is not None and packed.running
     flags = how | (_STAMPED if stamped else 0) | (_PARTLY_KNOWN if bits is not None else 0)
     flags |= (_SAME_TILES if same_tiles else 0) | (_RUNNING if running else 0)
     out.integers.append(flags)
@@ -306,13 +333,13 @@ def _write_stream(
             stream.event,
             signed(stream.occurrence),
         )
-    if how == _SOME:
-        out.integers.append(len(indices))
-        if not same_tiles:
-            out.gaps(np.diff(indices, prepend=-1) - 1)
-            shared.latest = indices
-    if how != _SAME:
-        out.values(differences)
+    if packed is not None:
+        if how == _SOME:
+            out.integers.append(len(indices))
+            if not same_tiles:
+                out.packed_gaps(packed.gap_code, packed.gaps)
+                shared.latest = indices
+        out.packed_values(packed.value_code, packed.values)
     if bits is not None:
         out.bits(bits)
 

@@ -48,8 +48,8 @@ class FieldWriter:
     def __init__(self) -> None:
         self.integers: list[int] = []
         self.sums: list[int] = []
-        self._gaps: list[bytes] = []
-        self._values: list[bytes] = []
+        self._gaps: list[bytes | memoryview] = []
+        self._values: list[bytes | memoryview] = []
         self._texts: list[bytes] = []
 
     def gaps(self, numbers: NDArray[np.int64]) -> None:
@@ -57,6 +57,16 @@ class FieldWriter:
         code, data = narrow(numbers)
         self.integers.append(code)
         self._gaps.append(data)
+
+    def packed_gaps(self, code: int, data: bytes | memoryview) -> None:
+        """Add an array of distances that is narrowed already."""
+        self.integers.append(code)
+        self._gaps.append(data)
+
+    def packed_values(self, code: int, data: bytes | memoryview) -> None:
+        """Add an array of differences that is narrowed already."""
+        self.integers.append(code)
+        self._values.append(data)
 
     def values(self, numbers: NDArray[np.int64]) -> None:
         """Add an array of differences; the reader knows its length."""
@@ -90,7 +100,7 @@ class FieldWriter:
             sums,
             b"".join(self._texts),
         )
-        return _HEAD.pack(kind, *map(len, sections)) + b"".join(sections)
+        return b"".join((_HEAD.pack(kind, *map(len, sections)), *sections))
 
 
 class FieldReader:

@@ -75,8 +75,12 @@ class WireTap:
         """Keep bytes that the server sent."""
         self._buffer += data
 
-    def take(self, message: Message) -> tuple[bytes, bytes]:
+    def take(self, message: Message, *, events: bool = True) -> tuple[bytes, bytes]:
         """The bytes up to and including a message that the connection released, in the order in which it did.
+
+        Args:
+            message: The message.
+            events: Whether the frames of events are requested.
 
         Returns:
             The frames to record between events, and those of an event.
@@ -95,7 +99,8 @@ class WireTap:
             length, kind, *_ = HEADER.unpack_from(self._buffer, at)
             after = at + HEADER.size + length
             if is_event_frame(kind) or kind == FrameType.EVENT:
-                event += self._buffer[at:after]
+                if events:
+                    event += self._buffer[at:after]
             elif is_recorded(kind):
                 notices += self._buffer[at:after]
             at = after

@@ -294,7 +294,7 @@ class RecordingWriter:
     def _add_tapped(self, tap: WireTap, message: Message) -> None:
         if not isinstance(message, (Event, *_NOTICES)):
             return  # comes with its event, or is passed over
-        notices, data = tap.take(message)
+        notices, data = tap.take(message, events=self._records is None)
         if isinstance(message, m.Missed):
             # Over several connections the recorder's own sum continues; the server's starts again.
             notices = _without_last(notices) + encode(message).data
@@ -320,8 +320,10 @@ class RecordingWriter:
         number = self.number + 1 if number is None else number
         if self._records is not None:
             self._records = RecordWriter(self._session)
-            self._chunk, self._pending = self._begin(number, continues=False)
             keyframe = self._records.first_event()
+            self._chunk, self._pending = self._begin_records(
+                self._records, number, continues=False, state_bytes=len(keyframe)
+            )
         else:
             keyframe = encode_keyframe(self._session, cached=False)
             self._chunk, self._pending = self._begin(number, continues=False)
@@ -589,12 +591,12 @@ class RecordingWriter:
         ), sealed + seal + after
 
     def _begin_records(
-        self, records: RecordWriter, first: int, *, continues: bool
+        self, records: RecordWriter, first: int, *, continues: bool, state_bytes: int = 0
     ) -> tuple[_Chunk, bytes]:
-        """A new chunk of records and its head."""
+        """A new chunk of records and its head; `state_bytes`: of the state that follows, if it is not in the head."""
         key = records.key() if continues else records.schema()
-        # What a faster level leaves of a large heap is hardly larger, and takes half the time.
-        level = FAST_LEVEL if len(key) > self._rule.key_bytes else LEVEL
+        large = max(len(key), state_bytes) > self._rule.key_bytes
+        level = FAST_LEVEL if large else LEVEL
         packer = RecordPacker(level) if self._packed is None else ColumnPacker(self._packed)
         block = packer.block(key)
         flags = ChunkFlag.RECORDS | (ChunkFlag.CONTINUES if continues else ChunkFlag(0))
