@@ -59,10 +59,17 @@ class Loops(NamedTuple):
 LOOPS = (
     Loops("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled"),
     Loops("gcspy-collect", ROOT / "drivers/gcspy_drivers/cpython/cooperation/compiled"),
+    Loops("gcspy-walk", ROOT / "drivers/gcspy_drivers/cpython/graph/compiled"),
+    Loops("gcspy-graph", ROOT / "objects/gcspy_objects/graph/compiled"),
 )
 """The libraries of loops. They use the C library and nothing else: no header of Python, so that one build fits every Python."""
 
-LOOP_FLAGS = (*FLAGS, "-O3", "-Werror=implicit-function-declaration")
+LOOP_FLAGS = (
+    *FLAGS,
+    "-O3",
+    "-fwrapv",  # numbers of foreign memory wrap around, as numpy's do
+    "-Werror=implicit-function-declaration",
+)
 
 
 def find_headers() -> Path | None:
@@ -129,7 +136,8 @@ def build_loops(loops: Loops, into: Path | None = None, flags: tuple[str, ...] =
     into = into or loops.folder
     if (into / name).exists():
         return ""
-    return _compile(loops.name, into / name, flags, sorted(loops.folder.glob("*.c")))
+    headers = f"-I{ROOT / 'gcspy_compiled'}"
+    return _compile(loops.name, into / name, (*flags, headers), sorted(loops.folder.glob("*.c")))
 
 
 def _hash_of_sources(folder: Path) -> str:

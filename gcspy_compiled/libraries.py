@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     import ctypes
 
-__all__ = ["VARIABLE", "Library", "find_library", "hash_of_sources", "load_library"]
+__all__ = ["HEADERS", "VARIABLE", "Library", "find_library", "hash_of_sources", "load_library"]
 
 VARIABLE: Final = "GCSPY_C_CODE"
 """Set to ``no`` to disable libraries in C; loops that numba compiles have a variable of their own."""
+
+HEADERS: Final = Path(__file__).parent
+"""Folder of headers that several libraries include."""
 
 _HASH_DIGITS = 12
 
@@ -41,11 +44,15 @@ class Library(NamedTuple):
 
 
 def hash_of_sources(folder: Path) -> str:
-    """Return the hash of the C sources in a folder, as in the names of libraries that were built of them."""
+    """Return the hash of the C sources in a folder and of the headers beside this module, as in the names of libraries built of them."""
     state = hashlib.sha256()
-    for path in sorted(one for one in folder.iterdir() if one.suffix in (".c", ".h")):
+    for path in [*_sources(folder), *_sources(HEADERS)]:
         state.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return state.hexdigest()[:_HASH_DIGITS]
+
+
+def _sources(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.iterdir() if one.suffix in (".c", ".h"))
 
 
 def find_library(name: str, folder: Path) -> Path | None:
@@ -56,7 +63,7 @@ def find_library(name: str, folder: Path) -> Path | None:
         folder: Folder of the sources and the library.
 
     Returns:
-        None: it was not built, or of other sources, or machine code is libraries are disabled (``GCSPY_C_CODE=no``).
+        None: it was not built, or of other sources, or libraries are disabled (``GCSPY_C_CODE=no``).
     """
     if os.environ.get(VARIABLE) == "no":
         return None

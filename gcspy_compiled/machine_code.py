@@ -1,4 +1,4 @@
-"""`Loop` and `Compiled`: loops over arrays as machine code, compiled by numba if it is installed, and cached.
+"""`Loop` and `Compiled`: loops over arrays as machine code, in C if that was built (`c_loops`), or compiled by numba, and cached.
 
 numba takes half a second to load and seconds to compile, so it is not loaded before it is needed,
 and nothing waits for it: until the code is ready, and without numba, plain numpy does the same work
@@ -22,7 +22,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from gcspy_compiled.c_loops import CLibrary
 
 __all__ = [
     "VARIABLE",
@@ -164,7 +167,7 @@ _loops: list[Loop] = []
 
 
 class Loop:
-    """A function over arrays that numba can compile: `machine` is the compiled one, or None.
+    """A function over arrays as machine code: in C, or compiled by numba.
 
     It calls no other function of ours: numba would not notice when that one changes, and use its
     stale cache.
@@ -172,13 +175,29 @@ class Loop:
     Args:
         written: The Python function.
         signature: Signature for numba, such as ``int64(int64[::1], int64)``.
+        library: The library that has the same in C, by the function's name without its first
+            ``_``. None: there is none.
     """
 
-    def __init__(self, written: Callable[..., Any], signature: str) -> None:
+    def __init__(
+        self, written: Callable[..., Any], signature: str, library: CLibrary | None = None
+    ) -> None:
         self.written = written
         self.signature = signature
-        self.machine: Callable[..., Any] | None = None
+        self._library = library
+        self._compiled: Callable[..., Any] | None = None
         _loops.append(self)
+
+    @property
+    def machine(self) -> Callable[..., Any] | None:
+        """The function as machine code; None if it is not in C here, and was not compiled."""
+        if self._compiled is None and self._library is not None:
+            return self._library.loop(self.written.__name__.removeprefix("_"), self.signature)
+        return self._compiled
+
+    @machine.setter
+    def machine(self, function: Callable[..., Any] | None) -> None:
+        self._compiled = function
 
     def compile(self, njit: Callable[..., Any], *, keep: bool) -> None:
         """Compile it with numba's decorator, unless it is; `keep` says whether numba may cache it."""
@@ -273,6 +292,7 @@ class Compiled(Generic[K]):
         kind: The named tuple that holds them.
         helpers: Signatures of functions that others call, by name, in order of dependency.
         kernels: Signatures of the others.
+        library: The library that has the others in C; None: there is none.
     """
 
     def __init__(
@@ -281,8 +301,9 @@ class Compiled(Generic[K]):
         kind: Callable[..., K],
         helpers: Mapping[str, str],
         kernels: Mapping[str, str],
+        library: CLibrary | None = None,
     ) -> None:
-        self._module, self._kind = module, kind
+        self._module, self._kind, self._library = module, kind, library
         self._helpers, self._kernels = helpers, kernels
         self._thread = CompilingThread(self._prepare, "gcspy machine code")
         self._found: K | None = None
@@ -310,7 +331,13 @@ class Compiled(Generic[K]):
         return self._thread.running
 
     def load(self) -> K | None:
-        """Compile them, or load them from the cache; None without numba. The first call takes seconds."""
+        """Return them in C if that was built; else compile them, or load them from the cache; None without numba.
+
+        The first call takes seconds if they are compiled.
+        """
+        in_c = None if self._library is None else self._library.loops(self._kind, self._kernels)
+        if in_c is not None:
+            return in_c
         compiler = find_compiler()
         if compiler is None:
             return None

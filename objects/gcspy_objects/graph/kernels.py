@@ -1,6 +1,8 @@
-"""Loops over a graph that numba compiles (`gcspy_compiled.machine_code`): numpy cannot follow references in bulk.
+"""Loops over a graph as machine code (`gcspy_compiled.machine_code`): numpy cannot follow references in bulk.
 
-Each has a twin in numpy, in the module that calls it; a test compares the two with each other and with networkx.
+``compiled/graph.c`` has them in C. Without that library numba compiles them. Without machine code
+the module that calls a loop does the same with numpy. A test compares the three with each other and
+with networkx.
 
 Source: L. Georgiadis, R. Tarjan, R. Werneck, "Finding Dominators in Practice" (2006), algorithm SNCA.
 
@@ -9,16 +11,19 @@ Knows arrays; allocates nothing of the size of the graph beyond its arguments.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_compiled.c_loops import CLibrary
 from gcspy_compiled.machine_code import Loop, compile_all
 
 __all__ = [
     "ADD_UP",
     "DOMINATE",
+    "LIBRARY",
     "LOOPS",
     "NUMBER",
     "PREDECESSORS",
@@ -26,6 +31,8 @@ __all__ = [
     "WIDTH",
     "compile_kernels",
 ]
+
+LIBRARY: Final = CLibrary("gcspy-graph", Path(__file__).parent / "compiled")
 
 _I64, _I32 = "int64[::1]", "int32[::1]"
 
@@ -87,7 +94,9 @@ def _number(
     return count
 
 
-NUMBER = Loop(_number, f"int64({_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32}, {_I64})")
+NUMBER = Loop(
+    _number, f"int64({_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32}, {_I64})", LIBRARY
+)
 
 
 def _predecessors(
@@ -132,7 +141,7 @@ def _predecessors(
 
 
 PREDECESSORS = Loop(
-    _predecessors, f"void({_I64}, {_I32}, {_I32}, {_I32}, {_I32}, int64, {_I64}, {_I32})"
+    _predecessors, f"void({_I64}, {_I32}, {_I32}, {_I32}, {_I32}, int64, {_I64}, {_I32})", LIBRARY
 )
 
 
@@ -199,7 +208,9 @@ def _dominate(
 
 
 DOMINATE = Loop(
-    _dominate, f"void(int64, {_I32}, {_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32})"
+    _dominate,
+    f"void(int64, {_I32}, {_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32})",
+    LIBRARY,
 )
 
 
@@ -220,7 +231,7 @@ def _add_up(
             amount[d] += amount[w]
 
 
-ADD_UP = Loop(_add_up, f"void({_I32}, {_I32}, {_I64})")
+ADD_UP = Loop(_add_up, f"void({_I32}, {_I32}, {_I64})", LIBRARY)
 
 
 def _tops(
@@ -243,7 +254,7 @@ def _tops(
         top[w] = w if d < 0 or transparent[d] else top[d]
 
 
-TOPS = Loop(_tops, f"void({_I32}, {_I32}, boolean[::1], {_I32})")
+TOPS = Loop(_tops, f"void({_I32}, {_I32}, boolean[::1], {_I32})", LIBRARY)
 
 
 def _width(
@@ -288,7 +299,7 @@ def _width(
     return count
 
 
-WIDTH = Loop(_width, f"int64({_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32})")
+WIDTH = Loop(_width, f"int64({_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_I32})", LIBRARY)
 
 
 LOOPS: Final = tuple(each for each in tuple(vars().values()) if isinstance(each, Loop))
@@ -296,5 +307,9 @@ LOOPS: Final = tuple(each for each in tuple(vars().values()) if isinstance(each,
 
 
 def compile_kernels() -> bool:
-    """Compile them, or load what was compiled before; False where it cannot be. The first time it takes seconds."""
-    return compile_all(LOOPS)
+    """Have them as machine code; False where that cannot be.
+
+    Without the library in C, numba compiles them or loads what it compiled before. The first time
+    that takes seconds.
+    """
+    return all(loop.machine is not None for loop in LOOPS) or compile_all(LOOPS)

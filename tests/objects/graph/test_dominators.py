@@ -1,27 +1,33 @@
-"""Dominators, shortest ways and retained amounts say what networkx says: as numpy, as the loops are written, and as machine code."""
+"""Dominators, shortest ways and retained amounts say what networkx says: as numpy, as the loops are written, compiled, and in C."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
 from gcspy_objects.graph.dominators import dominators
-from gcspy_objects.graph.kernels import LOOPS
+from gcspy_objects.graph.kernels import LIBRARY, LOOPS, NUMBER
 from gcspy_objects.graph.references import NO_NODE, GraphError, ReferenceGraph
 from gcspy_objects.graph.shortest import shortest_ways
 from numpy.typing import NDArray
 
 from gcspy_compiled import machine_code
+from tests.c_loops import check_accesses, need_c, without_c
 from tests.once import compiled_once
 
 
-@pytest.fixture(params=["numpy", "written", "machine"], autouse=True)
+@pytest.fixture(params=["numpy", "written", "numba", "c"], autouse=True)
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if request.param == "machine":
+    if request.param == "c":
+        need_c(LIBRARY, monkeypatch)
+    else:
+        without_c(monkeypatch)
+    if request.param == "numba":
         pytest.importorskip("numba")
         assert compiled_once(partial(machine_code.compile_all, LOOPS))
     elif request.param == "written":
@@ -135,6 +141,31 @@ def test_a_graph_without_objects_has_no_dominators() -> None:
     graph = graph_of(0, [], [])
     assert dominators(graph).dominator.tolist() == []
     assert shortest_ways(graph).order.tolist() == []
+
+
+def test_an_array_of_another_type_or_order_is_refused(request: pytest.FixtureRequest) -> None:
+    if "[c]" not in request.node.name:
+        pytest.skip("numba has its own tests")
+    assert NUMBER.machine is not None
+    good = [
+        np.zeros(2, np.int64),
+        *(np.zeros(2, np.int32) for _ in range(6)),
+        np.zeros(2, np.int64),
+    ]
+    for wrong in (np.zeros(2, np.int32), np.zeros(4, np.int64)[::2], np.zeros((2, 1), np.int64)):
+        with pytest.raises(TypeError, match="instead of a contiguous"):
+            NUMBER.machine(wrong, *good[1:])
+    with pytest.raises(TypeError, match="7 arguments instead of 8"):
+        NUMBER.machine(*good[1:])
+
+
+@pytest.mark.soak
+def test_no_access_is_out_of_bounds_and_nothing_is_undefined(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if "[c]" not in request.node.name:
+        pytest.skip("only C has no checks")
+    check_accesses(LIBRARY, tmp_path, Path(__file__))
 
 
 @pytest.mark.parametrize(

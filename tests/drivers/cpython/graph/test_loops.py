@@ -1,4 +1,4 @@
-"""The loops say the same as machine code and as they are written, and survive memory that is not what it should be."""
+"""The loops say the same in C, compiled by numba, and as they are written, and survive memory that is not what it should be."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from gcspy_drivers.cpython.graph.source import GraphSource
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.maps import read_maps
 
+from tests.c_loops import need_c, without_c
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.graph.test_referents import KINDS
+from tests.once import compiled_once
 
 FEW = 1500
 """Objects that the pure Python loops read: a microsecond each as machine code, and a millisecond without."""
@@ -38,6 +40,21 @@ def stopping(walk: Callable[..., int], most: int) -> Callable[..., int]:
         return rest
 
     return walk_some
+
+
+@pytest.fixture(scope="session", name="in_c")
+def _in_c() -> Iterator[Loops]:
+    with pytest.MonkeyPatch.context() as patch:
+        need_c(machine_code.LIBRARY, patch)
+        yield machine_code.load()
+
+
+@pytest.fixture(scope="session", name="by_numba")
+def _by_numba() -> Loops:
+    pytest.importorskip("numba")
+    with pytest.MonkeyPatch.context() as patch:
+        without_c(patch)
+        return compiled_once(machine_code.load)
 
 
 def interpreted(compiled: Loops) -> Loops:
@@ -65,13 +82,17 @@ def the_same(one: HeapGraph, other: HeapGraph) -> None:
 
 @pytest.mark.timeout(300)
 def test_machine_code_and_the_loops_as_they_are_written_say_the_same(
-    source: GraphSource, compiled: Loops
+    source: GraphSource, in_c: Loops, by_numba: Loops
 ) -> None:
-    quick = compiled._replace(walk=stopping(compiled.walk, FEW))
-    one, other = build_graph(source, quick), build_graph(source, interpreted(compiled))
-    assert one.objects == FEW
-    assert not one.complete
-    the_same(one, other)
+    written = build_graph(source, interpreted(in_c))
+    assert written.objects == FEW
+    assert not written.complete
+    for loops in (in_c, by_numba):
+        the_same(build_graph(source, loops._replace(walk=stopping(loops.walk, FEW))), written)
+    whole, same = build_graph(source, in_c), build_graph(source, by_numba)
+    assert whole.complete
+    assert whole.objects > 10 * FEW
+    the_same(whole, same)
 
 
 @pytest.mark.timeout(300)
@@ -80,7 +101,7 @@ def test_machine_code_and_the_loops_as_they_are_written_say_the_same(
 )
 @pytest.mark.parametrize("python", ["3.9", "3.11", "3.13", "3.14"], indirect=True)
 def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
-    source: GraphSource, compiled: Loops, seed: int
+    source: GraphSource, in_c: Loops, by_numba: Loops, seed: int
 ) -> None:
     numbers = np.random.default_rng(seed)
     copy = replace(source.copy, words=source.copy.words.copy())
@@ -94,11 +115,12 @@ def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
         values ^ (1 << numbers.integers(0, 62, len(places))),
     )
     damaged = source._replace(copy=copy)
-    graph = build_graph(damaged, compiled)
+    graph = build_graph(damaged, in_c)
     assert 0 < graph.objects <= len(copy.words) // 2 + 1
+    the_same(graph, build_graph(damaged, by_numba))
     # In pure Python, an index beyond an array is an error, where machine code would read other
     # memory.
-    build_graph(damaged, interpreted(compiled))
+    build_graph(damaged, interpreted(in_c))
 
 
 def test_pages_that_came_while_it_was_copied_are_copied_after_it(source: GraphSource) -> None:
