@@ -60,6 +60,8 @@ LOOPS = (
     Loops("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled"),
     Loops("gcspy-collect", ROOT / "drivers/gcspy_drivers/cpython/cooperation/compiled"),
     Loops("gcspy-walk", ROOT / "drivers/gcspy_drivers/cpython/graph/compiled"),
+    Loops("gcspy-copied-heap", ROOT / "drivers/gcspy_drivers/hotspot/copied/compiled"),
+    Loops("gcspy-dump", ROOT / "objects/gcspy_objects/hprof/compiled"),
     Loops("gcspy-graph", ROOT / "objects/gcspy_objects/graph/compiled"),
 )
 """The libraries of loops. They use the C library and nothing else: no header of Python, so that one build fits every Python."""

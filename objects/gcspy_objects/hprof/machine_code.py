@@ -6,12 +6,16 @@ Knows names and types of the loops; does not know their purpose.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from gcspy_compiled.c_loops import CLibrary
 from gcspy_compiled.machine_code import Compiled
 from gcspy_objects.hprof import loops
 
-__all__ = ["Loops", "as_written", "load"]
+__all__ = ["LIBRARY", "Loops", "as_written", "load"]
+
+LIBRARY: Final = CLibrary("gcspy-dump", Path(__file__).parent / "compiled")
 
 _I64, _I64_2, _I32, _U8 = "int64[::1]", "int64[:,::1]", "int32[::1]", "uint8[::1]"
 _TABLES = f"UniTuple({_I64_2}, 4)"
@@ -50,11 +54,11 @@ class Loops(NamedTuple):
     follow: Callable[..., int]
 
 
-_compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS)
+_compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS, LIBRARY)
 
 
 def load() -> Loops:
-    """Return the loops: compiled, which takes seconds the first time, or in Python if there is no numba."""
+    """Return the loops: in C; compiled, which takes seconds the first time; or in Python if there is no numba."""
     return _compiled.load() or as_written()
 
 

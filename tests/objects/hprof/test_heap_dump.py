@@ -1,8 +1,10 @@
-"""A made dump is read in full, by machine code and as written; a damaged one is refused with its place."""
+"""A made dump is read in full, in C, by numba and as written; a damaged one is refused with its place."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +14,23 @@ from gcspy_objects.hprof.heap_dump import HeapDump, parse
 from gcspy_objects.hprof.machine_code import Loops
 from gcspy_objects.hprof.names import DumpNamer
 from gcspy_protocol.errors import TraceError
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.c_loops import check_accesses, need_c, without_c
 from tests.objects.hprof.made import Writer, read_slowly, small
 from tests.once import compiled_once
 
 
-@pytest.fixture(scope="session", name="compiled")
-def _compiled() -> Loops:
-    return compiled_once(machine_code.load)
+@pytest.fixture(scope="session", name="compiled", params=["c", "numba"])
+def _compiled(request: pytest.FixtureRequest) -> Iterator[Loops]:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "c":
+            need_c(machine_code.LIBRARY, patch)
+        else:
+            pytest.importorskip("numba")
+            without_c(patch)
+        yield compiled_once(machine_code.load)
 
 
 def read(data: bytes, loops: Loops | None = None) -> HeapDump:
@@ -76,6 +87,44 @@ def test_machine_code_and_python_agree_on_what_is_damaged(compiled: Loops) -> No
                 failed += 1
         assert seen[0] == seen[1], at
     assert failed > 10
+
+
+@pytest.mark.soak
+def test_no_access_is_out_of_bounds_and_nothing_is_undefined(tmp_path: Path) -> None:
+    check_accesses(machine_code.LIBRARY, tmp_path, Path(__file__))
+
+
+@given(seed=st.integers(0, 1 << 32), width=st.sampled_from([4, 8]))
+def test_c_and_python_agree_on_dumps_that_are_damaged_in_several_places(
+    seed: int, width: int
+) -> None:
+    numbers = np.random.default_rng(seed)
+    data = np.frombuffer(bytearray(small(width)), dtype=np.uint8)
+    places = numbers.integers(31, len(data), numbers.integers(1, 5))
+    data[places] = numbers.choice([0, 1, 2, 4, 8, 0x21, 0x23, 0x7F, 0x80, 0xFF], len(places))
+    seen: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        need_c(machine_code.LIBRARY, patch)
+        for loops in (machine_code.as_written(), machine_code.load()):
+            try:
+                dump = parse(data.copy(), "made.hprof", loops)
+                graph = dump.graph
+                seen.append(
+                    [
+                        each.tolist()
+                        for each in (
+                            dump.address,
+                            dump.kind,
+                            dump.own,
+                            graph.starts,
+                            graph.targets,
+                            graph.roots,
+                        )
+                    ]
+                )
+            except TraceError as error:
+                seen.append(str(error))
+    assert seen[0] == seen[1]
 
 
 def test_what_holds_and_what_does_not(compiled: Loops) -> None:

@@ -173,7 +173,7 @@ def emit(
 
 
 def value(data: U8, at: int, size: int, form: I64, out: U8, filled: int) -> int:
-    """Write one value, most significant byte first; returns where it ended."""
+    """Write one value, most significant byte first, or zeros if it is beyond the copy; returns where it ended."""
     if size == 0:
         # A narrow reference is decoded as base + (value << shift); null stays null.
         found = number_at(data, at, form[12])
@@ -181,8 +181,9 @@ def value(data: U8, at: int, size: int, form: I64, out: U8, filled: int) -> int:
             found = form[13] + (found << form[14])
         put(out, filled, found, 8)
         return filled + 8
+    there = at + size <= len(data)
     for step in range(size):
-        out[filled + step] = data[at + size - 1 - step]
+        out[filled + step] = data[at + size - 1 - step] if there else 0
     return filled + size
 
 
@@ -264,7 +265,7 @@ def size_of(words: I64, at: int, row: I64, form: I64) -> int:
 
 def next_mark(marks: I64, here: int, place: I64) -> int:
     """Return the first marked address from one on, or the end of the marks."""
-    bit = (here - place[2]) >> place[3]
+    bit = max(0, (here - place[2]) >> place[3])
     last = min(len(marks) << 6, (place[1] - place[2]) >> place[3])
     while bit < last:
         word = marks[bit >> 6]
