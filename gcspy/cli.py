@@ -66,20 +66,17 @@ _COMMANDS = {
 """Module and summary of each command; the summary is the first sentence of its help."""
 
 
-def _how_values_are_encoded() -> str:
-    """Return whether the library in C is there; loads neither numpy nor the library."""
+def _is_built(package: str, folder: str, name: str) -> bool:
+    """Return whether a library in C is there and enabled; loads neither its package's modules, nor numpy, nor the library."""
     import importlib.util
     from pathlib import Path
 
     from gcspy_compiled.libraries import find_library
 
-    spec = importlib.util.find_spec("gcspy_protocol")
+    spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
-        return "by numpy"
-    folder = Path(spec.origin).parent / "compiled"
-    if find_library("gcspy-streams", folder) is None:
-        return "by numpy: the library in C is not built or disabled"
-    return "in C"
+        return False
+    return find_library(name, Path(spec.origin).parent / folder) is not None
 
 
 def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -92,7 +89,12 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
     except PackageNotFoundError:
         found = "not installed: run from a source tree"
     say(f"gcspy, version {found}")
-    say(f"values of spaces are encoded {_how_values_are_encoded()}")
+    reason = "the library in C is not built or disabled"
+    in_c = _is_built("gcspy_protocol", "compiled", "gcspy-streams")
+    say(f"values of spaces are encoded {'in C' if in_c else f'by numpy: {reason}'}")
+    in_c = _is_built("gcspy_objects", "graph/compiled", "gcspy-graph")
+    by_numba = f"by loops that are compiled when they are first needed: {reason}"
+    say(f"references are followed {'in C' if in_c else by_numba}")
     context.exit()
 
 

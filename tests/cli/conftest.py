@@ -7,17 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from functools import partial
 from pathlib import Path
 
 import pytest
 from gcspy_drivers.cpython.graph import machine_code
-from gcspy_objects.graph.kernels import LOOPS
+from gcspy_objects.graph.kernels import compile_kernels
 
 from benchmarks.targets.busy_target import BusyTarget
 from benchmarks.targets.busy_target import busy_target as running
 from gcspy.cli import main
-from gcspy_compiled.machine_code import VARIABLE, compile_all, forget
+from gcspy_compiled.machine_code import VARIABLE, forget
 from tests.once import compiled_once
 
 
@@ -53,7 +52,7 @@ def gcspy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands follow references with compiled loops, as users' commands do: interpreted ones take minutes on a busy machine."""
     compiled_once(machine_code.load)
-    compiled_once(partial(compile_all, LOOPS))
+    compiled_once(compile_kernels)
     forget()
     monkeypatch.delenv(VARIABLE)
 

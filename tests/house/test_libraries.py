@@ -111,8 +111,11 @@ def test_a_file_that_is_no_library_is_not_loaded(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("choice", ["yes", "no"])
-def test_the_version_says_whether_values_are_encoded_in_c(choice: str) -> None:
+def test_the_version_says_what_is_done_in_c(choice: str) -> None:
     built = find_library("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled") is not None
+    followed = (
+        find_library("gcspy-graph", ROOT / "objects/gcspy_objects/graph/compiled") is not None
+    )
     said = subprocess.run(
         [sys.executable, "-m", "gcspy", "--version"],
         env={**os.environ, "GCSPY_C_CODE": choice},
@@ -122,3 +125,5 @@ def test_the_version_says_whether_values_are_encoded_in_c(choice: str) -> None:
     ).stdout
     assert ("are encoded in C\n" in said) == (built and choice == "yes")
     assert ("are encoded by numpy" in said) == (not built or choice == "no")
+    assert ("are followed in C\n" in said) == (followed and choice == "yes")
+    assert ("are followed by loops" in said) == (not followed or choice == "no")
