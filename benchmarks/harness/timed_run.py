@@ -27,13 +27,18 @@ import gc, os, runpy, sys, time
 del sys.argv[0]
 def collections():
     return sum(one["collections"] for one in gc.get_stats())
-before, began, used = collections(), time.perf_counter(), time.process_time()
+def clocks():
+    return collections(), time.process_time(), time.monotonic_ns()
+gc.disable()
+before, used, began = clocks()
+gc.enable()
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
 finally:
-    wall, own = time.perf_counter() - began, time.process_time() - used
+    gc.disable()
+    count, own, ended = clocks()
     with open(os.environ["GCSPY_BENCH_TIMED"], "w") as file:
-        file.write(f"{wall} {own} {collections() - before}")
+        file.write(f"{(ended - began) / 1e9} {own - used} {count - before} {began} {ended}")
 """
 
 
@@ -44,14 +49,18 @@ class TimedRun:
     Attributes:
         wall_secs: By the clock.
         own_secs: Of its own processor time.
-        collections: Of the collector, all generations.
+        collections: Of the collector, all generations, between the two times.
         finished: Whether it came to its end; else it was ended after `wall_secs`, which is then a lower bound.
+        began_nanos: When its first statement ran, by the monotonic clock.
+        ended_nanos: When it had ended.
     """
 
     wall_secs: float
     own_secs: float
     collections: int
     finished: bool = True
+    began_nanos: int = 0
+    ended_nanos: int = 0
 
 
 def run_timed(
@@ -101,5 +110,11 @@ def run_timed(
         raise Unavailable(
             f"ended with exit code {process.returncode}: {(complaints.strip().splitlines() or ['no word why'])[-1]}"
         )
-    wall, own, collections = told.read_text().split()
-    return TimedRun(float(wall), float(own), int(collections))
+    wall, own, collections, began, ended = told.read_text().split()
+    return TimedRun(
+        float(wall),
+        float(own),
+        int(collections),
+        began_nanos=int(began),
+        ended_nanos=int(ended),
+    )

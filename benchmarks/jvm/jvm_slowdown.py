@@ -1,14 +1,17 @@
-"""The paper's table 2 on a second runtime: real Java programs under Serial, Parallel and G1, watched at every level, with and without a budget.
+"""The paper's table 2 on a second runtime: real Java programs under Serial, Parallel and G1, recorded at every collection, at each level.
 
-    python -m benchmarks.jvm.jvm_slowdown [--program NAME]... [--collector NAME]... [--mode NAME]... [--pairs N] [--scale X] [--most SECONDS]
-                                      [--programs FOLDER] [--passive] [--table FILE] [--json FILE]
+    python -m benchmarks jvm_slowdown [--java JAVA] [--program NAME]... [--collector NAME]... [--mode NAME]... [--pairs N] [--scale X]
+                                      [--most SECONDS] [--programs FOLDER] [--passive] [--write FILE] [--json FILE]
 
-A program waits until the observer is attached, and then times itself from its first statement to
-its end. Runs alone alternate with the others: the time of an observed run is divided by the mean of
-the runs alone right before and after it. A run that is not over after the time limit is ended: its
-ratio is a lower bound. *Alone* is the spread of the runs alone of a row, which is the noise.
+A program waits until gcspy and its recorder are attached, and then times itself from its first
+statement to its end. Runs alone alternate with the others: the time of a recorded run is divided by
+the mean of the runs alone right before and after it. The recorder is `gcspy record --lossless`:
+without a budget, every start and every end of a collection is gathered. A run that is not over after
+the time limit is ended: its ratio is a lower bound. *Alone* is the spread of the runs alone of a row,
+which is the noise.
 
-Needs Debian's packages (see `java_programs`) and some twenty minutes: it is not one of those that run by default.
+`--write docs/jvm-slowdown.md` puts the tables between that document's two marks. Needs Debian's
+packages (see `java_programs`; `--programs` keeps them) and some ten minutes.
 """
 
 from __future__ import annotations
@@ -25,9 +28,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.harness.environment import Unavailable
+from benchmarks.harness.recorded_run import RecordedEvents, Recorder, recorder
+from benchmarks.harness.report_section import machine_line, put_section
 from benchmarks.targets.java_programs import PROGRAMS, JavaProgram, JavaPrograms, JavaRun
 
 __all__ = ["main"]
@@ -46,21 +50,21 @@ class Mode:
         name: As it stands in the table.
         level: Of the driver.
         budget: As `--budget` takes it.
-        client: The events that the client requests, as `counting_client` takes them; None: there is
-            no client.
+        recorded: Whether there is a recorder; otherwise there is no client.
+        more: Whether it is measured only if it is named.
     """
 
     name: str
     level: int = 2
-    budget: str = "5%"
-    client: str | None = "collections"
+    budget: str = "off"
+    recorded: bool = True
+    more: bool = False
 
 
 MODES = (
-    Mode("no client", client=None),
-    Mode("no events", client="without-events"),
-    *(Mode(f"level {level}, 5 %", level) for level in (1, 2, 3, 4)),
-    *(Mode(f"level {level}, no budget", level, "off") for level in (1, 2, 3, 4)),
+    Mode("no client", recorded=False, more=True),
+    *(Mode(f"level {level}", level, more=level > 3) for level in (1, 2, 3, 4)),
+    *(Mode(f"level {level}, 5 %", level, "5%", more=True) for level in (1, 2, 3, 4)),
 )
 
 
@@ -76,10 +80,10 @@ class Row:
         slowdowns: Time by the clock with : without, pair by pair.
         own_slowdowns: The same of the program's own processor time.
         bound: Whether a run was ended early: the slowdown is a lower bound then.
-        collections: In the latest run that ended.
-        events: That came to the client in it.
-        fresh: How many of the streams at those events were gathered at that event; None: there was
-            no event.
+        collections: In the latest run that ended, as the JVM counts them.
+        events: Starts and ends of pauses in the recordings of the runs that ended.
+        happened: Starts and ends that the agent counted in them.
+        fresh: Share of the streams that were gathered at the very event; None: there was no event.
         load: Processes that wanted a core in the last minute, ours included.
     """
 
@@ -92,16 +96,17 @@ class Row:
     bound: bool
     collections: int
     events: int
+    happened: int
     fresh: float | None
     load: float
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A run, and what the client counted in it."""
+    """A run, and what was recorded in it."""
 
     run: JavaRun
-    counted: dict[str, Any] | None = None
+    events: RecordedEvents | None = None
 
 
 @contextmanager
@@ -132,40 +137,26 @@ def watched(
     """Run a program once, watched in a mode."""
     socket = told.with_name("bench.sock")
     socket.unlink(missing_ok=True)
-    address, client = f"unix:{socket}", None
+    address = f"unix:{socket}"
+    clients: list[Recorder] = []
     with ExitStack() as stack:
 
         def watch(pid: int) -> None:
-            nonlocal client
-            attach_options = [] if options.passive else ["--inject", "agent"]
-            server = stack.enter_context(
-                _process(
-                    "gcspy",
-                    "attach",
-                    str(pid),
-                    "--no-window",
-                    "--listen",
-                    address,
-                    "--level",
-                    str(mode.level),
-                    "--budget",
-                    mode.budget,
-                    *attach_options,
-                )
-            )
+            words = ["gcspy", "attach", str(pid), "--no-window", "--listen", address]
+            words += ["--level", str(mode.level), "--budget", mode.budget]
+            # A tick a hundred seconds: only collections are recorded.
+            words += [] if options.passive else ["--inject", "agent", "--clock", "0.01"]
+            server = stack.enter_context(_process(*words))
             until = time.monotonic() + _PATIENCE_SECS
             while not socket.exists():
                 if server.poll() is not None or time.monotonic() > until:
                     raise Unavailable(
-                        f"gcspy attach {' '.join(attach_options)} does not serve (exit code {server.poll()})"
+                        f"{' '.join(words)} does not serve (exit code {server.poll()})"
                     )
                 time.sleep(0.02)
-            if mode.client is not None:
-                client = stack.enter_context(
-                    _process("benchmarks.harness.counting_client", address, mode.client)
-                )
-                if client.stdout is None or client.stdout.readline().strip() != "connected":
-                    raise Unavailable("no client could be connected")
+            if mode.recorded:
+                clients.append(stack.enter_context(recorder(address, told.with_name("run.gcspy"))))
+                clients[0].await_file()
 
         run = programs.run(
             program,
@@ -175,17 +166,9 @@ def watched(
             most_secs=options.most,
             started=watch,
         )
-        if client is None or not run.finished:
+        if not clients or not run.finished:
             return Watched(run)
-        said, _ = client.communicate(timeout=_PATIENCE_SECS)
-        counted = json.loads(said.splitlines()[-1])
-        if not counted["events"] and mode.client == "collections":
-            print(
-                f"  {program.name}, {collector}, {mode.name}: no event came; {counted['ended'] or 'the server said goodbye'}",
-                file=sys.stderr,
-                flush=True,
-            )
-        return Watched(run, counted)
+        return Watched(run, clients[0].events(run.began_nanos, run.ended_nanos))
 
 
 def measure(
@@ -234,7 +217,7 @@ def _row(
     alone = [statistics.mean(run.wall_secs for run in beside) for _, beside in pairs]
     own = [statistics.mean(run.own_secs for run in beside) for _, beside in pairs]
     ended = [one for one, _ in pairs if one.run.finished]
-    counted = ended[-1].counted if ended else None
+    events = [one.events for one in ended if one.events is not None]
     return Row(
         program=program.name,
         collector=collector,
@@ -250,49 +233,58 @@ def _row(
         ),
         bound=len(ended) < len(pairs),
         collections=ended[-1].run.collections if ended else 0,
-        events=0 if counted is None else counted["events"],
-        fresh=counted["fresh"] / counted["streams"] if counted and counted["streams"] else None,
+        events=sum(one.starts + one.ends for one in events),
+        happened=sum(one.happened for one in events),
+        fresh=statistics.mean(one.fresh for one in events) if events else None,
         load=round(os.getloadavg()[0], 1),
     )
 
 
+def _clock(row: Row) -> str:
+    return f"{'> ' if row.bound else ''}{statistics.median(row.slowdowns):.2f}"
+
+
+def _own(row: Row) -> str:
+    return f"{statistics.median(row.own_slowdowns):.2f}" if row.own_slowdowns else "–"
+
+
+def _gathered(row: Row) -> str:
+    return f"{row.events:,} of {row.happened:,}" if row.fresh is not None else "–"
+
+
 def table(rows: list[Row], modes: list[Mode]) -> str:
-    """Return three tables as Markdown: slowdown by the clock, by own processor time, and what was gathered."""
-    by_key: dict[tuple[str, str], dict[str, Row]] = {}
-    for row in rows:
-        by_key.setdefault((row.program, row.collector), {})[row.mode] = row
-
-    def clock(row: Row) -> str:
-        return f"{'> ' if row.bound else ''}{statistics.median(row.slowdowns):.2f}"
-
-    def own(row: Row) -> str:
-        return f"{statistics.median(row.own_slowdowns):.2f}" if row.own_slowdowns else "–"
-
-    def gathered(row: Row) -> str:
-        return (
-            f"{row.events:,} of {2 * row.collections:,}, {row.fresh:.0%}"
-            if row.fresh is not None
-            else "–"
-        )
-
-    said = []
-    for title, cell in (
-        ("Slowdown by the clock", clock),
-        ("The same, the program's own processor time", own),
-        ("Events that came, of starts and ends, and streams fresh at them", gathered),
-    ):
+    """Return a table as Markdown, with the medians of its columns."""
+    columns = (("slowdown", _clock), ("own time", _own), ("events gathered", _gathered))
+    named = [f"{mode.name}: {title}" for mode in modes for title, _ in columns]
+    said = [
+        f"| program | collector | collections | alone, s | {' | '.join(named)} |",
+        f"|---|---|--:|--:|{'--:|' * len(named)}",
+    ]
+    for program, collector in dict.fromkeys((row.program, row.collector) for row in rows):
+        cells = {
+            row.mode: row for row in rows if row.program == program and row.collector == collector
+        }
+        every = [secs for row in cells.values() for secs in row.alone_secs]
+        count = max(row.collections for row in cells.values())
+        texts = [
+            cell(cells[mode.name]) if mode.name in cells else ""
+            for mode in modes
+            for _, cell in columns
+        ]
         said.append(
-            f"## {title}\n\n| program | collector | collections | alone, s | {' | '.join(mode.name for mode in modes)} |"
+            f"| {program} | {collector} | {count} | {min(every):.1f} to {max(every):.1f} | {' | '.join(texts)} |"
         )
-        said.append(f"|---|---|--:|--:|{'--:|' * len(modes)}")
-        for (program, collector), cells in by_key.items():
-            every = [secs for row in cells.values() for secs in row.alone_secs]
-            count = max(row.collections for row in cells.values())
-            texts = [cell(cells[mode.name]) if mode.name in cells else "" for mode in modes]
-            said.append(
-                f"| {program} | {collector} | {count} | {min(every):.1f} to {max(every):.1f} | {' | '.join(texts)} |"
-            )
-        said.append("")
+    texts = []
+    for mode in modes:
+        here = [row for row in rows if row.mode == mode.name]
+        clock = [statistics.median(row.slowdowns) for row in here]
+        own = [statistics.median(row.own_slowdowns) for row in here if row.own_slowdowns]
+        texts += [
+            f"{statistics.median(clock):.2f}" if clock else "",
+            f"{statistics.median(own):.2f}" if own else "",
+            f"{sum(row.events for row in here):,} of {sum(row.happened for row in here):,}",
+        ]
+    said.append(f"| median | | | | {' | '.join(texts)} |")
     return "\n".join(said)
 
 
@@ -337,9 +329,7 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="without the agent: collections are noticed at a tick of the clock, and none is held",
     )
-    parser.add_argument(
-        "--table", type=Path, metavar="FILE", help="write the tables there too, after each row"
-    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this page")
     parser.add_argument(
         "--json",
         type=Path,
@@ -352,7 +342,9 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the tables; the exit code is 1 when they are empty."""
     options = _arguments()
-    modes = [mode for mode in MODES if not options.mode or mode.name in options.mode]
+    modes = [
+        mode for mode in MODES if (mode.name in options.mode if options.mode else not mode.more)
+    ]
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="gcspy-java-") as folder:
         try:
@@ -372,10 +364,14 @@ def main() -> int:
                     options.json.write_text(
                         json.dumps([asdict(row) for row in rows], indent=1) + "\n"
                     )
-                if options.table and rows:
-                    options.table.write_text(table(rows, modes))
     if rows:
         print(table(rows, modes))
+        if options.write:
+            version = subprocess.run(
+                [options.java, "-version"], capture_output=True, text=True, check=True
+            ).stderr.splitlines()[0]
+            said = f"{machine_line(sys.argv[1:], 'jvm_slowdown')} {version}."
+            put_section(options.write, f"{said}\n\n{table(rows, modes)}")
     return 0 if rows else 1
 
 

@@ -69,6 +69,8 @@ class JavaRun:
         collections: Of all collectors.
         pause_millis: Their duration, as the JVM counts it.
         finished: Whether it came to its end; else it was ended after `wall_secs`, which is then a lower bound.
+        began_nanos: When it began, by the monotonic clock.
+        ended_nanos: When it had ended.
     """
 
     wall_secs: float
@@ -76,6 +78,8 @@ class JavaRun:
     collections: int
     pause_millis: int
     finished: bool = True
+    began_nanos: int = 0
+    ended_nanos: int = 0
 
 
 class JavaPrograms:
@@ -185,8 +189,16 @@ class JavaPrograms:
             raise Unavailable(
                 f"{program.name} ended with exit code {process.returncode}: {complaints.strip()[-300:]}"
             )
-        wall, own, collections, millis = told.read_text().split()
-        return JavaRun(float(wall), float(own), int(collections), int(millis))
+        wall, own, *numbers = told.read_text().split()
+        collections, millis, began, ended = map(int, numbers)
+        return JavaRun(
+            float(wall),
+            float(own),
+            collections,
+            millis,
+            began_nanos=began,
+            ended_nanos=ended,
+        )
 
     def _compile(self) -> None:
         javac = shutil.which("javac")

@@ -138,6 +138,7 @@ def command(
         from gcspy.connection.reconnecting_link import ReconnectingLink
         from gcspy.connection.stop_condition import Until
         from gcspy.recorder.lossless import LosslessMode
+        from gcspy.recorder.priority import give_way
         from gcspy.recorder.recorder import Recorder, stop_signals
         from gcspy.recorder.report import report_facts, report_line, status_line
 
@@ -151,6 +152,7 @@ def command(
         def say_aside(text: str) -> None:
             say(f"gcspy: {text}", err=True)
 
+        give_way(place.address)
         with (
             ReconnectingLink(dial, within_secs=reconnect, say=say_aside) as link,
             stop_signals() as stop,

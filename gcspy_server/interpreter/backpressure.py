@@ -78,11 +78,13 @@ class Backpressure:
         if self._capacities:
             self._in_flight.append((sequence, size_bytes))
 
-    def wait(self, *, held_nanos: int) -> int:
+    def wait(self, *, held_nanos: int, holds: bool = True) -> int:
         """Wait until every client has room for another event, or its deadline has passed.
 
         Args:
             held_nanos: How long the thread was already held at this event.
+            holds: Whether the target waits with the thread. If not, what speaks against holding a
+                target does not end the wait: the event was recorded, and the target may have ended.
 
         Returns:
             Nanoseconds that it waited.
@@ -100,7 +102,7 @@ class Backpressure:
                     left := self._left(time.monotonic_ns() - start, held_nanos)
                 ) > 0 and not self._flow.silent:
                     self._changed.wait(min(left / _NANOS, _LOOK_SECS))
-                    if self._flow.must_let_go():
+                    if self._flow.must_let_go() if holds else self._flow.ended:
                         break
             finally:  # also when a Ctrl-C ends the waiting
                 self._held = False

@@ -556,10 +556,11 @@ class Core:
         for observer in self._observers:
             observer(snapshot.event)
         held = self.flow.hold(request.event_filter, pause=pause, trigger=reason) if holds else 0
-        waited = self.room.wait(held_nanos=held)
-        self._held_nanos += held + waited
+        waited = self.room.wait(held_nanos=held, holds=holds)
         self.spending.pass_over(held + waited)
-        self._waited_nanos += waited
+        if holds:  # otherwise only this thread waited
+            self._held_nanos += held + waited
+            self._waited_nanos += waited
 
     def _look_at_triggers(self, snapshot: Snapshot, *, holds: bool) -> tuple[list[Fired], bool]:
         """Determine which triggers fire at an event that was not sent yet; the evaluation is part of its gathering."""

@@ -121,6 +121,13 @@ def test_nobody_waits_when_the_target_has_a_reason_to_go_on() -> None:
         pass
 
 
+def test_a_recorded_event_waits_for_room_after_the_end_of_its_target() -> None:
+    waited = Waited()
+    waited.flow.let_go_when(lambda: "the target has ended")
+    waited.room.tell(0, (Capacity(0, 9, 30 * MILLI),))
+    assert waited.room.wait(held_nanos=0, holds=False) >= 30 * MILLI
+
+
 def test_nobody_waits_for_clients_that_have_gone() -> None:
     waited = Waited()
     waited.room.tell(0, (FULL,))

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
 from gcspy_protocol.errors import TargetError
 
+from gcspy_drivers.cooperative.background_thread import BackgroundThread
 from gcspy_drivers.cooperative.event_accounting import EventAccounting
 from gcspy_drivers.cooperative.line import StubEvent, StubLine, StubLost
 from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
@@ -124,6 +125,8 @@ class HeldEvents:
             0  # when the target was released before its data was processed; 0: it was not
         )
         self._inside = False  # a collection whose start was reported, and whose end was not yet
+        self._background = BackgroundThread()
+        self._waited_nanos = 0
         self._exact = False  # while we are busy the target waits for us at its next event
 
     def open(self, server: Server) -> None:
@@ -141,7 +144,7 @@ class HeldEvents:
         counts = self.line.counts
         self.wait(0)
         with self._lost_told():
-            self._drain(self._opened(), self.pending)
+            self._drain(self._opened(), self.pending, wholly=False)
             if not self.pending:
                 self._accounting.count_untold(self._opened(), counts)
         self._exact = self._none_may_be_left_out()
@@ -175,7 +178,8 @@ class HeldEvents:
         self.prepare()
         with self._lost_told():
             try:
-                event = None if self._take_copies(server) else self._next(server, secs)
+                taken = self._take_copies(server, secs)
+                event = None if taken else self._next(server, secs)
             except StubLost:
                 self._drain(server, self.pending, ending=True)
                 raise
@@ -198,7 +202,7 @@ class HeldEvents:
         while True:
             left = max(0.0, until - time.monotonic())
             event = self.line.wait(min(left, _RING_LOOK_SECS))
-            if event is not None or self._take_copies(server) or not left:
+            if event is not None or self._take_copies(server, left) or not left:
                 return event
 
     def _follow_ring(self, server: Server) -> None:
@@ -216,28 +220,60 @@ class HeldEvents:
         ring.follow(plan, holds=exact)
         self.line.record(records=True, ends=self._accounting.paired)
 
-    def _take_copies(self, server: Server) -> int:
-        """Gather and finish the events that are recorded now; return how many there were."""
+    def _take_copies(self, server: Server, secs: float) -> int:
+        """Gather and finish the events that are recorded now; return how many there were.
+
+        Args:
+            server: The session.
+            secs: For how long, about.
+        """
+        if not self.pending:
+            return 0
+        until = time.monotonic() + secs
+        return self._background.run(
+            lambda stopping: self._take_pending(
+                server, lambda: stopping() or time.monotonic() > until
+            )
+        )
+
+    def _take_pending(self, server: Server, ends: Callable[[], bool]) -> int:
         taken = 0
         for _ in range(self.pending):
-            if not server.has_room or self.line.told:
+            self._keep()
+            if not server.has_room or self.line.told or ends():
                 break  # the ring keeps them; a target that waits must not be silent for us
             taken += self._take_one(server)
         return taken
 
-    def _drain(self, server: Server, most: int, *, ending: bool = False) -> None:
+    def _keep(self) -> None:
+        """Make room in the ring of a program that would wait for it."""
+        ring = self.line.ring
+        if ring is not None and ring.holds:
+            ring.keep()
+
+    def _drain(
+        self, server: Server, most: int, *, wholly: bool = True, ending: bool = False
+    ) -> None:
         """Gather and finish a number of recorded events, also if the session does not keep up for a while.
 
         Args:
             server: The session.
             most: How many.
+            wholly: Whether all of them are taken, however long it takes, since a target waits for
+                them, or has ended.
             ending: Whether the stub has gone, so that nothing else waits for us.
         """
         until = time.monotonic() + _LONGEST_DRAIN_SECS
         while most > 0 and self.pending and (ending or not self.line.told):
-            if server.has_room or time.monotonic() > until:
+            self._keep()
+            late = time.monotonic() > until
+            if late and not wholly:
+                return
+            if server.has_room or late:
                 most -= self._take_one(server)
                 self.line.progress()
+                if ending:
+                    until = time.monotonic() + _LONGEST_DRAIN_SECS
             else:
                 time.sleep(_RING_LOOK_SECS / 4)
 
@@ -260,7 +296,7 @@ class HeldEvents:
         if not half:
             request = server.should_transmit(kind, event.time_nanos)
         copied_nanos = max(0, copy.done_nanos - copy.begun_nanos)
-        server.held(copied_nanos)
+        server.held(copied_nanos + self._waited_since())
         if half:
             self._reader.pass_copy_by(copy)
             server.skip(kind)
@@ -273,12 +309,20 @@ class HeldEvents:
         self._inside = event.kind == 0 and not half
         self._accounting.want(server, inside=self._inside)
 
+    def _waited_since(self) -> int:
+        """Return how long the program has waited for room in the ring since the last call."""
+        ring = self.line.ring
+        before = self._waited_nanos
+        self._waited_nanos = before if ring is None else ring.waited_nanos
+        return self._waited_nanos - before
+
     def went_on(self) -> bool:
         """Whether the target continues although it is held at an event that is not finished yet."""
         return self._held_by_us and not self.line.stands_still
 
     def close(self) -> None:
         """Release the target: it continues at once, and the stub removes itself at its next collection."""
+        self._background.close()
         self.line.close()
 
     def take(self, server: Server, event: StubEvent) -> None:

@@ -16,13 +16,18 @@ import fcntl
 import mmap
 import os
 import struct
+import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gcspy_protocol.errors import TargetError
 
-__all__ = ["CopyPlan", "CopyRing", "EventCopy", "PoolPlan"]
+__all__ = ["MOST_KEPT_BYTES", "CopyPlan", "CopyRing", "EventCopy", "PoolPlan"]
+
+MOST_KEPT_BYTES: Final = 64 << 20
+"""Records that are kept for later in our memory, so that a program which collects faster than we gather waits for nobody."""
 
 _PLAN: Final = 0
 _TAKEN: Final = 1
@@ -33,6 +38,7 @@ _RANGES: Final = 16
 _RANGE: Final = 17
 _MADE: Final = 256
 _FULL: Final = 257
+_WAITED: Final = 258
 _SLOTS_AT: Final = 4096
 _SLOTS: Final = 1024
 _DATA_AT: Final = _SLOTS_AT + _SLOTS * 16
@@ -131,7 +137,8 @@ class CopyRing:
         self._map = mmap.mmap(memory, size)
         self._bytes = memoryview(self._map)
         self._words = self._bytes.cast("Q")
-        self._number = self._taken = 0
+        self._number = self._taken = self._kept_bytes = self._waited = 0
+        self._kept: deque[tuple[bytes, CopyPlan]] = deque()
         self._plan: CopyPlan | None = None
         self._plans: dict[int, CopyPlan] = {}
 
@@ -141,9 +148,20 @@ class CopyRing:
         return self._plan
 
     @property
+    def holds(self) -> bool:
+        """Whether the program waits if the ring is full."""
+        return bool(self._words[_HOLDS])
+
+    @property
     def full(self) -> int:
         """How many events found it full."""
         return self._words[_FULL]
+
+    @property
+    def waited_nanos(self) -> int:
+        """How long the program has waited for room in it, so far; it never decreases."""
+        self._waited = max(self._waited, min(self._words[_WAITED], time.monotonic_ns()))
+        return self._waited
 
     def follow(self, plan: CopyPlan, *, holds: bool) -> None:
         """Have events recorded.
@@ -198,6 +216,41 @@ class CopyRing:
         Raises:
             TargetError: The number is impossible.
         """
+        return len(self._kept) + self._left()
+
+    def keep(self, most_bytes: int = MOST_KEPT_BYTES) -> None:
+        """Move records out of the shared memory, so that there is room for more.
+
+        Args:
+            most_bytes: About how much is kept.
+
+        Raises:
+            TargetError: One is not valid.
+        """
+        for _ in range(self._left()):
+            if self._kept_bytes >= most_bytes:
+                return
+            one = self._read()
+            self._kept.append(one)
+            self._kept_bytes += len(one[0])
+
+    def take(self) -> EventCopy | None:
+        """Return the oldest record, and free its place; None: there is none.
+
+        Raises:
+            TargetError: It is not valid.
+        """
+        if self._kept:
+            one = self._kept.popleft()
+            self._kept_bytes -= len(one[0])
+        elif self._left():
+            one = self._read()
+        else:
+            return None
+        return _parse(*one)
+
+    def _left(self) -> int:
+        """How many records are in the shared memory."""
         made = self._words[_MADE]
         if not 0 <= made - self._taken <= _SLOTS:
             raise TargetError(
@@ -205,14 +258,8 @@ class CopyRing:
             )
         return made - self._taken
 
-    def take(self) -> EventCopy | None:
-        """Copy the oldest record, and free its place; None: there is none.
-
-        Raises:
-            TargetError: It is not valid.
-        """
-        if not self.pending:
-            return None
+    def _read(self) -> tuple[bytes, CopyPlan]:
+        """Copy the oldest record that is in the shared memory, and free its place."""
         slot = _SLOTS_AT // 8 + self._taken % _SLOTS * 2
         place, size = self._words[slot], self._words[slot + 1]
         if (
@@ -224,7 +271,11 @@ class CopyRing:
         record = bytes(self._bytes[place : place + size])
         self._taken += 1
         self._words[_TAKEN] = self._taken
-        return self._parse(record)
+        number = _NUMBERS.unpack_from(record, EVENT_BYTES)[5]
+        plan = self._plans.get(number)
+        if plan is None:
+            raise TargetError(f"the stub's ring has a record of plan {number}")
+        return record, plan
 
     def close(self) -> None:
         """Have nothing recorded any more, and unmap it. May be called twice."""
@@ -234,43 +285,41 @@ class CopyRing:
             self._bytes.release()
             self._map.close()
 
-    def _parse(self, record: bytes) -> EventCopy:
-        starts, ends, begun, done, processor, number, length, flags, table_at, pools, size = (
-            _NUMBERS.unpack_from(record, EVENT_BYTES)
-        )
-        plan = self._plans.get(number)
-        if plan is None:
-            raise TargetError(f"the stub's ring has a record of plan {number}")
-        at = EVENT_BYTES + _NUMBERS.size
-        ranges = {}
-        for where, bytes_there in plan.ranges:
-            ranges[where, bytes_there] = record[at : at + bytes_there]
-            at += bytes_there
-        length = length if flags & _WITH_POOLS else 0
-        pools = pools if flags & _WITH_POOLS else 0
-        table_end = at + length * _ARENA_BYTES
-        carved_end = table_end + length * 4
-        pools_at = table_end + (length * 4 + 7 & ~7)
-        end = pools_at + pools * 4
-        if end > len(record) or size > len(record):
-            raise TargetError(f"the stub's ring has a record of {len(record)} bytes, not of {end}")
-        return EventCopy(
-            record[:EVENT_BYTES],
-            (starts, ends),
-            begun,
-            done,
-            processor,
-            ranges,
-            record[at:table_end],
-            table_at,
-            record[table_end:carved_end],
-            record[pools_at:end],
-            plan,
-        )
-
     def _set(self, at: int, numbers: Sequence[int]) -> None:
         for place, number in enumerate(numbers, at):
             self._words[place] = number
+
+
+def _parse(record: bytes, plan: CopyPlan) -> EventCopy:
+    starts, ends, begun, done, processor, _, length, flags, table_at, pools, size = (
+        _NUMBERS.unpack_from(record, EVENT_BYTES)
+    )
+    at = EVENT_BYTES + _NUMBERS.size
+    ranges = {}
+    for where, bytes_there in plan.ranges:
+        ranges[where, bytes_there] = record[at : at + bytes_there]
+        at += bytes_there
+    length = length if flags & _WITH_POOLS else 0
+    pools = pools if flags & _WITH_POOLS else 0
+    table_end = at + length * _ARENA_BYTES
+    carved_end = table_end + length * 4
+    pools_at = table_end + (length * 4 + 7 & ~7)
+    end = pools_at + pools * 4
+    if end > len(record) or size > len(record):
+        raise TargetError(f"the stub's ring has a record of {len(record)} bytes, not of {end}")
+    return EventCopy(
+        record[:EVENT_BYTES],
+        (starts, ends),
+        begun,
+        done,
+        processor,
+        ranges,
+        record[at:table_end],
+        table_at,
+        record[table_end:carved_end],
+        record[pools_at:end],
+        plan,
+    )
 
 
 def _is_sealed(memory: int) -> bool:

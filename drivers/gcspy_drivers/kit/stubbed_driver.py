@@ -221,7 +221,9 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         """Take pending reports, and count unreported events; notice other changes only if the running target may be read."""
         self._events.begin_tick()
         # While a pause is due, the next event is one at which the target can be held.
-        may_read, self._pauses = self.may_read_running(), self.server.pausing
+        # A tick would overtake recorded events that are still to be gathered.
+        may_read = not self._events.pending and self.may_read_running()
+        self._pauses = self.server.pausing
         self._reads_at_clock = may_read and not self._pauses
         if self._reads_at_clock:
             super().notice()

@@ -81,6 +81,40 @@ def test_more_records_than_there_is_room_for_are_refused() -> None:
             ring.take()
 
 
+def test_records_that_are_kept_leave_room_and_keep_their_order() -> None:
+    record = bytearray(4096)
+    with shared() as memory, ring_of(memory) as ring:
+        ring.follow(CopyPlan(()), holds=True)
+        for number in range(4):
+            record[0] = number
+            os.pwrite(memory, bytes(record[:200]), 20480 + 200 * number)
+            write(memory, 20480 // 8 + 25 * number + 10, 1)
+            write(memory, 512 + 2 * number, 20480 + 200 * number, 200)
+        write(memory, 256, 3)
+        ring.keep(most_bytes=300)
+        assert os.pread(memory, 8, 8) == b"\2" + bytes(7), "two of three were copied out"
+        assert ring.pending == 3
+        write(memory, 256, 4)
+        first = ring.take()
+        assert first is not None
+        ring.keep()
+        assert os.pread(memory, 8, 8) == b"\4" + bytes(7)
+        assert ring.pending == 3
+        rest = [ring.take() for _ in range(3)]
+        assert [first.event[0], *(one.event[0] for one in rest if one is not None)] == [0, 1, 2, 3]
+        assert ring.take() is None
+
+
+def test_the_time_that_a_program_waited_for_room_never_decreases() -> None:
+    with shared() as memory, ring_of(memory) as ring:
+        write(memory, 258, 1000)
+        assert ring.waited_nanos == 1000
+        write(memory, 258, 10)
+        assert ring.waited_nanos == 1000
+        write(memory, 258, (1 << 64) - 1)
+        assert ring.waited_nanos < 1 << 63, "no longer than the machine runs"
+
+
 @pytest.mark.parametrize(
     ("place", "size"), [(0, 200), (20484, 200), (20480, 100), (20480, SIZE), (SIZE, 200)]
 )

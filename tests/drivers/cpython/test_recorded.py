@@ -300,6 +300,38 @@ os._exit(0)
         assert watching.server.counts()[1:] == (30, 30)
 
 
+def test_a_program_is_not_held_by_a_sidecar_that_is_slower_than_its_collections(
+    own_python: str,
+) -> None:
+    rounds = 700  # more than there are places
+    with (
+        StubbedTarget(own_python, COLLECTING, str(rounds), library=LIBRARY) as target,
+        Watching(target, may_hold=False, level=2) as watching,
+    ):
+        ring = watching.driver._events.line.ring
+        assert ring is not None
+        shown = Shown(watching)
+        keep = shown.keep
+
+        def keep_slowly() -> None:
+            keep()
+            time.sleep(0.002)
+
+        vars(shown)["keep"] = keep_slowly
+        assert target.process.stdout is not None
+        target.say("begin")
+        done = False
+        until = time.monotonic() + 150
+        while not done and time.monotonic() < until:
+            watching.driver.wait(0.01)
+            done = bool(select.select([target.process.stdout], [], [], 0)[0])
+        assert ring.pending > 1024, "the program has ended its work, and we have not"
+        vars(shown).pop("keep")
+        take_all(watching, starts=rounds)
+        assert len(shown.collections) == 2 * rounds
+        assert watching.server._core.lost == 0
+
+
 def test_a_child_leaves_the_ring_alone(own_python: str) -> None:
     source = """
 stub = begin()

@@ -14,7 +14,8 @@
  *   ring is full, until the sidecar takes a record; 8 address of pymalloc's pointer to its table, 9 of the table's length (u32); 10 bytes of an arena,
  *   11 of a pool, 12 of its header, 13 alignment, 14 size classes; 15 whether pools are wanted; 16 number of ranges;
  *   from 17 on address and bytes of each
- *   256 records that were made; 257 events that found the ring full; 264 scratch
+ *   256 records that were made; 257 events that found the ring full; 258 nanoseconds for which the program waited then;
+ *   264 scratch
  * After it 1,024 pairs of u64, place and bytes of record n at n % 1,024; then the records (struct record).
  *
  * Source: CPython 3.9 to 3.15 struct arena_object, struct pool_header; pwritev(2), memfd_create(2).
@@ -43,7 +44,7 @@
 
 enum { PLAN = 0, TAKEN = 1, HOLDS = 2, TABLE_AT = 8, LENGTH_AT = 9, ARENA_BYTES = 10, POOL_BYTES = 11, HEADER_BYTES = 12,
        ALIGNMENT = 13, CLASSES = 14, POOLS = 15, RANGES = 16, RANGE = 17, PLAN_WORDS = RANGE + 2 * MOST_RANGES,
-       MADE = 256, FULL = 257, SCRATCH = 264 };
+       MADE = 256, FULL = 257, WAITED = 258, SCRATCH = 264 };
 
 enum { UNKNOWN = 0, FREE = 2, USED = 3 };
 enum { HELD = 0, RECORDED = 1, LEFT_OUT = 2 };
@@ -319,13 +320,9 @@ static int has_gone(int connection)
 }
 
 /* Record an event; while the ring is full the program waits, if the sidecar wants that and makes room. */
-static uint32_t record(const struct call *call)
+static uint32_t wait_for_room(const struct call *call, uint64_t *ring)
 {
-    uint64_t *ring = (uint64_t *)call->ring;
-    uint32_t result = collect(call);
-    if (result != FULL_RING)
-        return result;
-    __atomic_fetch_add(&ring[FULL], 1, __ATOMIC_RELAXED);
+    uint32_t result;
     uint64_t taken = __atomic_load_n(&ring[TAKEN], __ATOMIC_ACQUIRE), since = nanos(CLOCK_MONOTONIC);
     while (__atomic_load_n(&ring[HOLDS], __ATOMIC_RELAXED)) {
         struct timespec look = {0, LOOK_NANOS};
@@ -341,6 +338,19 @@ static uint32_t record(const struct call *call)
             return HELD;
     }
     return LEFT_OUT;
+}
+
+static uint32_t record(const struct call *call)
+{
+    uint64_t *ring = (uint64_t *)call->ring;
+    uint32_t result = collect(call);
+    if (result != FULL_RING)
+        return result;
+    __atomic_fetch_add(&ring[FULL], 1, __ATOMIC_RELAXED);
+    uint64_t since = nanos(CLOCK_MONOTONIC);
+    result = wait_for_room(call, ring);
+    __atomic_fetch_add(&ring[WAITED], nanos(CLOCK_MONOTONIC) - since, __ATOMIC_RELAXED);
+    return result;
 }
 
 /* Record an event. Returns 0: the stub has to report it and to wait; 1: it is in the ring; 2: it is left out. */

@@ -1,0 +1,49 @@
+"""Measured tables inside a page of the documentation: they stand between two marks, and a benchmark replaces them.
+
+Knows files and the machine; does not know what was measured.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.harness.environment import Unavailable
+
+__all__ = ["BEGIN", "END", "machine_line", "put_section"]
+
+BEGIN = "<!-- measured: begin; written by the command below, not by hand -->"
+END = "<!-- measured: end -->"
+
+
+def machine_line(arguments: Sequence[str], name: str) -> str:
+    """Return what was run, when, on what, and at which load, as a paragraph and a command."""
+    processor = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return (
+        f"    {' '.join(['python -m benchmarks', name, *arguments])}\n\n"
+        f"{datetime.now(UTC):%Y-%m-%d, %H:%M} UTC, {os.cpu_count()} cores ({processor}), "
+        f"Linux {platform.release()}, load at the end {os.getloadavg()[0]:.1f}, this measurement's own included."
+    )
+
+
+def put_section(page: Path, text: str) -> None:
+    """Replace what stands between the two marks of a page.
+
+    Raises:
+        Unavailable: The page has no such marks.
+    """
+    before, begin, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise Unavailable(f"{page} has no lines {BEGIN} and {END}")
+    page.write_text(f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}")
