@@ -59,7 +59,12 @@ def test_every_room_is_a_root_and_has_a_contract() -> None:
     assert sources == set(PACKAGES) - {"gcspy"}, "gcspy, the front door, may import everything"
 
 
-SHARED = {"gcspy_drivers.remote", "gcspy_drivers.cooperative", "gcspy_drivers.kit"}
+SHARED = {
+    "gcspy_drivers.remote",
+    "gcspy_drivers.cooperative",
+    "gcspy_drivers.kit",
+    "gcspy_drivers.native_heap",
+}
 """Folders of the drivers' room that serve every driver."""
 
 

@@ -1,0 +1,351 @@
+"""`MallocReader`: reads glibc's malloc in one process, at four levels of detail.
+
+1 arenas and parameters, in constant time; 2 lists of free chunks; 3 all chunks, by a walk; 4 which of their pages are resident.
+
+Knows what the other modules find; knows neither spaces nor streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from gcspy_protocol.errors import Unsupported
+
+from gcspy_drivers.native_heap.arenas import Arena, ArenaReader, Span
+from gcspy_drivers.native_heap.chunk_lists import ChunkList, ListReader, ListState, join_lists
+from gcspy_drivers.native_heap.chunk_walk import ChunkWalker, KnownChunks, SpanWalk
+from gcspy_drivers.native_heap.layout import BINS, LEAST_CHUNK_BYTES
+from gcspy_drivers.native_heap.location import MallocLocation, Parameters, find_malloc
+from gcspy_drivers.native_heap.mapped_chunks import MappedChunkFinder, MappedChunks
+from gcspy_drivers.native_heap.other_allocators import describe_allocator
+from gcspy_drivers.native_heap.present_pages import PresentMemory
+from gcspy_drivers.native_heap.thread_caches import CacheReader, ThreadCache, follow, is_mangled
+from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.maps import read_maps
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["ArenaLists", "MallocReader", "MallocReading", "NamedChunks"]
+
+ARENAS, BINS_LEVEL, CHUNKS, PAGES = 1, 2, 3, 4
+"""Levels."""
+
+_MOST_CHUNKS: Final = 1 << 28
+_CELL_BYTES: Final = PAGE_BYTES
+
+U64 = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class ArenaLists:
+    """The lists of free chunks of one arena.
+
+    Attributes:
+        bins: Its bins, from 1 on.
+        fast: Its fast bins.
+    """
+
+    bins: tuple[ChunkList, ...]
+    fast: tuple[ChunkList, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether no list contradicted itself."""
+        return all(one.state is ListState.WHOLE for one in self.bins + self.fast)
+
+    @cached_property
+    def free_chunks(self) -> int:
+        """Chunks in bins."""
+        return sum(len(one.chunks) for one in self.bins)
+
+    @cached_property
+    def free_bytes(self) -> int:
+        """Bytes in bins."""
+        return sum(int(one.sizes.sum()) for one in self.bins)
+
+    @cached_property
+    def fast_chunks(self) -> int:
+        """Chunks in fast bins."""
+        return sum(len(one.chunks) for one in self.fast)
+
+    @cached_property
+    def fast_bytes(self) -> int:
+        """Bytes in fast bins."""
+        return sum(int(one.sizes.sum()) for one in self.fast)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedChunks:
+    """The chunks that hold some addresses, (n,) each.
+
+    Attributes:
+        chunks: Address of the chunk; 0: in no chunk of malloc, or not known.
+        sizes: Its bytes.
+        kinds: Its `ChunkKind`; -1: in no chunk.
+        mapped: Whether it has a mapping of its own.
+    """
+
+    chunks: U64
+    sizes: U64
+    kinds: npt.NDArray[np.int64]
+    mapped: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class MallocReading:
+    """malloc at one reading.
+
+    Attributes:
+        level: Its level.
+        arenas: The arenas, the main one first; empty: they changed during the read.
+        parameters: The values of ``mp_``; None: not known.
+        caches: Caches of threads.
+        threads: How many threads there are.
+        found_threads: Of how many the variables were found.
+        cached: Chunks in caches, sorted, and their bytes; from level 2 on.
+        mapped: Chunks with mappings of their own; None: not read.
+        lists: Lists of free chunks, one for each arena; empty: not read.
+        walks: Walks over the spans of each arena; empty: not read.
+        resident: For each span with a walk, by its begin: which pages from its first cell on are in memory, (cells,); from level 4 on.
+        changed: Arenas that changed during the read.
+    """
+
+    level: int
+    arenas: tuple[Arena, ...]
+    parameters: Parameters | None
+    caches: tuple[ThreadCache, ...]
+    threads: int
+    found_threads: int
+    cached: tuple[U64, U64] | None
+    mapped: MappedChunks | None
+    lists: tuple[ArenaLists, ...]
+    walks: tuple[tuple[SpanWalk, ...], ...]
+    resident: Mapping[int, npt.NDArray[np.bool_]]
+    changed: frozenset[int]
+
+
+class MallocReader:
+    """Reads malloc in one process, repeatedly.
+
+    Args:
+        process: The process; it stays the caller's.
+
+    Raises:
+        Unsupported: It has no glibc malloc; the error names what it has.
+        TargetGone: The process has ended.
+        NotPermitted: The system does not let us read it.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.memory = Memory(process)
+        maps = read_maps(process)
+        location = find_malloc(self.memory, maps)
+        if location is None:
+            raise Unsupported(
+                f"no malloc of glibc was found in process {process.pid} ({process.name})",
+                found=describe_allocator(process, self.memory, maps),
+                known="malloc of glibc, once the program has called it",
+            )
+        self.location: MallocLocation = location
+        self.pages = PresentMemory(self.memory)
+        self._arenas = ArenaReader(self.memory, location)
+        self._lists = ListReader(self.memory)
+        self._caches = CacheReader(self.pages)
+        self._mapped = MappedChunkFinder(self.pages)
+        self._walker: ChunkWalker | None = None
+        self._mangled: bool | None = None
+        self._maps = maps
+
+    def close(self) -> None:
+        """Close the kernel's files. The process stays open."""
+        self.pages.close()
+
+    def read(self, level: int, *, tiles: int = 1 << 16) -> MallocReading:
+        """Read it.
+
+        Args:
+            level: 1 to 4.
+            tiles: How many cells a walk may have, roughly.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        parameters = self.location.read_parameters(self.memory)
+        arenas = self._arenas.read()
+        slots = parameters.cache_slots if parameters is not None else 0
+        if (self._caches.layout is None and level >= BINS_LEVEL) or self._caches.new_threads():
+            self._maps = read_maps(self.process)
+            self._caches.find(self._maps, {arena.address for arena in arenas}, slots)
+        caches = tuple(self._caches.read(slots))
+        lists: tuple[ArenaLists, ...] = ()
+        walks: list[tuple[SpanWalk, ...]] = []
+        cached = mapped = None
+        resident: dict[int, npt.NDArray[np.bool_]] = {}
+        changed: frozenset[int] = frozenset()
+        spans: list[list[Span]] = []
+        if level >= BINS_LEVEL and arenas:
+            self._maps = read_maps(self.process)
+            self._lists.begin()
+            self._find_mangling(arenas, caches)
+            mangled = bool(self._mangled)
+            cached = join_lists(
+                [one for cache in caches for one in follow(cache, self._lists, mangled=mangled)]
+            )
+            lists = tuple(self._lists_of(arena, mangled) for arena in arenas)
+            spans = [self._arenas.spans(arena, parameters, self._maps) for arena in arenas]
+            taken = [(span.heap, span.end) for each in spans for span in each]
+            mapped = self._mapped.find(self._maps, taken, parameters)
+        if level >= CHUNKS and arenas:
+            walks = self._walk(arenas, spans, lists, cached, tiles)
+        if level >= PAGES:
+            resident = self._resident_pages(walks)
+        if level >= BINS_LEVEL:
+            changed = self._changed(arenas)
+        return MallocReading(
+            level=level,
+            arenas=tuple(arenas),
+            parameters=parameters,
+            caches=caches,
+            threads=self.process.stat().threads,
+            found_threads=self._caches.found_threads,
+            cached=cached,
+            mapped=mapped,
+            lists=lists,
+            walks=tuple(walks),
+            resident=resident,
+            changed=changed,
+        )
+
+    def name_chunks(self, addresses: U64) -> NamedChunks:
+        """Find the chunk that holds each address; the whole heap is walked once.
+
+        Args:
+            addresses: (n,) addresses, in any order.
+
+        Returns:
+            The chunks, in the order of the addresses. An address in the header of a chunk is in it.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        order = np.argsort(addresses, kind="stable")
+        wanted = np.ascontiguousarray(addresses[order])
+        found = np.zeros((len(wanted), 3), dtype=np.uint64)
+        kinds = np.full(len(wanted), -1, dtype=np.int64)
+        reading = self.read(BINS_LEVEL)
+        walker = self._walker_now()
+        known = [self._known(lists, reading.cached) for lists in reading.lists]
+        for arena, lists in zip(reading.arenas, known, strict=bool(known)):
+            for span in self._arenas.spans(arena, reading.parameters, self._maps):
+                first, last = np.searchsorted(
+                    wanted, np.array([span.begin, span.end], dtype=np.uint64)
+                )
+                if first == last:
+                    continue
+                part = np.ascontiguousarray(wanted[first:last])
+                walk = walker.walk(span, lists, main=arena.main, cell_bytes=1 << 30, wanted=part)
+                found[first:last] = walk.found
+                hit = walk.found[:, 0] != 0
+                kinds[first:last][hit] = walk.found[hit, 2].astype(np.int64)
+        mapped = np.zeros(len(wanted), dtype=np.bool_)
+        chunks = reading.mapped
+        if chunks is not None and len(chunks.chunks):
+            row = np.searchsorted(chunks.begins, wanted, side="right") - 1
+            inside = (row >= 0) & (wanted < (chunks.begins + chunks.sizes)[row])
+            found[inside, 0], found[inside, 1] = (
+                chunks.chunks[row[inside]],
+                chunks.sizes[row[inside]],
+            )
+            kinds[inside], mapped[inside] = 0, True
+        back = np.empty(len(order), dtype=np.intp)
+        back[order] = np.arange(len(order))
+        return NamedChunks(found[back, 0], found[back, 1], kinds[back], mapped[back])
+
+    def _walker_now(self) -> ChunkWalker:
+        if self._walker is None:
+            self._walker = ChunkWalker(self.pages)
+        return self._walker
+
+    def _find_mangling(self, arenas: list[Arena], caches: tuple[ThreadCache, ...]) -> None:
+        if self._mangled is None:
+            fields = [first + 16 for arena in arenas for first in arena.fast if first]
+            fields += [int(entry) for cache in caches for entry in cache.entries[cache.counts > 0]]
+            self._mangled = is_mangled(self.memory, self._maps, fields)
+
+    def _lists_of(self, arena: Arena, mangled: bool) -> ArenaLists:
+        """Follow the lists of an arena, each up to as many chunks as fit in its memory."""
+        most = min(arena.system_bytes // LEAST_CHUNK_BYTES + 1, _MOST_CHUNKS)
+        pairs = arena.bins.reshape(-1, 2).tolist()
+        bins = []
+        for index, (first, last) in enumerate(pairs[:BINS]):
+            head = arena.bins_at + 16 * index - 16
+            bins.append(self._lists.bin(head, first, last, most))
+        fast = [
+            self._lists.list(first, most, mangled=mangled, contents=False) for first in arena.fast
+        ]
+        return ArenaLists(tuple(bins), tuple(fast))
+
+    @staticmethod
+    def _known(lists: ArenaLists, cached: tuple[U64, U64] | None) -> KnownChunks:
+        empty = np.zeros(0, dtype=np.uint64)
+        return KnownChunks(
+            cached[0] if cached is not None else empty,
+            join_lists(list(lists.fast))[0],
+            join_lists(list(lists.bins))[0],
+        )
+
+    def _walk(
+        self,
+        arenas: list[Arena],
+        spans: list[list[Span]],
+        lists: tuple[ArenaLists, ...],
+        cached: tuple[U64, U64] | None,
+        tiles: int,
+    ) -> list[tuple[SpanWalk, ...]]:
+        walker = self._walker_now()
+        total = sum(span.end - span.heap for each in spans for span in each)
+        cell_bytes = _CELL_BYTES
+        while cell_bytes * tiles < total:
+            cell_bytes *= 2
+        found = []
+        for arena, each, of_arena in zip(arenas, spans, lists, strict=True):
+            known = self._known(of_arena, cached)
+            found.append(
+                tuple(
+                    walker.walk(span, known, main=arena.main, cell_bytes=cell_bytes)
+                    for span in each
+                )
+            )
+        return found
+
+    def _resident_pages(
+        self, walks: list[tuple[SpanWalk, ...]]
+    ) -> dict[int, npt.NDArray[np.bool_]]:
+        found = {}
+        for walk in (walk for each in walks for walk in each):
+            span = walk.span
+            end = span.end
+            if span.has_top:
+                row = self._maps.row_of(span.end)
+                end = int(self._maps.end[row]) if row is not None else end
+            pages = self.pages.resident(walk.first_cell, end)
+            if pages is not None:
+                found[span.begin] = pages
+        return found
+
+    def _changed(self, arenas: list[Arena]) -> frozenset[int]:
+        """Return the arenas that are not as they were when the read began."""
+        now = {arena.address: arena for arena in self._arenas.read()}
+        return frozenset(
+            arena.address
+            for arena in arenas
+            if arena.address not in now or not arena.same_heap(now[arena.address])
+        )

@@ -1,0 +1,237 @@
+"""`CacheReader`: the caches that threads have of freed chunks (tcache).
+
+A thread's variable leads to its cache, which is a chunk in the heap. Its contents show that it is one: counts and entries agree, and
+each entry is a chunk of its bin's size. The place of the variable is measured once, with the threads that have one; then a reading is one gather.
+
+malloc counts cached chunks as in use. While the program runs its caches change without a lock, so they are as of some moment during the read.
+
+Source: glibc malloc/malloc.c, tcache_perthread_struct, tcache_put_n, tcache_init; from 2.26.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gcspy_drivers.native_heap.chunk_lists import ChunkList, ListReader
+from gcspy_drivers.native_heap.layout import CACHE_LAYOUTS, HEADER_BYTES, CacheLayout
+from gcspy_drivers.native_heap.present_pages import PresentMemory
+from gcspy_drivers.native_heap.thread_blocks import find_blocks
+from gcspy_drivers.remote.maps import Maps
+from gcspy_drivers.remote.memory import Memory
+
+__all__ = ["CacheReader", "ThreadCache", "follow", "is_mangled"]
+
+_VARIABLES_BYTES: Final = 16 << 10
+"""Bytes of a thread's variables that are searched, below its control block."""
+_USER_SPACE: Final = 1 << 47
+_MOST_IN_BIN: Final = (1 << 16) - 1
+
+U64 = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ThreadCache:
+    """The cache of one thread.
+
+    Attributes:
+        thread: Its number; 0: not known.
+        address: Of the structure.
+        arena: The arena that the thread allocates from; 0: not known.
+        counts: (bins,) chunks in each bin.
+        entries: (bins,) the first chunk's contents; 0: none.
+        sizes: (bins,) chunk size of each bin; 0: several.
+    """
+
+    thread: int
+    address: int
+    arena: int
+    counts: npt.NDArray[np.int64]
+    entries: U64
+    sizes: npt.NDArray[np.int64]
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks it has."""
+        return int(self.counts.sum())
+
+
+class CacheReader:
+    """Reads the caches of one process, repeatedly.
+
+    Args:
+        pages: Its memory.
+    """
+
+    def __init__(self, pages: PresentMemory) -> None:
+        self._pages = pages
+        self._memory: Memory = pages.memory
+        self._blocks: dict[int, int] = {}
+        self._sought: set[int] = set()
+        self._offset: int | None = None
+        self._arena_offset: int | None = None
+        self._layout: CacheLayout | None = None
+
+    @property
+    def layout(self) -> CacheLayout | None:
+        """The layout of the caches; None: none was found."""
+        return self._layout
+
+    @property
+    def found_threads(self) -> int:
+        """How many threads have a known control block."""
+        return len(self._blocks)
+
+    def find(self, maps: Maps, arenas: set[int], slots: int) -> None:
+        """Find the control blocks of threads, and where their variables are. Takes some milliseconds.
+
+        Args:
+            maps: The mappings.
+            arenas: Addresses of all arenas.
+            slots: Chunks that a bin takes; 0: not known.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        self._sought = set(self._memory.process.thread_ids())
+        self._blocks = find_blocks(self._pages, maps)
+        if self._offset is None or self._arena_offset is None:
+            self._measure(maps, arenas, slots)
+
+    def new_threads(self) -> bool:
+        """Return whether there are threads that were not looked for yet."""
+        return not self._sought.issuperset(self._memory.process.thread_ids())
+
+    def read(self, slots: int) -> list[ThreadCache]:
+        """Read the caches of the threads that were found.
+
+        Args:
+            slots: Chunks that a bin takes, as ``mp_`` has it; 0: not known.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        if self._layout is None or self._offset is None or not self._blocks:
+            return []
+        threads = sorted(self._blocks)
+        blocks = np.array([self._blocks[thread] for thread in threads], dtype=np.uint64)
+        caches, known = self._variables(blocks, self._offset)
+        arenas, _ = self._variables(blocks, self._arena_offset)
+        raw, read = self._memory.read_many(caches[known], self._layout.size_bytes)
+        rows = np.flatnonzero(known)[read]
+        found = []
+        for row, data in zip(rows.tolist(), raw[read], strict=True):
+            cache = _decode(data, self._layout, slots, strict=False)
+            if cache is not None:
+                found.append(ThreadCache(threads[row], int(caches[row]), int(arenas[row]), *cache))
+        return found
+
+    def _variables(self, blocks: U64, offset: int | None) -> tuple[U64, npt.NDArray[np.bool_]]:
+        """Return a variable of each thread, and whether it can lead to something."""
+        if offset is None:
+            return np.zeros(len(blocks), dtype=np.uint64), np.zeros(len(blocks), dtype=np.bool_)
+        raw, read = self._memory.read_many(blocks - np.uint64(offset), 8)
+        values = raw.view(np.uint64)[:, 0]
+        return values, read & (values >= 4096) & (values < _USER_SPACE) & (
+            values & np.uint64(7) == 0
+        )
+
+    def _measure(self, maps: Maps, arenas: set[int], slots: int) -> None:
+        """Find at which distance below their control block threads have their cache, and their arena."""
+        caches: Counter[tuple[int, CacheLayout]] = Counter()
+        of_arenas: Counter[int] = Counter()
+        for block in list(self._blocks.values())[:64]:
+            row = maps.row_of(block)
+            if row is None:
+                continue
+            low = max(int(maps.start[row]), block - _VARIABLES_BYTES)
+            words = self._pages.words(low, block)
+            below = block - low - 8 * np.arange(len(words))
+            of_arenas.update(
+                below[np.isin(words, np.array(sorted(arenas), dtype=np.uint64))].tolist()
+            )
+            caches.update(self._caches_among(words, below, maps, slots))
+        if caches:
+            (self._offset, self._layout), _ = max(
+                caches.items(), key=lambda one: (one[1], -one[0][0])
+            )
+        if of_arenas:
+            self._arena_offset = max(of_arenas.items(), key=lambda one: (one[1], -one[0]))[0]
+
+    def _caches_among(
+        self, words: U64, below: npt.NDArray[np.int64], maps: Maps, slots: int
+    ) -> list[tuple[int, CacheLayout]]:
+        can = (words & np.uint64(15) == 0) & (words > 4096) & (words < _USER_SPACE)
+        rows = np.flatnonzero(can)
+        rows = rows[maps.covers(words[rows] - np.uint64(HEADER_BYTES), HEADER_BYTES)]
+        heads, read = self._memory.read_many(words[rows] - np.uint64(8), 8)
+        sizes = heads.view(np.uint64)[:, 0] & ~np.uint64(7)
+        found = []
+        for layout in CACHE_LAYOUTS:
+            for row in rows[read & np.isin(sizes, layout.chunk_bytes)].tolist():
+                raw = self._memory.try_read(int(words[row]), layout.size_bytes)
+                data = np.frombuffer(raw or b"", dtype=np.uint8)
+                if raw is not None and _decode(data, layout, slots, strict=True) is not None:
+                    found.append((int(below[row]), layout))
+        return found
+
+
+def follow(cache: ThreadCache, lists: ListReader, *, mangled: bool) -> list[ChunkList]:
+    """Follow the lists of a cache; those of bins that have chunks, in order."""
+    found = []
+    for row in np.flatnonzero(cache.counts).tolist():
+        first = int(cache.entries[row]) - HEADER_BYTES
+        found.append(lists.list(first, int(cache.counts[row]), mangled=mangled, contents=True))
+    return found
+
+
+def is_mangled(memory: Memory, maps: Maps, fields: list[int]) -> bool | None:
+    """Return whether links are combined with their addresses, as from 2.32 on; None: there is no list that shows it.
+
+    Args:
+        memory: The target's memory.
+        maps: Its mappings.
+        fields: Addresses of links of chunks in lists.
+    """
+    for field in fields:
+        raw = memory.try_read(field, 8)
+        if raw is None:
+            continue
+        value = int.from_bytes(raw, "little")
+        if value in (0, field >> 12):  # the end of a list
+            return bool(value)
+        for mangled, link in ((False, value), (True, value ^ field >> 12)):
+            if not link & 15 and maps.cover(link, 8):
+                return mangled
+    return None
+
+
+def _decode(
+    raw: npt.NDArray[np.uint8], layout: CacheLayout, slots: int, *, strict: bool
+) -> tuple[npt.NDArray[np.int64], U64, npt.NDArray[np.int64]] | None:
+    """Return counts, entries and sizes; None: it is not a cache of this layout.
+
+    Not strict: a bin that its thread is just changing counts as empty.
+    """
+    kind = np.uint8 if layout.count_bytes == 1 else np.uint16
+    counts = raw[: layout.entries].view(kind).astype(np.int64)
+    entries = raw[layout.entries : layout.size_bytes].copy().view(np.uint64)
+    if layout.free_slots:
+        counts = (slots or int(counts.max(initial=0))) - counts
+    empty = entries == 0
+    agree = np.where(empty, counts == 0, (counts > 0) & (counts <= _MOST_IN_BIN))
+    if not strict:
+        counts[~agree], entries[~agree] = 0, 0
+        agree[:] = True
+    valid = (
+        agree.all()
+        and ((entries & np.uint64(15)) == 0).all()
+        and bool((entries < _USER_SPACE).all())
+    )
+    return (counts, entries, np.array(layout.sizes(), dtype=np.int64)) if valid else None
