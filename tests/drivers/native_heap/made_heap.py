@@ -35,10 +35,11 @@ class MadeHeap:
     def __post_init__(self) -> None:
         """Make it."""
         dice = random.Random(self.seed)
-        kinds, sizes = [], []
+        kinds: list[int] = []
+        sizes: list[int] = []
         for _ in range(self.count):
             kind = dice.choice((ChunkKind.USED, ChunkKind.USED, *ChunkKind))
-            if kind is ChunkKind.FREE and kinds and kinds[-1] is ChunkKind.FREE:
+            if kind is ChunkKind.FREE and kinds and kinds[-1] == ChunkKind.FREE:
                 kind = ChunkKind.USED
             most = 5 if kind in (ChunkKind.FAST, ChunkKind.CACHED) else len(_SIZES)
             kinds.append(kind)
@@ -81,6 +82,6 @@ class MadeHeap:
         """What lists of malloc would name."""
 
         def of(kind: ChunkKind) -> U64:
-            return self.chunks[self.kinds == kind]
+            return np.ascontiguousarray(self.chunks[self.kinds == kind])
 
         return KnownChunks(of(ChunkKind.CACHED), of(ChunkKind.FAST), of(ChunkKind.FREE))
