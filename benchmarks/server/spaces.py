@@ -26,7 +26,7 @@ from gcspy_protocol.streams.values import Stamp
 from benchmarks.harness.figures import tell
 from gcspy_server.api import Presentation, Server, ServerSpace, UniformNames
 from gcspy_server.interpreter.gather_request import GatherRequest
-from gcspy_server.interpreter.transmission import SpaceSender
+from gcspy_server.interpreter.transmission import SpaceSender, parts_of
 from gcspy_session.interest import EVERYTHING
 
 __all__ = ["main"]
@@ -123,8 +123,9 @@ def measure(tiles: int, share: float, streams: int, events: int) -> Cost:
         found = []
         for name, sender in list(senders.items())[:: 1 if sequence % 2 else -1]:
             began = time.thread_time_ns()
-            parts, _ = sender.encode(request, stamp)
+            pieces, _ = sender.encode(request, stamp)
             took[name].append((time.thread_time_ns() - began) / 1e3 / streams)
+            parts = parts_of(pieces)
             found.append([part.frame.data for part in parts])
         if found[0] != found[1]:
             raise SystemExit(f"event {sequence}: numpy and C give different bytes")

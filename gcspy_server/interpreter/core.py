@@ -49,6 +49,7 @@ from gcspy_server.interpreter.transmission import (
     Snapshot,
     SnapshotPart,
     SpaceSender,
+    SpaceStreams,
     copy_keyframe,
 )
 from gcspy_server.interpreter.trigger_source import TriggerSource
@@ -550,9 +551,7 @@ class Core:
             in_vain=self._discarded,
         )
         self._tell_budget(now)
-        self.room.posted(
-            snapshot.event.sequence, sum(len(part.frame.data) for part in snapshot.parts)
-        )
+        self.room.posted(snapshot.event.sequence, snapshot.frame_bytes)
         for observer in self._observers:
             observer(snapshot.event)
         held = self.flow.hold(request.event_filter, pause=pause, trigger=reason) if holds else 0
@@ -591,7 +590,7 @@ class Core:
             event=request.event,
             occurrence=request.occurrence,
         )
-        parts: list[SnapshotPart] = []
+        parts: list[SnapshotPart | SpaceStreams] = []
         names: dict[int, TileNames] = {}
         for number, sender in self._senders.items():
             frames, resized = sender.encode(request, stamp)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from gcspy_protocol.codec import decode, encode, encode_event
+from gcspy_protocol.codec import decode, encode, encode_event, join_event
 from gcspy_protocol.compiled.space_encoder import (
     NO_SUMMARY,
     CompiledEncoder,
+    EncodedSpace,
     EncodedStream,
     StreamJob,
     SummaryKind,
@@ -38,7 +39,18 @@ from gcspy_server.names import ExtentNames, Runs, StringNames, TileNames, Unifor
 from gcspy_server.spaces import ServerSpace, ServerStream
 from gcspy_session.interest import Interest
 
-__all__ = ["KeyframeSource", "SnapshotPart", "Snapshot", "SpaceSender", "copy_keyframe"]
+__all__ = [
+    "KeyframeSource",
+    "Snapshot",
+    "SnapshotPart",
+    "SpaceSender",
+    "SpaceStreams",
+    "copy_keyframe",
+    "parts_of",
+]
+
+_KEPT_BYTES = 64 << 10
+"""The frames of a space are kept whole, for its summaries, if they have no more bytes."""
 
 _NO_RUNS = Runs(*(np.empty(0, dtype=np.uint32) for _ in range(3)))
 
@@ -50,6 +62,53 @@ class SnapshotPart(NamedTuple):
     stream: int | None
     frame: Frame
 
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+        return self.frame.data
+
+    @property
+    def crcs(self) -> bytes:
+        """Its CRC."""
+        return self.frame.crc.to_bytes(4, "little")
+
+
+class SpaceStreams(NamedTuple):
+    """The frames of all streams of a space, as one piece."""
+
+    space: int
+    encoded: EncodedSpace
+
+    @property
+    def data(self) -> bytes:
+        """Their bytes, one behind the other."""
+        return self.encoded.data
+
+    @property
+    def crcs(self) -> bytes:
+        """Their CRCs, as u32s."""
+        return self.encoded.crcs
+
+
+_Piece: TypeAlias = SnapshotPart | SpaceStreams
+
+
+def parts_of(pieces: Iterable[SnapshotPart | SpaceStreams]) -> list[SnapshotPart]:
+    """Take pieces apart, for who needs some of their frames."""
+    found: list[SnapshotPart] = []
+    for piece in pieces:
+        if isinstance(piece, SnapshotPart):
+            found.append(piece)
+            continue
+        for number, one in zip(piece.encoded.order, piece.encoded.streams, strict=True):
+            # The control stream belongs to the space: a client that subscribes to any of its
+            # streams needs it.
+            stream = None if number == CONTROL_STREAM else number
+            found.append(SnapshotPart(piece.space, stream, one.frame))
+            if one.summary is not None:
+                found.append(SnapshotPart(piece.space, stream, one.summary))
+    return found
+
 
 @dataclass(eq=False)
 class Snapshot:
@@ -57,7 +116,7 @@ class Snapshot:
 
     Attributes:
         event: The event that ends it.
-        parts: Its frames, in order.
+        pieces: Its frames, in order.
         counts: Occurrences of every kind at that time.
         names: Tile names by space, for the spaces that it resizes.
         must: Whether the controller must get it, because the target is held after it.
@@ -65,7 +124,7 @@ class Snapshot:
     """
 
     event: Event
-    parts: list[SnapshotPart]
+    pieces: list[SnapshotPart | SpaceStreams]
     counts: tuple[int, ...] = ()
     names: dict[int, TileNames] = field(default_factory=dict)
     must: bool = False
@@ -77,6 +136,16 @@ class Snapshot:
     def sequence(self) -> int:
         """Its number."""
         return self.event.sequence
+
+    @property
+    def parts(self) -> list[SnapshotPart]:
+        """Its frames, one by one."""
+        return parts_of(self.pieces)
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of its frames."""
+        return sum([len(piece.data) for piece in self.pieces])
 
     @property
     def moment_nanos(self) -> int:
@@ -95,9 +164,15 @@ class Snapshot:
             return plain
         found = self._bytes.get(wants)
         if found is None:
-            frames = [part.frame for part in self.parts if wants.has(part.space, part.stream)]
+            if wants.spaces is None:
+                pieces = self.pieces
+                crcs = b"".join([piece.crcs for piece in pieces])
+                data = join_event(self.event, [piece.data for piece in pieces], crcs)
+            else:
+                frames = [part.frame for part in self.parts if wants.has(part.space, part.stream)]
+                data = encode_event(self.event, frames)
             counters = encode(Counters(counts=self.counts)).data if self.counts else b""
-            found = self._bytes[wants] = encode_event(self.event, frames) + counters
+            found = self._bytes[wants] = data + counters
         return found
 
 
@@ -113,12 +188,13 @@ class SpaceSender:
         self.names: TileNames | None = None
         self.info = ""
         self.encoders: dict[int, StreamEncoder] = {}
-        self.summaries: dict[int, Frame] = {}
+        self._summarised: dict[int, EncodedSpace | Frame] = {}
         self._plans: dict[int, SummaryPlan] = {}
+        self._jobs: dict[int, StreamJob] = {}
         library = streams_library()
         self._compiled = None if library is None else CompiledEncoder(library, space.id)
 
-    def encode(self, request: GatherRequest, stamp: Stamp) -> tuple[list[SnapshotPart], bool]:
+    def encode(self, request: GatherRequest, stamp: Stamp) -> tuple[list[_Piece], bool]:
         """The frames that update a client to the driver's data.
 
         Returns:
@@ -127,7 +203,7 @@ class SpaceSender:
         space = self.space
         if not request.sends(space):
             return [], False
-        parts: list[SnapshotPart] = []
+        parts: list[_Piece] = []
         if space.withheld:
             if space.told_info != space.info:
                 self._encode_info(parts, stamp)
@@ -135,39 +211,41 @@ class SpaceSender:
         resized = self._resize(parts, stamp)
         jobs: list[StreamJob] = []
         if resized or space._control_touched or CONTROL_STREAM not in self.encoders:
-            jobs.append(StreamJob(CONTROL_STREAM, self._encoder(CONTROL_STREAM), space._control))
-        for stream in space.streams:
-            if stream.gathered and request.sends(space, stream):
-                number = stream.schema.id
-                jobs.append(
-                    StreamJob(
-                        number,
-                        self._encoder(number),
-                        stream._values,
-                        stream._known,
-                        self._plan(stream),
-                    )
-                )
-        self._encode_streams(parts, jobs, stamp)
+            jobs.append(self._job(CONTROL_STREAM, space._control))
+        everything = request.audience.spaces is None
+        for stream in space._streams:
+            if stream.gathered and (everything or request.sends(space, stream)):
+                job = self._job(stream.schema.id, stream._values)
+                job.known, job.summary = stream._known, self._plan(stream)
+                jobs.append(job)
+        if jobs:
+            parts.append(SpaceStreams(space.id, self._encode_streams(jobs, stamp)))
         self._encode_info(parts, stamp)
         return parts, resized
 
-    def _encode_streams(
-        self, parts: list[SnapshotPart], jobs: list[StreamJob], stamp: Stamp
-    ) -> None:
+    def _job(self, number: int, values: NDArray[Any]) -> StreamJob:
+        job = self._jobs.get(number)
+        if job is None:
+            job = self._jobs[number] = StreamJob(number, self._encoder(number), values)
+        job.values = values
+        return job
+
+    def _encode_streams(self, jobs: list[StreamJob], stamp: Stamp) -> EncodedSpace:
         found = None
-        if self._compiled is not None and jobs:
+        if self._compiled is not None:
             found = self._compiled.encode(jobs, self.space._control, stamp)
         if found is None:
-            found = [self._encode_stream(job, stamp) for job in jobs]
-        for job, one in zip(jobs, found, strict=True):
-            # The control stream belongs to the space: a client that subscribes to any of its
-            # streams needs it.
-            stream = None if job.stream == CONTROL_STREAM else job.stream
-            parts.append(SnapshotPart(self.space.id, stream, one.frame))
-            if one.summary is not None:
-                self.summaries[job.stream] = one.summary
-                parts.append(SnapshotPart(self.space.id, stream, one.summary))
+            order = tuple([job.stream for job in jobs])
+            found = EncodedSpace.of(order, [self._encode_stream(job, stamp) for job in jobs])
+        if len(found.data) <= _KEPT_BYTES:
+            self._summarised.update(
+                [(job.stream, found) for job in jobs if job.summary is not NO_SUMMARY]
+            )
+        else:  # only the summaries are kept
+            for number, one in zip(found.order, found.streams, strict=True):
+                if one.summary is not None:
+                    self._summarised[number] = one.summary
+        return found
 
     def _encode_stream(self, job: StreamJob, stamp: Stamp) -> EncodedStream:
         """Encode a stream and its summary without machine code."""
@@ -178,20 +256,26 @@ class SpaceSender:
 
     def _plan(self, stream: ServerStream) -> SummaryPlan:
         schema = stream.schema
-        if schema.names_from is not None:
-            return NO_SUMMARY  # a sum of numbers of names is meaningless
-        if stream._summary is not None:
+        found = self._plans.get(schema.id)
+        if found is None and schema.names_from is not None:
+            found = self._plans[schema.id] = NO_SUMMARY  # a sum of numbers of names is meaningless
+        if stream._summary is not None and found is not NO_SUMMARY:
             numbers, covered = stream._summary
             return SummaryPlan(SummaryKind.GIVEN, len(numbers), numbers, covered)
-        if schema.max_stream is not None:
+        if schema.max_stream is not None and found is not NO_SUMMARY:
             other = self.space.streams[schema.max_stream]
-            return plan_of(schema, other._values, other._known)
-        found = self._plans.get(schema.id)
-        if found is None:
-            found = self._plans[schema.id] = plan_of(schema, None)
+            if (
+                found is None
+                or found.maxima is not other._values
+                or found.maxima_known is not other._known
+            ):
+                found = plan_of(schema, other._values, other._known)
+        elif found is None:
+            found = plan_of(schema, None)
+        self._plans[schema.id] = found
         return found
 
-    def _encode_info(self, parts: list[SnapshotPart], stamp: Stamp) -> None:
+    def _encode_info(self, parts: list[_Piece], stamp: Stamp) -> None:
         info = self.space.told_info
         if info != self.info:
             self.info = info
@@ -199,7 +283,7 @@ class SpaceSender:
                 SnapshotPart(self.space.id, None, encode(_info_of(self.space.id, info, stamp)))
             )
 
-    def _resize(self, parts: list[SnapshotPart], stamp: Stamp) -> bool:
+    def _resize(self, parts: list[_Piece], stamp: Stamp) -> bool:
         names = self.space.names
         if self.names is names or self.names == names:
             return False
@@ -231,10 +315,21 @@ class SpaceSender:
 
     def summary(self, stream: int, stamp: Stamp) -> Summary:
         """The summary of a gathered stream, whether it was sent or not."""
-        found = self.summaries.get(stream)
+        found = self._summary_frame(stream)
         if found is not None and _header_of(found).sequence == stamp.sequence:
             return _summary_in(found)
         return self._summarise(self.space.streams[stream], stamp)
+
+    def summary_frames(self) -> list[Frame]:
+        """The latest summary of each stream, as sent."""
+        found = [self._summary_frame(stream) for stream in self._summarised]
+        return [one for one in found if one is not None]
+
+    def _summary_frame(self, stream: int) -> Frame | None:
+        encoded = self._summarised.get(stream)
+        if encoded is None or isinstance(encoded, Frame):
+            return encoded
+        return encoded.streams[encoded.order.index(stream)].summary
 
     def _summarise(self, stream: ServerStream, stamp: Stamp) -> Summary:
         counted: NDArray[np.bool_] | None = None
@@ -309,7 +404,7 @@ class KeyframeSource:
                     event=self.event.event,
                     occurrence=self.event.occurrence,
                 )
-                parts: list[SnapshotPart] = []
+                parts: list[_Piece] = []
                 for space, names, info in self._spaces:
                     parts.extend(self._encode_space(space, names, info, stamp))
                 self.snapshot = Snapshot(self.event, parts)
@@ -358,7 +453,7 @@ def copy_keyframe(
             for stream, e in sender.encoders.items()
             if e.stamp is not None
         ]
-        summaries.extend(sender.summaries.values())
+        summaries.extend(sender.summary_frames())
     repeated = None if event is None else replace(event, epoch=epoch, keyframe=True, cached=True)
     return KeyframeSource(repeated, spaces, values, summaries)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gcspy_protocol import messages as m
@@ -58,7 +58,7 @@ from gcspy_protocol.streams.values import (
     pack_key,
 )
 
-__all__ = ["crc_of_crcs", "decode", "encode", "encode_event", "event_crc", "unpack"]
+__all__ = ["crc_of_crcs", "decode", "encode", "encode_event", "join_event", "unpack"]
 
 _U64 = (1 << 64) - 1
 _I64 = (1 << 63) - 1
@@ -74,7 +74,7 @@ _EVENT = struct.Struct("<IHHIxxxxQQQ")
 """EVENT payload, before the msgpack map of the rest.
 
     offset size  field
-    0      4     CRC-32 of the event, see `event_crc`
+    0      4     CRC-32 of the event, see `crc_of_crcs`
     4      2     event id
     6      2     flags: 1 keyframe, 2 cached
     8      4     schema epoch
@@ -337,27 +337,36 @@ def _command_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
             raise LocalProtocolError(f"{type(message).__name__} cannot be sent")
 
 
-def event_crc(frames: list[Frame], end: bytes) -> int:
+def crc_of_crcs(crcs: bytes, end: bytes) -> int:
     """CRC-32 of an event: of the little-endian CRC-32s of its frames in order, then of its end.
 
     It is a CRC of CRCs, so that a frame that many clients share is hashed once, whatever subset a
     client gets.
 
     Args:
-        frames: The event's frames before EVENT.
+        crcs: The CRCs of the event's frames before EVENT, as u32s.
         end: The EVENT frame without the four bytes of the CRC itself.
     """
-    crcs = struct.pack(f"<{len(frames)}I", *(frame.crc for frame in frames))
-    return crc_of_crcs(crcs, end)
-
-
-def crc_of_crcs(crcs: bytes, end: bytes) -> int:
-    """The same from the packed CRCs of the frames."""
     return zlib.crc32(end, zlib.crc32(crcs))
 
 
 def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
     """All bytes of an event: its frames and the EVENT frame that ends it.
+
+    Raises:
+        LocalProtocolError: A number does not fit its field.
+    """
+    crcs = struct.pack(f"<{len(frames)}I", *[frame.crc for frame in frames])
+    return join_event(event, [frame.data for frame in frames], crcs)
+
+
+def join_event(event: m.Event, pieces: Iterable[bytes], crcs: bytes) -> bytes:
+    """The same from frames that lie one behind the other.
+
+    Args:
+        event: The event.
+        pieces: Its frames before EVENT.
+        crcs: Their CRCs, as u32s.
 
     Raises:
         LocalProtocolError: A number does not fit its field.
@@ -388,8 +397,8 @@ def encode_event(event: m.Event, frames: list[Frame]) -> bytes:
         FrameType.EVENT, body, sequence=event.sequence, time_nanos=event.time_nanos, compress=False
     ).data
     header_bytes = len(end) - len(body)
-    crc = event_crc(frames, end[:header_bytes] + end[header_bytes + 4 :])
-    parts = [frame.data for frame in frames]
+    crc = crc_of_crcs(crcs, end[:header_bytes] + end[header_bytes + 4 :])
+    parts = [*pieces]
     parts += [end[:header_bytes], crc.to_bytes(4, "little"), end[header_bytes + 4 :]]
     return b"".join(parts)
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from gcspy_server.api import Presentation, Server, ServerSpace, ServerStream, UniformNames
 from gcspy_server.interpreter.gather_request import GatherRequest
-from gcspy_server.interpreter.transmission import SnapshotPart, SpaceSender
+from gcspy_server.interpreter.transmission import SnapshotPart, SpaceSender, parts_of
 from gcspy_session.interest import EVERYTHING
 from tests.house.rooms import ROOT
 from tests.server.compiled import SANITIZED, load_hook, need_library
@@ -62,9 +62,14 @@ class Twins:
         """Encode what was filled with both, compare everything, and return the parts."""
         self.sequence += 1
         request = GatherRequest(0, self.sequence, 1, EventFilter(event=0), EVERYTHING)
-        parts, resized = self.compiled.encode(request, self.stamp())
+        pieces, resized = self.compiled.encode(request, self.stamp())
+        parts, joined = parts_of(pieces), b"".join(piece.data for piece in pieces)
+        assert joined == b"".join(part.frame.data for part in parts)
+        assert b"".join(piece.crcs for piece in pieces) == b"".join(
+            part.frame.crc.to_bytes(4, "little") for part in parts
+        )
         expected, expected_resized = self.plain.encode(request, self.stamp())
-        assert parts == expected
+        assert parts == parts_of(expected)
         assert resized == expected_resized
         for number, mine in self.compiled.encoders.items():
             theirs = self.plain.encoders[number]

@@ -431,12 +431,17 @@ WIDE_LOOP static uint64_t count_used(const uint8_t *control, uint64_t tiles)
  *
  * `dirty` has room for one number in 32 tiles. Returns the number of the first stream that is not done:
  * it is unchanged, and `used` is then the room that it needs. Otherwise `used` is the bytes written.
+ *
+ * `crcs` gets the checksum of each frame, and `frames` their number, or 0 if one of them may have to be
+ * compressed. A stream that is done is no more the first time, and its base is the event.
  */
 GCSPY_API uint32_t gcspy_encode(struct stream *streams, uint32_t first, uint32_t count, uint64_t tiles,
                                 const uint8_t *control, const struct event *event, uint8_t *out, uint64_t capacity,
-                                uint32_t *dirty, uint64_t *used)
+                                uint32_t *dirty, uint64_t *used, uint32_t *crcs, uint32_t *frames)
 {
     uint64_t at = 0, in_use = count_used(control, tiles);
+    uint32_t written = 0, large = 0;
+    *frames = 0;
     for (uint32_t number = first; number < count; number++) {
         struct stream *s = &streams[number];
         uint32_t size = value_bytes(s->type);
@@ -462,17 +467,22 @@ GCSPY_API uint32_t gcspy_encode(struct stream *streams, uint32_t first, uint32_t
                                    : write_delta(s, known, tiles, event, dirty, &found, out + at);
         s->frame_crc = crc_of_frame(out + at, s->frame_bytes, event);
         s->all_known = known == NULL;
+        s->first = 0;
+        s->base_sequence = event->sequence;
         at += s->frame_bytes;
+        large |= event->compresses && s->frame_bytes >= HEADER_BYTES + COMPRESSED_FROM;
+        crcs[written++] = s->frame_crc;
         s->summary_at = at;
         s->summary_bytes = 0;
         if (s->summary != NO_SUMMARY) {
             s->summary_bytes = summarise(s, tiles, control, in_use, event, out + at);
             s->summary_crc = crc_of_frame(out + at, s->summary_bytes, event);
             at += s->summary_bytes;
+            large |= s->summary_bytes >= HEADER_BYTES + COMPRESSED_FROM;
+            crcs[written++] = s->summary_crc;
         }
     }
     *used = at;
+    *frames = large ? 0 : written;
     return count;
 }
-
-GCSPY_API uint64_t gcspy_encode_layout(void) { return sizeof(struct stream) << 16 | sizeof(struct event); }

@@ -9,7 +9,9 @@ Knows arrays and their addresses; does not know what a stream means.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +27,7 @@ from gcspy_protocol.streams.values import Stamp, StreamEncoder
 __all__ = [
     "NO_SUMMARY",
     "CompiledEncoder",
+    "EncodedSpace",
     "EncodedStream",
     "StreamJob",
     "SummaryKind",
@@ -86,8 +89,9 @@ NO_SUMMARY: Final = SummaryPlan(SummaryKind.NONE, 0)
 """No summary is sent."""
 
 
-class StreamJob(NamedTuple):
-    """A stream to be sent.
+@dataclass(slots=True, eq=False)
+class StreamJob:
+    """A stream to be sent; the same object may be used again, with other values.
 
     Attributes:
         stream: Stream id, or CONTROL_STREAM.
@@ -109,6 +113,68 @@ class EncodedStream(NamedTuple):
 
     frame: Frame
     summary: Frame | None
+
+
+class EncodedSpace:
+    """The frames of the streams of a space, one behind the other, each with its summary behind it.
+
+    Most clients get all of them, as one piece; they are taken apart only for those that do not.
+
+    Args:
+        order: The streams, in order.
+        data: The frames.
+        crcs: Their CRCs, as u32s.
+        streams: Frames of each stream; None: they are taken from `data`.
+        places: Where they are in `data`: a ``struct stream`` for each stream.
+    """
+
+    __slots__ = ("_places", "_streams", "crcs", "data", "order")
+
+    def __init__(
+        self,
+        order: tuple[int, ...],
+        data: bytes,
+        crcs: bytes,
+        *,
+        streams: list[EncodedStream] | None = None,
+        places: bytes = b"",
+    ) -> None:
+        self.order, self.data, self.crcs = order, data, crcs
+        self._streams = streams
+        self._places = places
+
+    @classmethod
+    def of(cls, order: tuple[int, ...], streams: list[EncodedStream]) -> EncodedSpace:
+        """Put frames that were made one by one together."""
+        frames = [frame for stream in streams for frame in stream if frame is not None]
+        crcs = struct.pack(f"<{len(frames)}I", *[frame.crc for frame in frames])
+        return cls(order, b"".join([frame.data for frame in frames]), crcs, streams=streams)
+
+    @property
+    def streams(self) -> list[EncodedStream]:
+        """The frames of each stream."""
+        if self._streams is None:
+            self._streams = self._divide()
+        return self._streams
+
+    def _divide(self) -> list[EncodedStream]:
+        found = []
+        crcs = struct.iter_unpack("<I", self.crcs)
+        at = 0
+        for raw in (_Stream * len(self.order)).from_buffer_copy(self._places):
+            both: list[Frame | None] = []
+            for size in (raw.frame_bytes, raw.summary_bytes):
+                data = self.data[at : at + size]
+                at += size
+                if not size:
+                    both.append(None)
+                    continue
+                header = HEADER.unpack_from(data)
+                both.append(Frame(data, next(crcs)[0], header[3], header[4]))
+            frame, summary = both
+            assert frame is not None
+            found.append(EncodedStream(frame, summary))
+        return found
 
 
 class _Stream(ctypes.Structure):
@@ -158,7 +224,7 @@ class _Event(ctypes.Structure):
 class _Slot:
     """A stream of the call, with the arrays whose addresses it has: they stay alive and are looked up once."""
 
-    __slots__ = ("before", "maxima", "number_room", "plan", "raw", "values")
+    __slots__ = ("before", "maxima", "number_room", "plan", "raw", "stamp", "tracks", "values")
 
     def __init__(self, raw: _Stream) -> None:
         self.raw = raw
@@ -166,25 +232,22 @@ class _Slot:
         self.before: NDArray[Any] | None = None
         self.maxima: NDArray[Any] | None = None
         self.plan: SummaryPlan | None = None
+        self.stamp: Stamp | None = None
+        self.tracks = False  # whether some values are, or were, unknown
         self.number_room: ctypes.Array[ctypes.c_int64] = (ctypes.c_int64 * 0)()
 
     def set_arrays(self, job: StreamJob, tiles: int) -> bool:
         """Set the addresses of a stream's values; False: C cannot read them."""
         values, before = job.values, job.encoder.values
-        if values is not self.values or before is not self.before:
-            if not (_is_plain(values, tiles) and _is_plain(before, tiles)):
-                return False
-            name = values.dtype.str[1:]
-            if name not in DTYPES or values.dtype != before.dtype:
-                return False
-            self.raw.values, self.raw.before = _address(values), _address(before)
-            self.raw.type = DTYPES[name]
-            self.values, self.before = values, before
-        self.raw.known = None
-        if job.known is not None:
-            if job.known.dtype != np.bool_ or not _is_plain(job.known, tiles):
-                return False
-            self.raw.known = _address(job.known)
+        self.values = self.before = None
+        if not (_is_plain(values, tiles) and _is_plain(before, tiles)):
+            return False
+        name = values.dtype.str[1:]
+        if name not in DTYPES or values.dtype != before.dtype:
+            return False
+        self.raw.values, self.raw.before = _address(values), _address(before)
+        self.raw.type = DTYPES[name]
+        self.values, self.before = values, before
         return True
 
     def set_summary(self, plan: SummaryPlan, tiles: int) -> bool:
@@ -213,8 +276,7 @@ class _Slot:
             raw.maximum = plan.maximum
         elif plan.kind is SummaryKind.PERCENT_VAR:
             return self._set_maxima(plan, tiles)
-        if plan.maxima is None:
-            self.plan = plan  # nothing of it can be changed in place
+        self.plan = plan
         return True
 
     def _set_maxima(self, plan: SummaryPlan, tiles: int) -> bool:
@@ -232,7 +294,20 @@ class _Slot:
             if known.dtype != np.bool_ or not _is_plain(known, tiles):
                 return False
             self.raw.maxima_known = _address(known)
+        self.plan = plan
         return True
+
+    def set_known(self, job: StreamJob) -> None:
+        """Set what is known, and what was; the arrays were checked."""
+        before = job.encoder.room_for_known(job.known)
+        self.raw.known = None if job.known is None else _address(job.known)
+        self.raw.before_known = None if before is None else _address(before)
+        self.tracks = before is not None
+
+    def set_base(self, stamp: Stamp | None) -> None:
+        """Set what was sent before, if that was not by the last call."""
+        self.raw.first = stamp is None
+        self.raw.base_sequence = 0 if stamp is None else stamp.sequence
 
 
 class CompiledEncoder:
@@ -250,6 +325,8 @@ class CompiledEncoder:
         self._slots: list[_Slot] = []
         self._order: tuple[int, ...] = ()
         self._dirty: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * 1)()
+        self._crcs: ctypes.Array[ctypes.c_uint32] = (ctypes.c_uint32 * 0)()
+        self._tiles = 0
         self._room = bytearray()
 
     def encode(
@@ -259,7 +336,7 @@ class CompiledEncoder:
         stamp: Stamp,
         *,
         compress: bool = True,
-    ) -> list[EncodedStream] | None:
+    ) -> EncodedSpace | None:
         """Encode streams of one event.
 
         Args:
@@ -269,26 +346,29 @@ class CompiledEncoder:
             compress: Whether zstd may be used.
 
         Returns:
-            The frames of each; None: C cannot encode them, and nothing was done.
+            The frames; None: C cannot encode them, and nothing was done.
         """
         tiles = len(control)
         event = self._event(stamp, compress=compress)
         if event is None or control.dtype != np.uint8 or not _is_plain(control, tiles):
             return None
-        self._prepare(tuple(job.stream for job in jobs), tiles)
+        self._prepare(tuple([job.stream for job in jobs]), tiles)
         for slot, job in zip(self._slots, jobs, strict=True):
-            if not (slot.set_arrays(job, tiles) and slot.set_summary(job.summary, tiles)):
-                slot.values = slot.before = slot.maxima = None
+            if (
+                job.values is not slot.values or job.encoder.values is not slot.before
+            ) and not slot.set_arrays(job, tiles):
+                return None
+            known = job.known
+            if known is not None and (known.dtype != np.bool_ or not _is_plain(known, tiles)):
+                return None
+            if job.summary is not slot.plan and not slot.set_summary(job.summary, tiles):
                 return None
         for slot, job in zip(self._slots, jobs, strict=True):
-            raw, encoder = slot.raw, job.encoder
-            before_known = encoder.room_for_known(job.known)
-            raw.before_known = None if before_known is None else _address(before_known)
-            sent = encoder.stamp
-            if sent is None:
-                raw.first = True
-            else:
-                raw.first, raw.base_sequence = False, sent.sequence
+            encoder = job.encoder
+            if slot.tracks or job.known is not None or encoder.known is not None:
+                slot.set_known(job)
+            if encoder.stamp is not slot.stamp or slot.stamp is None:
+                slot.set_base(encoder.stamp)
         return self._call(jobs, control, event, stamp, compress=compress)
 
     def _event(self, stamp: Stamp, *, compress: bool) -> _Event | None:
@@ -314,9 +394,12 @@ class CompiledEncoder:
             self._order = order
             for slot, stream in zip(self._slots, order, strict=True):
                 slot.raw.stream = stream
-        blocks = tiles // _BLOCK + 1
-        if len(self._dirty) != blocks:
-            self._dirty = (ctypes.c_uint32 * blocks)()
+            self._crcs = (ctypes.c_uint32 * (2 * len(order)))()
+        if tiles != self._tiles:
+            self._tiles = tiles
+            self._dirty = (ctypes.c_uint32 * (tiles // _BLOCK + 1))()
+            for slot in self._slots:
+                slot.values = slot.plan = None  # their lengths are checked again
 
     def _call(
         self,
@@ -326,20 +409,21 @@ class CompiledEncoder:
         stamp: Stamp,
         *,
         compress: bool,
-    ) -> list[EncodedStream]:
+    ) -> EncodedSpace:
         tiles, count = len(control), len(jobs)
         long = tiles * count >= _LONG_TILES
         function = (self._library.released if long else self._library.held).gcspy_encode
-        used = ctypes.c_uint64()
+        used, frames = ctypes.c_uint64(), ctypes.c_uint32()
         room, needed = self._room, _ROOM_BYTES
         found: list[EncodedStream] = []
-        while len(found) < count:
+        while True:
             if len(room) < needed:
                 room = bytearray(needed)
+            first = len(found)
             buffer = (ctypes.c_char * len(room)).from_buffer(room)
             done = function(
                 self._array,
-                ctypes.c_uint32(len(found)),
+                ctypes.c_uint32(first),
                 ctypes.c_uint32(count),
                 ctypes.c_uint64(tiles),
                 ctypes.c_void_p(_address(control)),
@@ -348,15 +432,30 @@ class CompiledEncoder:
                 ctypes.c_uint64(len(room)),
                 self._dirty,
                 ctypes.byref(used),
+                self._crcs,
+                ctypes.byref(frames),
             )
+            for slot, job in zip(self._slots[first:done], jobs[first:done], strict=True):
+                all_known = not slot.tracks or bool(slot.raw.all_known)
+                job.encoder.note_sent(stamp, all_known=all_known)
+                slot.stamp = stamp
             with memoryview(room) as view:
-                for number in range(len(found), done):
-                    job, raw = jobs[number], self._slots[number].raw
-                    job.encoder.note_sent(stamp, all_known=bool(raw.all_known))
-                    found.append(self._frames(raw, view, stamp, compress=compress))
+                if done == count and not first and frames.value:
+                    crcs = bytes(self._crcs)[: 4 * frames.value]
+                    data = view[: used.value].tobytes()
+                    self._keep(room)
+                    return EncodedSpace(self._order, data, crcs, places=bytes(self._array))
+                found += [
+                    self._frames(slot.raw, view, stamp, compress=compress)
+                    for slot in self._slots[first:done]
+                ]
+            if done == count:
+                self._keep(room)
+                return EncodedSpace.of(self._order, found)
             needed = used.value
+
+    def _keep(self, room: bytearray) -> None:
         self._room = room if len(room) <= _KEPT_BYTES else bytearray()
-        return found
 
     def _frames(
         self, raw: _Stream, view: memoryview, stamp: Stamp, *, compress: bool
