@@ -39,6 +39,7 @@ BENCHMARKS = {
     "recording": "benchmarks.recording.recording",
     "replay": "benchmarks.recording.replay",
     "lossless": "benchmarks.server.lossless",
+    "published": "benchmarks.server.published",
     "history": "benchmarks.window.history",
     "history_window": "benchmarks.window.history_window",
     "views": "benchmarks.window.views",

@@ -98,6 +98,15 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
     context.exit()
 
 
+def _say_include_folder(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from gcspy_drivers.published.include_folder import include_folder
+
+    say(str(include_folder()))
+    context.exit()
+
+
 @click.group(
     cls=LazyGroup,
     package="gcspy.commands",
@@ -113,6 +122,14 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
     expose_value=False,
     callback=_say_version,
     help="Show the version and exit.",
+)
+@click.option(
+    "--include-dir",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_include_folder,
+    help="Show the folder of gcspy.h, for a C compiler's option -I, and exit.",
 )
 @click.pass_context
 def gcspy(context: click.Context) -> int | None:

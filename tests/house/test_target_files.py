@@ -32,6 +32,8 @@ REASONS = {
     "cpython/target.py": "/proc/meminfo",
     "hotspot/agent/agent_library.py": "our own libraries",
     "hotspot/agent/attach_protocol.py": "makes a new file with the rights of the target's user",
+    "published/control_page.py": "a sealed page, and the kernel's own list of descriptors",
+    "published/include_folder.py": "our own header",
     "remote/files.py": "is the place",
     "remote/handover.py": "makes new files with the rights of the target's user",
     "remote/leftover_folders.py": "our own folders, below open ones and with the rights of the target's user",
@@ -54,7 +56,7 @@ def calls(path: Path) -> Iterator[tuple[int, str]]:
 
 def attached() -> list[Path]:
     """Return the modules that work with processes; traces and simulated programs are the user's own."""
-    folders = ("cooperative", "cpython", "hotspot", "remote")
+    folders = ("cooperative", "cpython", "hotspot", "published", "remote")
     return sorted(path for folder in folders for path in (DRIVERS / folder).rglob("*.py"))
 
 

@@ -23,6 +23,7 @@ Source: open(2) on O_PATH and O_NOFOLLOW, path_resolution(7), proc(5) on ``/proc
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import stat
@@ -42,6 +43,7 @@ __all__ = [
     "refuse_shared",
     "remove",
     "reopen_regular",
+    "reopen_sealed_memory",
 ]
 
 MAX_FILE_BYTES: Final = 4 << 30
@@ -245,6 +247,36 @@ def reopen_regular(looked_at: int) -> int:
     if not stat.S_ISREG(os.fstat(looked_at).st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")
     return os.open(f"/proc/self/fd/{looked_at}", _READ)
+
+
+def reopen_sealed_memory(looked_at: int, size_bytes: int) -> int:
+    """Open for reading and writing the shared memory of an ``O_PATH`` descriptor, which its owner can neither shrink nor grow.
+
+    Args:
+        looked_at: The descriptor.
+        size_bytes: The size that it must have.
+
+    Returns:
+        A descriptor, which the caller closes.
+
+    Raises:
+        OSError: It is not such a memory, or cannot be opened.
+    """
+    if not stat.S_ISREG(os.fstat(looked_at).st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    fd = os.open(f"/proc/self/fd/{looked_at}", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        # Files of other kinds have no seals: the kernel refuses the question.
+        sealed = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+        if (
+            fcntl.fcntl(fd, fcntl.F_GET_SEALS) & sealed != sealed
+            or os.fstat(fd).st_size != size_bytes
+        ):
+            raise OSError(errno.EINVAL, f"it is not a sealed memory of {size_bytes} bytes")
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def find_open_file(pid: int, beginning: bytes) -> Path | None:

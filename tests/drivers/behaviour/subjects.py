@@ -35,6 +35,7 @@ from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.sampler import run_driver
 from tests.drivers.behaviour.target_programs import JavaProgram, PythonProgram, TargetProgram
 from tests.drivers.hotspot.jvms import HOMES, find_javas
+from tests.drivers.published.programs import CommandedProgram
 from tests.house.rooms import ROOT
 from tests.objects.samples import path_of
 
@@ -346,6 +347,12 @@ def _start_java(
     return JavaProgram(javas[0], classes(), collector)
 
 
+def _start_published(_folder: Path, _classes: Callable[[], Path]) -> TargetProgram:
+    program = CommandedProgram()
+    program.do("written 5")
+    return program
+
+
 _NO_PROCESS = "it shows a heap of its own process: there is no other one that could end or be read"
 _NO_BUDGET = "what it shows stands still for its events by design: its server has no budget"
 _NO_OTHER = "it shows a heap of its own process, and no process"
@@ -359,6 +366,12 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
         partial=frozenset({"Size classes"}),
     ),
     AttachedSubject(name="hotspot", load=_installed("hotspot"), start=_start_java),
+    AttachedSubject(
+        name="published",
+        load=_installed("published"),
+        start=_start_published,
+        lacks={Behaviour.LEVELS: "the program decides what an event has, and writes it itself"},
+    ),
     AttachedSubject(
         name="sqlite",
         load=_sqlite,

@@ -1,0 +1,126 @@
+"""gcspy.h: what an event costs the program, with nobody looking, while it is counted only, and while it is read.
+
+A program in C does nothing but events; the processor time of its thread is divided by their number.
+Budget: an event that nobody wants costs less than 50 ns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from gcspy_drivers.published.driver import PublishedDriver
+from gcspy_drivers.published.include_folder import include_folder
+from gcspy_protocol.errors import CommandError
+
+from benchmarks.harness.figures import tell
+from gcspy_server.api import AttachOptions, Server
+
+__all__ = ["measure"]
+
+_SOURCE = Path(__file__).parents[1] / "targets" / "published_target.c"
+
+
+class _Program:
+    """The program in C."""
+
+    def __init__(self, path: Path) -> None:
+        self.process = subprocess.Popen(
+            [path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._line()
+
+    def events(self, count: int, *, fill: bool) -> tuple[float, int, int]:
+        """Have it do events; return nanoseconds for each, how many it wrote, and how many met another one."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{count} {int(fill)}\n")
+        self.process.stdin.flush()
+        nanos, written, passed = self._line().split()
+        return float(nanos), int(written), int(passed)
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+
+@contextmanager
+def _program() -> Iterator[_Program]:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise CommandError("there is no C compiler: install one (Debian: gcc)")
+    with tempfile.TemporaryDirectory(prefix="gcspy-bench-") as folder:
+        path = Path(folder) / "published"
+        include = f"-I{include_folder()}"
+        subprocess.run(
+            [compiler, "-std=gnu11", "-O2", include, str(_SOURCE), "-o", str(path)], check=True
+        )
+        program = _Program(path)
+        try:
+            yield program
+        finally:
+            program.process.kill()
+            program.process.communicate()
+
+
+@contextmanager
+def _watched(pid: int, *, wants: bool) -> Iterator[Server]:
+    """Watch the program in a thread, as a session does."""
+    driver = PublishedDriver.attach(pid, AttachOptions())
+    assert isinstance(driver, PublishedDriver)
+    server = driver.describe().server(budget=None)
+    driver.open(server)
+    if wants:
+        server.add_observer(lambda _event: None)
+    stop = threading.Event()
+    driver.wait(0)
+
+    def watch() -> None:
+        while not stop.is_set():
+            driver.wait(0.02)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield server
+    finally:
+        stop.set()
+        thread.join()
+        driver.close()
+
+
+def measure(rounds: int) -> None:
+    """Measure, and print a table."""
+    with _program() as program:
+        rows = []
+        for name, watched, wants, count, fill in (
+            ("nobody looks", False, False, 5_000_000, False),
+            ("somebody looks, and wants no event", True, False, 5_000_000, False),
+            ("wanted: begin and end alone", True, True, 300_000, False),
+            ("wanted: 4,096 values", True, True, 60_000, True),
+        ):
+            figures = []
+            for _ in range(rounds):
+                if watched:
+                    with _watched(program.process.pid, wants=wants):
+                        figures.append(program.events(count, fill=fill))
+                else:
+                    figures.append(program.events(count, fill=fill))
+            nanos = median(one[0] for one in figures)
+            rows.append((name, nanos, sum(one[1] for one in figures)))
+            tell(name, nanos, "ns", "50" if not wants else "")
+    print(f"{'event':40} {'ns each':>10} {'written':>10}")
+    for name, nanos, written in rows:
+        print(f"{name:40} {nanos:10,.1f} {written:10,}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    measure(parser.parse_args().rounds)
