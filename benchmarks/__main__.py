@@ -39,7 +39,7 @@ BENCHMARKS = {
     "recording": "benchmarks.recording.recording",
     "replay": "benchmarks.recording.replay",
     "lossless": "benchmarks.server.lossless",
-    "published": "benchmarks.server.published",
+    "gcspy_h": "benchmarks.server.gcspy_h",
     "history": "benchmarks.window.history",
     "history_window": "benchmarks.window.history_window",
     "views": "benchmarks.window.views",

@@ -61,7 +61,7 @@ from gcspy_client.model.palettes import PaletteChoice
 from gcspy_client.model.shell.recent import recent_of
 from gcspy_client.settings import UserSettings
 from gcspy_client.view.shell.preferences import scale_of
-from tests.fuzz import published, stubs
+from tests.fuzz import gcspy_h, stubs
 from tests.fuzz.conditions import TRIGGER_SEEDS, triggers
 from tests.fuzz.packing import CHANGES, change, made
 from tests.house.rooms import ROOT
@@ -571,7 +571,7 @@ DECODERS: dict[str, Decoder] = {
     "agent-line": Decoder(stubs.agent_line, lambda: [*stubs.AGENT_SEEDS]),
     "attach-answer": Decoder(stubs.attach_answer, lambda: [*stubs.ANSWER_SEEDS]),
     "vm-counters": Decoder(stubs.counters, lambda: [*stubs.COUNTER_SEEDS]),
-    "gcspy-h": Decoder(published.segment, published.seeds),
+    "gcspy-h": Decoder(gcspy_h.segment, gcspy_h.seeds),
     "triggers": Decoder(triggers, lambda: [*TRIGGER_SEEDS]),
     "settings": Decoder(_settings, _settings_seeds),
 }  # fmt: skip

@@ -33,7 +33,6 @@ REASONS = {
     "hotspot/agent/agent_library.py": "our own libraries",
     "hotspot/agent/attach_protocol.py": "makes a new file with the rights of the target's user",
     "published/control_page.py": "a sealed page, and the kernel's own list of descriptors",
-    "published/include_folder.py": "our own header",
     "remote/files.py": "is the place",
     "remote/handover.py": "makes new files with the rights of the target's user",
     "remote/leftover_folders.py": "our own folders, below open ones and with the rights of the target's user",

@@ -20,9 +20,10 @@ from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
 from gcspy_drivers.published.control_page import ControlPage
+from gcspy_drivers.published.names import RUNTIME
 from gcspy_drivers.published.options import MANAGER, OPTIONS
 from gcspy_drivers.published.publication import Publication, find_publications
-from gcspy_drivers.published.recognition import RUNTIME, find
+from gcspy_drivers.published.recognition import find
 from gcspy_drivers.published.segment import Head, SpaceRecord
 from gcspy_drivers.published.spaces import PublishedSpaces, SpaceData, copy_space
 from gcspy_drivers.remote.process import Process
@@ -32,7 +33,6 @@ from gcspy_server.api import (
     Mode,
     PauseActsOn,
     Recognition,
-    Server,
     ServerDescription,
     WaitingDriver,
 )
@@ -84,7 +84,7 @@ class PublishedDriver(SampledDriver, WaitingDriver):
         )
         self.holds_at_clock = not self._head.can_wait
         self._spaces: PublishedSpaces | None = None
-        self._seen = 0
+        self._seen = self._page.sequence  # what was written before is read at the clock
         self._mask = (1 << 64) - 1
         self._wanted = [False] * len(self._head.kinds)
         self._given: _Copy | None = None
@@ -127,14 +127,10 @@ class PublishedDriver(SampledDriver, WaitingDriver):
             general_info=f"{own}The program shows itself with gcspy.h; each event is of one moment. {how}",
         )
 
-    def open(self, server: Server) -> None:
-        """Add the spaces; the program is told what is wanted at the first tick or wait."""
-        super().open(server)
-        for kind, count in enumerate(self._head.counts, start=1):
-            server.skip(kind, count)
-
     def start(self) -> None:
-        """Add the spaces that the program has now."""
+        """Add the spaces that the program has now, and count its events until now; it is told what is wanted at the first tick or wait."""
+        for kind, count in enumerate(self._head.counts, start=1):
+            self.server.skip(kind, count)
         self._spaces = PublishedSpaces(self.server, self.name)
         self._spaces.follow(self._segment.spaces(self._head))
 

@@ -14,7 +14,7 @@ import numpy as np
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.published.control_page import PAGE_BYTES
-from gcspy_drivers.published.recognition import MAPPED_AS
+from gcspy_drivers.published.names import MAPPED_AS
 from gcspy_drivers.published.segment import MOST_BYTES, Head, SegmentReader
 from gcspy_drivers.remote.maps import Maps, read_maps
 from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory

@@ -5,20 +5,14 @@ Knows the name of the control page's mapping; a process without it costs one rea
 
 from __future__ import annotations
 
-from typing import Final
-
 from gcspy_protocol.errors import NotPermitted, TargetError
 
 from gcspy_drivers.kit.runtime_discovery import answered
+from gcspy_drivers.published.names import MAPPED_AS, RUNTIME
 from gcspy_drivers.remote.process import Process
 from gcspy_server.driver_recognition import Recognition, Specificity
 
-__all__ = ["MAPPED_AS", "find", "recognise"]
-
-MAPPED_AS: Final = "/memfd:gcspy.h"
-"""Beginning of the path of a control page in the maps of its process."""
-
-RUNTIME: Final = "gcspy.h"
+__all__ = ["find", "recognise"]
 
 
 def find(pid: int) -> Recognition | None:

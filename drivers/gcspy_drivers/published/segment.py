@@ -203,7 +203,7 @@ class SpaceRecord:
 
     @property
     def definition(self) -> tuple[object, ...]:
-        """What clients know of it once and for all: a space with another definition is another space."""
+        """The part that clients get once and for all: a space with another definition is another space."""
         return (
             self.name,
             self.title,

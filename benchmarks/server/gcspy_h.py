@@ -25,7 +25,7 @@ from gcspy_server.api import AttachOptions, Server
 
 __all__ = ["measure"]
 
-_SOURCE = Path(__file__).parents[1] / "targets" / "published_target.c"
+_SOURCE = Path(__file__).parents[1] / "targets" / "gcspy_h_target.c"
 
 
 class _Program:
