@@ -26,6 +26,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QApplication
 
+from gcspy_client.error_report import errors_reported
 from gcspy_client.interruption import Interruption, interruption_held_back
 from gcspy_client.model.attendance import ClassOptions
 from gcspy_client.model.palette import Theme
@@ -175,7 +176,8 @@ def run_window(
         if on_ready is not None:
             on_ready(window)
         try:
-            return _run_until_interrupted(app, window, interruption)
+            with errors_reported(window.announcer.say):
+                return _run_until_interrupted(app, window, interruption)
         finally:
             _delete(app, window)
 

@@ -217,6 +217,10 @@ class DerivedSource:
         """Whether all streams of the formula were gathered at this event."""
         return all(space.stream(stream).is_fresh(event) for _, stream in self._bound.wants)
 
+    def is_stale(self, space: SpaceState, event: Event) -> bool:
+        """Whether any stream of the formula is older than is usual for it."""
+        return any(space.stream(stream).is_stale(event) for _, stream in self._bound.wants)
+
     def text(self, space: SpaceState, tile: int) -> str:
         """The number of a tile, in words."""
         words = control_words(int(space.control.values[tile]) & 7, space.space.unused_text)

@@ -1,7 +1,7 @@
 """The picture of one space: pixels from paint codes, written again only where tiles changed.
 
-A cell is stamped from an atlas with one drawn cell for each code, including grid and marks; so the
-grid costs nothing, and the appearance of "zero" or "unknown" is defined in one place. With several
+Rows of cells are painted a line of pixels at a time, and only what is more than a colour is drawn
+cell by cell; the appearance of "zero" or "unknown" is defined in one place. With several
 tiles per pixel the greatest code is shown, and a pixel that contains a changed tile but looks
 unchanged is marked: sampling would hide a single changed tile, the maximum alone a smaller one.
 
@@ -31,7 +31,8 @@ _GLYPH_FROM = 5
 _FRAME_SHARE = 0.45
 """Share of its colour that the frame of a tile of zero has; the rest is canvas."""
 
-_STAMPS_AT_ONCE = 1 << 15
+_GLYPHS = (ZERO, UNKNOWN, OVERFLOW)
+_CELLS_AT_ONCE = 1 << 15
 _CODES_AT_ONCE = 1 << 14
 """Tiles whose codes become colours at a time: their temporaries stay in the processor's cache, and in memory that was used before."""
 
@@ -101,7 +102,7 @@ def draw_stamps(stamps: Pixels, codes: Indices, palette: Palette, gap: int) -> N
     for stamp, code in zip(stamps, codes.tolist(), strict=True):
         if code == BACKGROUND:
             stamp[:] = canvas
-        elif code in (ZERO, UNKNOWN, OVERFLOW) and min(width, height) >= _GLYPH_FROM:
+        elif code in _GLYPHS and min(width, height) >= _GLYPH_FROM:
             _draw_glyph(stamp[:height, :width], code, palette)
 
 
@@ -189,14 +190,14 @@ class Raster:
         self._marked = _NOTHING
         self._shown = True
         self._by_cell = layout.per_pixel == 1 and layout.cell_height * layout.cell_width > 1
-        self._atlas: Pixels = np.empty((0, 0, 0), dtype=np.uint32)
-        self._drawn = np.zeros(256, dtype=np.bool_)
-        self._place: Codes = np.zeros(256, dtype=np.uint8)  # of a code's cell in the atlas
-        self._places = 0
-        self._cells: Pixels = self._atlas
+        self._memory = memory
+        self._fills = palette.lut.copy()
+        self._fills[BACKGROUND] = palette.lut[CANVAS]
+        least = min(layout.cell_width, layout.cell_height) - layout.gap
+        self._glyphs: dict[int, Pixels] = {}
+        self._has_glyphs = self._by_cell and least >= _GLYPH_FROM
+        self._cells: Pixels = np.empty((0, 0, 0, 0), dtype=np.uint32)
         if self._by_cell and layout.count:
-            # Only the cells of codes that are seen are drawn, one after the other: pages that nobody touches cost nothing.
-            self._atlas = memory.block("atlas", (256, layout.cell_height, layout.cell_width))
             cells = self.pixels.reshape(
                 layout.seen_rows, layout.cell_height, layout.columns, layout.cell_width
             )
@@ -219,8 +220,8 @@ class Raster:
         else:
             padded = np.full(layout.seen_rows * layout.columns, CANVAS, dtype=np.uint8)
             padded[: last - first] = codes[first:last]
-            self._draw_stamps(padded)
             self._paint_lines(padded)
+            self._paint_glyphs(np.arange(last - first), codes[first:last])
             self._paint_edges(np.arange(first, last, dtype=np.int64), control)
 
     def clear(self) -> None:
@@ -235,22 +236,43 @@ class Raster:
             np.take(self.palette.lut, some, out=self._flat[start : start + len(some)], mode="clip")
 
     def _paint_lines(self, codes: Codes) -> None:
-        """Paint cells a line of pixels at a time: long contiguous writes instead of many small squares.
+        """Paint the colours of cells, a line of pixels for all lines of a row: no cell is drawn by itself.
 
         Args:
             codes: Shape (seen rows × columns,): those of all cells that are seen.
         """
-        layout = self.layout
+        layout, gap = self.layout, self.layout.gap
+        canvas = self.palette.lut[CANVAS]
+        line = self._memory.block("line", (len(codes), layout.cell_width))
+        line[:, : layout.cell_width - gap] = self._fills.take(codes)[:, np.newaxis]
+        line[:, layout.cell_width - gap :] = canvas
         lines = self.pixels.reshape(layout.seen_rows, layout.cell_height, layout.width)
-        places = self._place[codes]
-        stamps = self._atlas[: self._places]
-        whole = np.empty((len(codes), layout.cell_width), dtype=np.uint32)
-        for y in range(layout.cell_height):
-            if y and np.array_equal(stamps[:, y], stamps[:, y - 1]):
-                lines[:, y] = lines[:, y - 1]  # most lines of a cell are like the one above
+        lines[:, : layout.cell_height - gap] = line.reshape(layout.seen_rows, 1, layout.width)
+        lines[:, layout.cell_height - gap :] = canvas
+
+    def _paint_glyphs(self, cells: Indices, codes: Codes) -> None:
+        """Draw what is more than a colour.
+
+        Args:
+            cells: Numbers of cells, counted from the first that is seen.
+            codes: Their codes.
+        """
+        if not self._has_glyphs:
+            return
+        width, height = (
+            self.layout.cell_width - self.layout.gap,
+            self.layout.cell_height - self.layout.gap,
+        )
+        for code in _GLYPHS:
+            some = cells[codes == code]
+            if not len(some):
                 continue
-            np.take(stamps[:, y], places, axis=0, out=whole, mode="clip")
-            lines[:, y] = whole.reshape(layout.seen_rows, layout.width)
+            if code not in self._glyphs:
+                glyph: Pixels = np.full((height, width), self.palette.lut[code], dtype=np.uint32)
+                _draw_glyph(glyph, code, self.palette)
+                self._glyphs[code] = glyph
+            row, column = np.divmod(some, self.layout.columns)
+            self._cells[row, column, :height, :width] = self._glyphs[code]
 
     def paint(self, changed: Indices, codes: Codes, control: NDArray[Any]) -> range:
         """Paint the tiles that changed.
@@ -275,11 +297,14 @@ class Raster:
         if not self._by_cell:
             self._flat[changed - first] = self.palette.lut[codes[changed]]
             return rows
-        for start in range(0, len(changed), _STAMPS_AT_ONCE):
-            some = changed[start : start + _STAMPS_AT_ONCE]
-            self._draw_stamps(codes[some])
-            row, column = np.divmod(some - first, layout.columns)
-            self._cells[row, column] = self._atlas[self._place[codes[some]]]
+        height, width = layout.cell_height - layout.gap, layout.cell_width - layout.gap
+        for start in range(0, len(changed), _CELLS_AT_ONCE):
+            cells = changed[start : start + _CELLS_AT_ONCE] - first
+            now = codes[cells + first]
+            row, column = np.divmod(cells, layout.columns)
+            colours = self._fills.take(now)
+            self._cells[row, column, :height, :width] = colours[:, np.newaxis, np.newaxis]
+            self._paint_glyphs(cells, now)
         self._paint_edges(changed, control)
         return rows
 
@@ -289,15 +314,6 @@ class Raster:
             return _NO_ROWS
         columns, height = self.layout.columns, self.layout.cell_height
         return range(int(cells[0]) // columns * height, (int(cells[-1]) // columns + 1) * height)
-
-    def _draw_stamps(self, codes: Codes) -> None:
-        """Draw the cells of codes that come for the first time."""
-        new = np.flatnonzero((np.bincount(codes, minlength=256) > 0) & ~self._drawn)
-        if len(new):
-            first, self._places = self._places, self._places + len(new)
-            self._drawn[new] = True
-            self._place[new] = np.arange(first, self._places)
-            draw_stamps(self._atlas[first : self._places], new, self.palette, self.layout.gap)
 
     def shown(self) -> None:
         """The picture as it is now has been seen: marks of changes go at the next change."""

@@ -33,6 +33,7 @@ __all__ = [
     "TileRow",
     "event_words",
     "ordered_streams",
+    "summary_is_stale",
     "tile_rows",
     "tile_title",
     "top_of",
@@ -50,7 +51,7 @@ class TileRow:
         stream: The stream's id.
         name: Its name.
         text: The value in words.
-        fresh: Whether it was gathered at the latest event.
+        fresh: Whether it is not older than is usual for it.
     """
 
     stream: int
@@ -77,7 +78,7 @@ def tile_rows(space: SpaceState, tile: int, event: Event | None) -> list[TileRow
     words = control_words(int(space.control.values[tile]), space.space.unused_text)
     rows = []
     if words:
-        rows.append(TileRow(-1, "State", words, event is None or space.control.is_fresh(event)))
+        rows.append(TileRow(-1, "State", words, event is None or not space.control.is_stale(event)))
     for schema in ordered_streams(space):
         state: StreamState = space.streams[schema.id]
         text = long_value(
@@ -86,8 +87,18 @@ def tile_rows(space: SpaceState, tile: int, event: Event | None) -> list[TileRow
             known=state.is_known(tile),
             top=top_of(space, schema, tile),
         )
-        rows.append(TileRow(schema.id, schema.name, text, event is None or state.is_fresh(event)))
+        rows.append(
+            TileRow(schema.id, schema.name, text, event is None or not state.is_stale(event))
+        )
     return rows
+
+
+def summary_is_stale(state: StreamState, event: Event) -> bool:
+    """Whether the summary of a stream is not of an event, and older than is usual for it."""
+    summary = state.summary
+    if summary is None or summary.sequence == event.sequence:
+        return False
+    return state.is_fresh(event) or state.is_stale(event)
 
 
 def event_words(session: ClientInterpreter, number: int) -> str:

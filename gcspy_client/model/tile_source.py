@@ -71,6 +71,9 @@ class TileSource(Protocol):
     def is_fresh(self, space: SpaceState, event: Event) -> bool:
         """Whether all that the numbers are made of was gathered at this event."""
 
+    def is_stale(self, space: SpaceState, event: Event) -> bool:
+        """Whether any of it is older than is usual for it."""
+
     def text(self, space: SpaceState, tile: int) -> str:
         """The number of a tile in words."""
 
@@ -116,6 +119,10 @@ class StreamSource:
     def is_fresh(self, space: SpaceState, event: Event) -> bool:
         """Whether the stream was gathered at this event."""
         return space.stream(self._schema.id).is_fresh(event)
+
+    def is_stale(self, space: SpaceState, event: Event) -> bool:
+        """Whether the values are older than is usual for them."""
+        return space.stream(self._schema.id).is_stale(event)
 
     def text(self, space: SpaceState, tile: int) -> str:
         """The value in the presentation of the stream."""

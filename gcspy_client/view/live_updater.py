@@ -1,7 +1,8 @@
 """Following a session: messages update tiles at once, and texts a moment later.
 
 Tiles are painted as events arrive, once for all that arrive together; texts and tables are updated
-three times a second, since people do not read faster, and at once after a user's action. While the
+three times a second, since people do not read faster, and at once after a user's action. They are
+not updated all in one turn of the loop, so that the map follows a user's hand meanwhile. While the
 window cannot be seen, hidden or minimised, tiles do not follow and texts are updated every two
 seconds; everything is shown again when it can be seen.
 
@@ -79,7 +80,9 @@ class LiveUpdater(QObject):
         self._stopped = False
         self._behind = False
         self._watched: QWindow | None = None
-        self._details_timer = self._single_timer(self.refresh)
+        self._details_timer = self._single_timer(self._begin_refresh)
+        self._steps: list[Callable[[], None]] = []
+        self._step_timer = self._single_timer(self._take_step)
         self._graph_timer = self._single_timer(self._load_graph)
         spaces.hovered.connect(self._hovered)
 
@@ -191,12 +194,38 @@ class LiveUpdater(QObject):
         return None if panel is None else panel.canvas.picture
 
     def refresh(self) -> None:
-        """Update all texts."""
-        # The tiles are those of the connection before, until the first event of this one.
-        if not (self._rebuild and self._session.is_live and self._spaces.panels):
+        """Update all texts now."""
+        self._step_timer.stop()
+        for step in self._all_steps():
+            step()
+
+    def _all_steps(self) -> list[Callable[[], None]]:
+        """The parts of an update of all texts, in order."""
+        return [self._refresh_spaces, self._refresh_details, self._refresh_trend, self.spoken.emit]
+
+    def _begin_refresh(self) -> None:
+        """Update all texts, some in each turn of the loop: what they cost together is a screen frame."""
+        self._steps = self._all_steps()
+        self._take_step()
+
+    def _take_step(self) -> None:
+        step = self._steps.pop(0)
+        if self._steps:
+            self._step_timer.start(0)
+        step()
+
+    def _shows_session(self) -> bool:
+        """Whether the tiles are of this session: until its first event they are those of the connection before."""
+        return not (self._rebuild and self._session.is_live and self._spaces.panels)
+
+    def _refresh_spaces(self) -> None:
+        if self._shows_session():
             self._fetch_names()
             self._spaces.mark_active()
             self._spaces.refresh()
+
+    def _refresh_details(self) -> None:
+        if self._shows_session():
             panel = self._described_panel()
             self._details.refresh(
                 None if panel is None else panel.canvas.picture,
@@ -204,7 +233,11 @@ class LiveUpdater(QObject):
                 None if panel is None else panel.view,
                 connected=self._link.status.phase.connected,
             )
-        self.spoken.emit()
+
+    def _refresh_trend(self) -> None:
+        if self._shows_session():
+            panel = self._described_panel()
+            self._details.refresh_trend(None if panel is None else panel.canvas.picture)
 
     def _described_panel(self) -> SpacePanel | None:
         """The panel that the words are about: that under the mouse, else that of the active space."""
@@ -260,6 +293,7 @@ class LiveUpdater(QObject):
         if self._behind:
             self._catch_up()
         self._details_timer.stop()
+        self._step_timer.stop()
         self._graph_timer.stop()
         self.refresh()
         self._details.graph.settle()
@@ -268,4 +302,5 @@ class LiveUpdater(QObject):
         """Follow nothing any more; no timer is left."""
         self._stopped = True
         self._details_timer.stop()
+        self._step_timer.stop()
         self._graph_timer.stop()

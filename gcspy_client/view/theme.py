@@ -7,6 +7,7 @@ those of the widgets around them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
@@ -40,6 +41,7 @@ def _canvas(theme: Theme) -> str:
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
+@lru_cache
 def tokens(theme: Theme) -> Tokens:
     """The colours around the tiles; text on each surface has a contrast of at least 4.5 : 1."""
     if theme.strong:

@@ -41,6 +41,11 @@ __all__ = ["ClientInterpreter", "EventChange", "SpaceState", "StreamState"]
 _MOST_RESIZES = 4
 """How often the resizes of an event may pass over the limit for all values, counting tiles before and after."""
 
+_PERIODS = 3
+"""Periods without new values after which values are stale."""
+_UNKNOWN_PERIOD_NANOS = 2_000_000_000
+"""The same for values that were gathered once."""
+
 _CONTROL = Stream(id=0, name="control", dtype="u1", maximum=255, default=1)
 
 
@@ -55,6 +60,7 @@ class StreamState:
         dtype: Type of the values, little-endian.
         sequence: Sequence of the snapshot in which they were gathered; 0 before the first.
         time_nanos: When they were gathered.
+        period_nanos: How long before that they had been gathered last; 0: unknown.
         event: Event at which they were gathered.
         occurrence: Its occurrence number.
         told: The driver's summary, or None.
@@ -73,6 +79,7 @@ class StreamState:
         self._blank = count > 0
         self.sequence = 0
         self.time_nanos = 0
+        self.period_nanos = 0
         self.event = 0
         self.occurrence = 0
         self.told: Summary | None = None
@@ -151,14 +158,28 @@ class StreamState:
             self._known = np.zeros(self._count, dtype=np.bool_)
 
     def is_fresh(self, event: Event) -> bool:
-        """Whether the values were gathered at this event; older ones are stale and must be shown as such."""
+        """Whether the values were gathered at this event."""
         return self.sequence == event.sequence
+
+    def is_stale(self, event: Event) -> bool:
+        """Whether the values are older at this event than is usual for them, and must be shown as such.
+
+        A driver may gather a space more rarely than others, once a second say: its values are as
+        fresh as they get until some of its periods have passed.
+        """
+        if self.is_fresh(event):
+            return False
+        limit = _PERIODS * self.period_nanos if self.period_nanos else _UNKNOWN_PERIOD_NANOS
+        return event.time_nanos - self.time_nanos >= limit
 
     def is_known(self, tile: int) -> bool:
         """Whether the value of a tile is known."""
         return self.known is None or bool(self.known[tile])
 
     def _stamp(self, message: StreamKey | StreamDelta) -> None:
+        # Backwards when somebody looks back: then it says nothing.
+        if self.sequence and message.time_nanos > self.time_nanos:
+            self.period_nanos = message.time_nanos - self.time_nanos
         self.sequence = message.sequence
         self.time_nanos = message.time_nanos
         self.event = message.event

@@ -342,3 +342,28 @@ def test_odd_messages_for_a_space_that_is_there_are_followed_or_blamed(data: st.
             len({len(s.values) for s in (*space.streams.values(), space.control)} | {space.count})
             == 1
         )
+
+
+def test_values_are_stale_when_three_of_their_own_periods_have_passed() -> None:
+    """A space that is read once a second is not stale at each event between."""
+
+    def event(sequence: int, secs: float) -> m.Event:
+        return m.Event(
+            sequence=sequence, time_nanos=round(secs * 1e9), event=0, occurrence=sequence, epoch=1
+        )
+
+    def gathered(sequence: int, secs: float) -> m.StreamKey:
+        return replace(key([1, 2, 3], sequence=sequence), time_nanos=round(secs * 1e9))
+
+    client = started(gathered(1, 10.0))
+    stream = client.spaces[1].stream(0)
+    assert not stream.is_stale(event(1, 10.0))
+    assert not stream.is_stale(event(2, 11.9)), "its period is not known yet"
+    assert stream.is_stale(event(3, 12.0))
+    client.apply(gathered(4, 11.0))
+    assert stream.period_nanos == 1_000_000_000
+    assert not stream.is_stale(event(5, 13.9))
+    assert stream.is_stale(event(6, 14.0))
+    assert not stream.is_fresh(event(5, 13.9))
+    client.apply(gathered(7, 5.0))
+    assert stream.period_nanos == 1_000_000_000, "to look back is no period"

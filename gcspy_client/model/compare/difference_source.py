@@ -223,6 +223,10 @@ class DifferenceSource:
         """Whether it is of this event."""
         return space.stream(DIFFERENCE_STREAM).is_fresh(event)
 
+    def is_stale(self, space: SpaceState, event: Event) -> bool:
+        """Whether it is of an earlier event."""
+        return not self.is_fresh(space, event)
+
     def text(self, space: SpaceState, tile: int) -> str:  # noqa: ARG002  # as above
         """The difference of a tile in words."""
         return self.difference_words(tile)

@@ -334,6 +334,12 @@ class EventTimeline:
     def number_of(self, event: Event) -> int | None:
         """The number of an event, by its time, kind and occurrence; of several the last; None if it is not here."""
         time_nanos = min(event.time_nanos, _MOST_NUMBER)
+        if len(self):
+            # The latest, most of the time: without a search.
+            row = self._rows.now[-1]
+            same = row["event"] == event.event and row["occurrence"] == event.occurrence
+            if same and int(self._times.now[-1]) == time_nanos:
+                return self.last
         first = int(np.searchsorted(self._times.now, time_nanos))
         last = int(np.searchsorted(self._times.now, time_nanos, side="right"))
         rows = self._rows.now[first:last]

@@ -13,7 +13,7 @@ import numpy as np
 from gcspy_protocol.interpreter import EventChange, SpaceState
 from numpy.typing import NDArray
 
-from gcspy_client.model.codes import TileCodes
+from gcspy_client.model.codes import Indices, TileCodes
 from gcspy_client.model.layout import TileLayout, fit, strip, zoomed
 from gcspy_client.model.palette import Palette, Theme, palette_for
 from gcspy_client.model.palettes import PaletteChoice
@@ -44,6 +44,7 @@ class SpacePicture:
         zoom: Requested height of a cell in pixels, or below 0 how many tiles share a pixel; None
             fits every tile into the view.
         enlarged: How much larger than usual cells and labels may be.
+        changed: Tiles that the latest event that was painted by itself changed, seen or not.
         is_strip: Whether it shows all tiles in a strip, whatever the zoom.
     """
 
@@ -60,6 +61,7 @@ class SpacePicture:
         self.theme = theme
         self.zoom: int | None = None
         self.enlarged = 1.0
+        self.changed: Indices = np.empty(0, dtype=np.int64)
         self.is_strip = False
         self._size = (1, 1)
         self._scale = 1.0
@@ -173,7 +175,7 @@ class SpacePicture:
         """Paint the changes of an event.
 
         Returns:
-            The rows of pixels that may differ; None: any of them, and the labels on tiles.
+            The rows of pixels and labels that may differ; None: any of them.
         """
         tiles = self.source.tiles(self.space)
         changed = self.source.changed(change, self.space)
@@ -192,8 +194,8 @@ class SpacePicture:
         elif changed is None:
             self._is_painted = False
         elif self._is_painted:
-            rows = self._raster.paint(changed, self.codes, tiles.control)
-            return None if self.layout.labelled else rows
+            self.changed = changed
+            return self._raster.paint(changed, self.codes, tiles.control)
         return None
 
     def shown(self) -> None:

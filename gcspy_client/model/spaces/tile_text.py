@@ -12,7 +12,7 @@ from gcspy_protocol.model import Control
 from gcspy_protocol.text.rest import rest_words
 from gcspy_protocol.text.visible import Lines
 
-from gcspy_client.model.session import ClientSession, tile_rows, tile_title
+from gcspy_client.model.session import ClientSession, summary_is_stale, tile_rows, tile_title
 from gcspy_client.model.text import short_number, summary_text
 from gcspy_client.model.tile_source import TileSource
 
@@ -106,7 +106,7 @@ def tile_text(session: ClientSession, space_id: int, tile: int) -> str:
         space.streams[row.stream] for row in tile_rows(space, tile, event) if row.stream >= 0
     ):
         fresh = stream.summary is not None and (
-            event is None or stream.summary.sequence == event.sequence
+            event is None or not summary_is_stale(stream, event)
         )
         wholes.append(
             (

@@ -30,6 +30,7 @@ MOST_CHOICES = 6
 """Choices that have a key."""
 
 _LARGER = 1.15
+_NO_LESSON = ("no lesson",)
 """The text is to be read, not looked up."""
 
 
@@ -120,12 +121,13 @@ class LessonPanel(QWidget):
             part.setVisible(lesson is not None)
         if lesson is None or step is None:
             self.title.setText("No lesson")
-            self.text.show_markdown(
-                "`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own."
-            )
+            if self._shown != _NO_LESSON:
+                self._shown = _NO_LESSON
+                self.text.show_markdown(
+                    "`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own."
+                )
             self._card.hide()
             self.note.hide()
-            self._shown = ()
             return
         self.title.setText(lesson.title)
         self.place.setText(f"Step {progress.at + 1} of {len(lesson.steps)}")

@@ -24,7 +24,13 @@ from gcspy_client.model.history.summaries import Series
 from gcspy_client.model.layout import legend_words
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.cost import age_nanos
-from gcspy_client.model.session import ClientSession, ordered_streams, tile_title, top_of
+from gcspy_client.model.session import (
+    ClientSession,
+    ordered_streams,
+    summary_is_stale,
+    tile_title,
+    top_of,
+)
 from gcspy_client.model.spaces.picture import SpacePicture
 from gcspy_client.model.text import (
     UNKNOWN_TEXT,
@@ -172,7 +178,7 @@ class Details(QObject):
         *,
         connected: bool = True,
     ) -> None:
-        """Update the texts of all parts.
+        """Update the texts of all parts but the graph.
 
         Args:
             picture: Picture of the active space; None if there is none.
@@ -187,7 +193,6 @@ class Details(QObject):
             self._streams.set_rows([])
             return
         space = picture.space
-        stream = picture.source.schema
         self._name.setText(space.space.name)
         info = Lines.of(space.info or space.space.description)
         self._info.setText(info)
@@ -206,7 +211,17 @@ class Details(QObject):
                 "click a tile" if selected is None else tile_title(space, selected)
             )
         self._streams.set_rows(self._stream_rows(space, picture.stream_id, under_mouse, selected))
-        stream = self._summed(space, stream)
+
+    def refresh_trend(self, picture: SpacePicture | None) -> None:
+        """Show the latest summaries of the painted stream in the graph.
+
+        Args:
+            picture: Picture of the active space; None if there is none.
+        """
+        if picture is None:
+            return
+        space = picture.space
+        stream = self._summed(space, picture.source.schema)
         owner = space.space.id, stream.id
         event = self._session.interpreter.last_event
         now_nanos = 0 if event is None else event.time_nanos
@@ -276,7 +291,7 @@ class Details(QObject):
         rows: list[tuple[Cell, ...]] = []
         for stream in ordered_streams(space):
             state = space.streams[stream.id]
-            stale = event is not None and not state.is_fresh(event)
+            stale = event is not None and state.is_stale(event)
             tip = stream.description or stream.name
             name = Cell(
                 f"{stream.name} (stale)" if stale else stream.name,
@@ -287,7 +302,7 @@ class Details(QObject):
                 bold=stream.id == chosen,
             )
             summary = state.summary
-            old = summary is not None and event is not None and summary.sequence != event.sequence
+            old = event is not None and summary_is_stale(state, event)
             tips = [summary_text(stream, summary)]
             if summary is not None:
                 tips.append(f"covers {summary.covered:,} of {space.count:,} tiles")

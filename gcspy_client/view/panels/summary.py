@@ -13,7 +13,7 @@ from gcspy_protocol.text.visible import Lines
 from PySide6.QtWidgets import QFrame, QHeaderView, QVBoxLayout, QWidget
 
 from gcspy_client.model.palette import Theme
-from gcspy_client.model.session import ordered_streams
+from gcspy_client.model.session import ordered_streams, summary_is_stale
 from gcspy_client.model.text import counted_names, summary_text
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.elided_label import ElidedLabel
@@ -81,7 +81,7 @@ def _rows_of(state: StreamState, count: int, event: Event | None) -> list[tuple[
     name = Cell(schema.name, schema.description, bold=True)
     if summary is None or not count:
         return [(name, Cell("–", tone="dim"), Cell(""))]
-    old = event is not None and summary.sequence != event.sequence
+    old = event is not None and summary_is_stale(state, event)
     tone = "warning" if old or not summary.covered else "text"
     whole = summary_text(schema, summary)
     covers = (

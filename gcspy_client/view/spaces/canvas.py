@@ -22,6 +22,7 @@ from PySide6.QtGui import (
     QNativeGestureEvent,
     QPainter,
     QPaintEvent,
+    QRegion,
     QResizeEvent,
     QWheelEvent,
 )
@@ -55,6 +56,9 @@ _PANS = {
     Qt.Key.Key_PageDown: 7,
 }
 """Eighths of the seen rows by which a key pans, with Shift."""
+
+_MOST_APART = 24
+"""Changed tiles that are painted each by itself; of more, whole rows cost less."""
 
 _LABEL_INSET = 7.0
 """Logical pixels between the left edge of a cell and its words."""
@@ -119,6 +123,11 @@ class TileCanvas(QWidget):
         if rows is None:
             self.update()
         elif rows:
+            tiles = self.picture.changed
+            if len(tiles) <= _MOST_APART and self.picture.layout.per_pixel == 1:
+                for tile in tiles.tolist():
+                    self.update(self.rectangle_of(tile).toAlignedRect())
+                return
             scale = self.devicePixelRatioF()
             top, bottom = floor(rows.start / scale), ceil(rows.stop / scale)
             self.update(0, top, self.width(), bottom - top)
@@ -240,7 +249,7 @@ class TileCanvas(QWidget):
             if picture.layout.count:
                 painter.drawImage(QPointF(0, 0), image)
                 if picture.layout.labelled:
-                    self._paint_labels(painter)
+                    self._paint_labels(painter, event.region())
                 self._paint_frames(painter)
             else:
                 painter.setPen(QColor(tokens(picture.theme).dim))
@@ -264,8 +273,8 @@ class TileCanvas(QWidget):
                 continue
             paint_frame(painter, cell, colours.canvas, colour, width)
 
-    def _paint_labels(self, painter: QPainter) -> None:
-        """A name and a value on each cell."""
+    def _paint_labels(self, painter: QPainter, region: QRegion) -> None:
+        """A name and a value on each cell in a region."""
         picture, space, layout = self.picture, self.picture.space, self.picture.layout
         names, values = self._label_lines()
         scale = self.devicePixelRatioF()
@@ -273,10 +282,13 @@ class TileCanvas(QWidget):
         room = int((layout.cell_width - layout.gap) / scale - 2 * _LABEL_INSET)
         below = (layout.cell_height - layout.gap) / scale - 3 - values.height
         labels = []
+        whole = region.boundingRect() == self.rect() and region.rectCount() == 1
         for number, name in enumerate(distinct_names([space.names.name(tile) for tile in tiles])):
             tile = tiles[number]
             code = int(picture.codes[tile])
-            if code != BACKGROUND:
+            if code != BACKGROUND and (
+                whole or region.intersects(self.rectangle_of(tile).toAlignedRect())
+            ):
                 row, column = divmod(number, layout.columns)
                 left = column * layout.cell_width / scale + _LABEL_INSET
                 top = row * layout.cell_height / scale

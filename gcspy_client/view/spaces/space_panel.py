@@ -517,11 +517,11 @@ class SpacePanel(QFrame):
             self._trend.setText(change)
             set_tip(self._trend, sentence)
         self._trend.setVisible(self.has_trend or self.form is PanelForm.LINE)
-        fresh = event is None or picture.source.is_fresh(space, event)
-        self._stale.setVisible(not fresh and (stream is None or stream.sequence > 0))
+        stale = event is not None and picture.source.is_stale(space, event)
+        self._stale.setVisible(stale and (stream is None or stream.sequence > 0))
         age = age_nanos(space, schema.id, event)
         self._stale.setText(f"stale · {duration(age)}" if age and not line else "stale")
-        self.veil.setVisible(looks_old(age))
+        self.veil.setVisible(stale and looks_old(age))
         if stream is not None and stream.sequence:
             set_tip(
                 self._stale,

@@ -19,10 +19,10 @@ from gcspy_protocol.model import (
     Stream,
 )
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QImage, QPaintEvent, QRegion
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
@@ -229,11 +229,18 @@ def test_an_unknown_tile_is_told_and_painted_as_unknown(window: MainWindow, feed
     assert int(window.spaces.panels[1].canvas.picture.codes[5]) == 4
 
 
-def test_a_stream_that_was_not_gathered_is_marked_stale(window: MainWindow, feed: Feed) -> None:
+def test_a_stream_that_was_not_gathered_for_a_while_is_marked_stale(
+    window: MainWindow, feed: Feed
+) -> None:
     only_state = {(1, 2): heap_values()[1, 2]}
     window.take(feed.event(only_state))
     window.settle()
     rows = window.details._streams
+    assert "stale" not in rows.cell(0, 0).text, "a driver may gather it more rarely"
+    assert not window.spaces.panels[1]._stale.isVisible()
+    for _ in range(19):  # two seconds
+        window.take(feed.event(only_state))
+    window.settle()
     assert "stale" in rows.cell(0, 0).text
     assert "stale" not in rows.cell(1, 0).text
     assert window.spaces.panels[1]._stale.isVisible()
@@ -460,3 +467,64 @@ def test_before_the_first_event_of_another_session_all_its_streams_can_be_chosen
     window.selection.select(1, 2999)
     window.take(other.event({(1, n): np.arange(2) for n in range(1, 12)} | {(2, 1): np.arange(4)}))
     assert window.spaces.panels[1].source.schema.id == 11
+
+
+def test_texts_are_updated_in_several_turns_of_the_loop(
+    window: MainWindow, feed: Feed, qtbot: QtBot
+) -> None:
+    """Together they cost a screen frame, and a map is zoomed meanwhile."""
+    window.settle()
+    turns: list[int] = []
+    window.updater.spoken.connect(lambda: turns.append(len(turns)))
+    window.take(feed.event(heap_values()))
+    window.updater._begin_refresh()
+    assert not turns
+    qtbot.waitUntil(lambda: bool(turns))
+    window.updater._begin_refresh()
+    window.settle()
+    assert len(turns) == 2, "what was begun is not done twice"
+
+
+def test_of_few_changed_tiles_only_those_are_painted(
+    window: MainWindow, feed: Feed, qtbot: QtBot
+) -> None:
+    panel = window.spaces.panels[1]
+    window.settle()
+    qtbot.waitUntil(lambda: panel.canvas.painted)
+    QApplication.processEvents()
+    window.take(feed.event(heap_values()))
+    QApplication.processEvents()
+    changed = [3, 17]
+    before_it = feed.sequence
+    messages = feed.event({})
+    delta = m.StreamDelta(
+        space=1, stream=1, base_sequence=before_it, sequence=feed.sequence, time_nanos=1, event=0,
+        occurrence=1, count=3000, indices=np.array(changed), values=np.array([1, 200], dtype="u1"),
+    )  # fmt: skip
+    regions: list[QRegion] = []
+
+    class Watch(QObject):
+        def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+            if isinstance(event, QPaintEvent):
+                regions.append(event.region())
+            return False
+
+    watch = Watch()
+    panel.canvas.installEventFilter(watch)
+    before = panel.canvas.grab().toImage()
+    regions.clear()
+    window.take([delta, *messages])
+    QApplication.processEvents()
+    region = QRegion()
+    for one in regions:
+        region = region.united(one)
+    cells = QRegion()
+    for tile in changed:
+        cells = cells.united(panel.canvas.rectangle_of(tile).toAlignedRect())
+    assert not region.isEmpty()
+    assert region.subtracted(cells).isEmpty()
+    after = panel.canvas.grab().toImage()
+    for x in range(0, before.width(), 3):
+        for y in range(0, before.height(), 3):
+            if not cells.contains(QPoint(x, y)):
+                assert before.pixel(x, y) == after.pixel(x, y)

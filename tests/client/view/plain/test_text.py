@@ -120,4 +120,4 @@ def test_lines_are_forgotten_before_they_fill_the_memory(qtbot: QtBot) -> None:
     with QPainter(image) as painter:
         for number in range(5000):
             lines.draw(painter, 0, 0, 8, f"{number}")
-    assert 0 < len(lines._lines) <= 4096
+    assert 0 < len(lines._words) <= 4096

@@ -373,7 +373,8 @@ def test_no_summary_moves_when_a_line_becomes_stale(window: MainWindow, qtbot: Q
     QApplication.processEvents()
     assert panel.form is PanelForm.LINE
     before = panel._view.geometry(), panel.shown.geometry()
-    window.take(feed.event({(HEAP, 1): np.zeros(40_000)}))
+    for _ in range(20):
+        window.take(feed.event({(HEAP, 1): np.zeros(40_000)}))
     window.settle()
     QApplication.processEvents()
     assert panel._stale.isVisible()
