@@ -17,7 +17,7 @@ from gcspy_protocol.details import Answer, Query
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import Event, Welcome
-from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Space
+from gcspy_protocol.model import EventFilter, EventKind, Mode, PauseActsOn, Space
 from gcspy_protocol.settings import Setting
 from gcspy_protocol.triggers import Trigger
 
@@ -305,6 +305,10 @@ class Server:
     def enabled(self, event: int) -> bool:
         """Whether the filter of a kind of event passes any, regardless of clients and budget."""
         return self._core.filters[event].enabled
+
+    def event_filter(self, event: int) -> EventFilter:
+        """The filter of a kind of event, for a driver whose target filters events itself."""
+        return self._core.filters[event]
 
     @property
     def pausing(self) -> bool:

@@ -23,6 +23,7 @@ from gcspy.recorder.new_file import new_file
 __all__ = ["command"]
 
 _FORMATS = {".csv": "csv_file", ".parquet": "parquet_file", ".mcap": "mcap_file"}
+_ORIGINAL = ".gcspy666"
 _OF_TABLES = ("tiles",)
 _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
 
@@ -34,7 +35,13 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     "--output",
     metavar="FILE|FOLDER/",
     required=True,
-    help="File to write. Its suffix selects the format: .csv, .parquet, .mcap or .gif. For a folder (with a slash at the end): one PNG file per event.",
+    help="File to write. Its suffix selects the format: .csv, .parquet, .mcap, .gif or .gcspy666. For a folder (with a slash at the end): one PNG file per event.",
+)
+@click.option(
+    "--gcspy666",
+    "is_original",
+    is_flag=True,
+    help="Write a trace of GCspy 1.0 (2002), whatever the suffix.",
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option(
@@ -86,15 +93,23 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     metavar="X",
     help="GIF: speed as a factor. Default: 1.",
 )
-def command(files: tuple[Path, ...], output: str, force: bool, **options: Any) -> None:
-    """Export to CSV, Parquet, MCAP, PNG files or GIF.
+def command(
+    files: tuple[Path, ...], output: str, force: bool, is_original: bool, **options: Any
+) -> None:
+    """Export to CSV, Parquet, MCAP, PNG files, GIF, or a trace of GCspy 1.0.
 
     A row has one number: the driver's summary of a stream at an event. Pictures show the whole
     window, or one space with its title and legend. Parquet, MCAP and GIF need the extra "export",
-    pictures "gui": in a clone of gcspy, pip install '.[export,gui]'.
+    pictures "gui": in a clone of gcspy, pip install '.[export,gui]'. docs/original.md says what GCspy
+    1.0 cannot express.
     """
     path = Path(output)
     is_folder = output.endswith(("/", os.sep)) or path.is_dir()
+    if is_original or path.suffix.lower() == _ORIGINAL:
+        if is_folder:
+            raise click.UsageError("a trace of GCspy 1.0 is one file: name a file, not a folder")
+        _original(files, path, options, force=force)
+        return
     is_gif = not is_folder and path.suffix.lower() == ".gif"
     _refuse_foreign(options, is_folder=is_folder, is_gif=is_gif)
     if is_folder or is_gif:
@@ -138,6 +153,28 @@ def _table(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, fo
         say("gcspy: no space or stream matched: gcspy info lists them", err=True)
 
 
+def _original(
+    files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool
+) -> None:
+    for name in ("space", "stream", *_OF_TABLES, *_OF_PICTURES):
+        if options[name]:
+            flag = "--" + {"kinds": "kind"}.get(name, name).replace("_", "-")
+            raise click.UsageError(f"{flag} does not apply to a trace of GCspy 1.0")
+    from gcspy.recorder.original_traces import write_original
+
+    with (
+        opened(files) as recording,
+        new_file(output, replace=force) as part,
+        progress_bar(f"writing {output}") as progress,
+    ):
+        count, left_out = write_original(
+            recording, part, first=options["first"], last=options["last"], progress=progress
+        )
+    say(f"{output}: {count:,} events, {output.stat().st_size:,} bytes")
+    if left_out:
+        _say(f"spaces that appear too late for GCspy 1.0 were left out: {', '.join(left_out)}")
+
+
 def _pictures(
     files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool, is_gif: bool
 ) -> None:
@@ -172,7 +209,7 @@ def _module_for(output: Path) -> ModuleType:
     name = _FORMATS.get(output.suffix.lower())
     if name is None:
         raise CommandError(
-            f"{output}: the suffix selects the format: {', '.join(_FORMATS)}, .gif; for a folder of PNG files "
+            f"{output}: the suffix selects the format: {', '.join(_FORMATS)}, .gif, {_ORIGINAL}; for a folder of PNG files "
             f"put a slash at the end: {output}/"
         )
     try:

@@ -17,6 +17,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.exit_codes import ExitCode
 from gcspy.objects.trace_conversion import named_trace
 from gcspy.output.progress import progress_bar
+from gcspy.recorder.original_traces import named_original, original_recording
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class PlayingOptions:
     """The recording, the clients and the options of a playback.
 
     Attributes:
-        files: A file, the files of a split recording, the folder of a ring; or an object trace.
+        files: A file, the files of a split recording, the folder of a ring; an object trace, or a
+            stored trace of the original GCspy.
         listen: Addresses; empty takes the local default of this process.
         token: The secret for TCP; None if only Unix sockets are used.
         pace: ``original``, ``program`` or ``fixed``.
@@ -141,6 +143,11 @@ def play(
             else stack.enter_context(_traced(trace, options, stop, on_progress))
         )
         files = options.files if traced is None else (str(traced.path),)
+        notes = () if traced is None else traced.notes
+        original = named_original(options.files)
+        if original is not None:
+            made, notes = stack.enter_context(_original(original, stop, on_progress))
+            files = (str(made),)
         with progress_bar("looking for chunks") as progress:
             recording = Recording.open(*files, progress=progress)
         playing = stack.enter_context(
@@ -153,9 +160,7 @@ def play(
                 query_service=None if traced is None else traced.query_service,
             )
         )
-        on_ready(
-            recording, playing, (*losses_of(recording), *(() if traced is None else traced.notes))
-        )
+        on_ready(recording, playing, (*losses_of(recording), *notes))
         stop.wait()
 
 
@@ -171,21 +176,45 @@ def _traced(
 
     from gcspy.objects.trace_conversion import traced_recording
 
+    chosen = TracedOptions(tile_bytes=options.tile_bytes, clock_bytes=options.clock_bytes)
     with ExitStack() as stack:
-        with progress_bar(f"opening {path.name}") as bar:
-
-            def advance(what: str, done: int, total: int) -> None:
-                if stop.is_set():
-                    raise CommandError(
-                        f"{path} was not opened: stop was requested", exit_code=ExitCode.INTERRUPTED
-                    )
-                bar(done, total)
-                if on_progress is not None:
-                    on_progress(what, done, total)
-
-            chosen = TracedOptions(tile_bytes=options.tile_bytes, clock_bytes=options.clock_bytes)
+        with _opening_progress(path, stop, on_progress) as advance:
             traced = stack.enter_context(traced_recording(path, chosen, advance))
         yield traced
+
+
+@contextmanager
+def _original(
+    path: Path,
+    stop: threading.Event,
+    on_progress: Callable[[str, int, int], None] | None,
+) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """A recording of a stored trace of the original, with a progress bar in a terminal; and notes."""
+    with ExitStack() as stack:
+        with _opening_progress(path, stop, on_progress) as advance:
+            made = stack.enter_context(original_recording(path, advance))
+        yield made
+
+
+@contextmanager
+def _opening_progress(
+    path: Path,
+    stop: threading.Event,
+    on_progress: Callable[[str, int, int], None] | None,
+) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar in a terminal, and for the starter of a sidecar; it ends the opening when a stop is requested."""
+    with progress_bar(f"opening {path.name}") as bar:
+
+        def advance(what: str, done: int, total: int) -> None:
+            if stop.is_set():
+                raise CommandError(
+                    f"{path} was not opened: stop was requested", exit_code=ExitCode.INTERRUPTED
+                )
+            bar(done, total)
+            if on_progress is not None:
+                on_progress(what, done, total)
+
+        yield advance
 
 
 def _is_written(recording: Recording) -> bool:

@@ -33,6 +33,7 @@ from gcspy.hosts.playback_host import PlayingOptions, play
 from gcspy.hosts.process_host import ServingOptions, serve_target
 from gcspy.hosts.simulation_host import SimulatingOptions, simulate
 from gcspy.objects.trace_conversion import named_trace
+from gcspy.recorder.original_traces import named_original
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Recording
@@ -186,7 +187,7 @@ def _say_playing(
 ) -> None:
     made = (
         []
-        if named_trace(named) is None
+        if named_trace(named) is None and named_original(named) is None
         else [str(Path(part.window.source.name).absolute()) for part in recording.parts]
     )
     _answer(addresses=list(playing.addresses), notes=list(notes), files=made)

@@ -7,9 +7,7 @@ formats.
 from __future__ import annotations
 
 import re
-import secrets
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError
+
+from gcspy.recorder.server_recording import record_server
 
 if TYPE_CHECKING:
     from gcspy_drivers.traced import TracedOptions, TracedSession
@@ -138,34 +138,15 @@ def record_trace(session: TracedSession, store: Store, progress: Progress | None
         RecordingError: They cannot be written.
         TraceError: The trace cannot be read.
     """
-    from gcspy_protocol import Connection
-    from gcspy_protocol.interpreter import ClientInterpreter
-    from gcspy_protocol.messages import Hello
-    from gcspy_protocol.model import Role
-    from gcspy_replay.file import PartFacts, RecordingWriter, WireTap
-
-    connection, state, tap = Connection(Role.CLIENT), ClientInterpreter(), WireTap()
-    connection.send(Hello(client="gcspy convert"))
-    facts = PartFacts(recording=secrets.token_bytes(16), created=time.time_ns())
-    writer = RecordingWriter(store, state, facts=facts, tap=tap)
-
-    def take(data: bytes) -> None:
-        connection.receive_data(data)
-        tap.receive_data(data)
-        for message in connection.messages():
-            state.apply(message)
-            writer.add(message)
-
-    try:
-        session.server.deliver_to(take)
-        session.run(
+    return record_server(
+        session.server,
+        lambda: session.run(
             None
             if progress is None
             else lambda done, total: progress("rebuilding the heap", done, total)
-        )
-    finally:
-        writer.close()
-    return writer.events
+        ),
+        store,
+    )
 
 
 @dataclass(frozen=True, slots=True)

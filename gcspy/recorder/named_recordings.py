@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.objects.trace_conversion import names_trace
 from gcspy.output.progress import progress_bar
+from gcspy.output.terminal import say_aside
+from gcspy.recorder.original_traces import named_original, original_recording
 
 if TYPE_CHECKING:
     from gcspy_replay.file import Loss, Recording
@@ -21,6 +23,8 @@ __all__ = ["loss_lines", "names_recording", "opened"]
 @contextmanager
 def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
     """A recording, closed when the block ends; a progress bar shows the scan of one without an index.
+
+    A stored trace of the original GCspy is converted first.
 
     Raises:
         RecordingError: It is not a recording, or cannot be read.
@@ -34,10 +38,19 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
         raise CommandError(
             f"{trace} is an object trace: gcspy replay plays it, gcspy objects queries it, gcspy convert converts it to a recording"
         )
-    with progress_bar("looking for chunks") as progress:
-        recording = Recording.open(*named, progress=progress)
-    with recording:
-        yield recording
+    with ExitStack() as stack:
+        original = named_original(named)
+        if original is not None:
+            with progress_bar(f"converting {original.name}") as progress:
+                file, notes = stack.enter_context(
+                    original_recording(original, lambda _what, done, total: progress(done, total))
+                )
+            for note in notes:
+                say_aside(note)
+            named = [file]
+        with progress_bar("looking for chunks") as progress:
+            recording = Recording.open(*named, progress=progress)
+        yield stack.enter_context(recording)
 
 
 def loss_lines(lost: Sequence[Loss]) -> list[str]:

@@ -31,7 +31,15 @@ __all__ = ["Broken", "Fuzzer", "Outcome", "load", "shortest", "watch"]
 
 _OURS = tuple(
     str(ROOT / folder) + "/"
-    for folder in ("protocol", "replay", "objects", "drivers", "gcspy_client", "gcspy_server")
+    for folder in (
+        "protocol",
+        "replay",
+        "objects",
+        "original",
+        "drivers",
+        "gcspy_client",
+        "gcspy_server",
+    )
 )
 _FREE_LINES = 300_000
 _LINES_A_BYTE = 3_000

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from gcspy_drivers.original.stored_session import StoredSession
 from gcspy_drivers.remote.elf import ElfFile
 from gcspy_drivers.remote.maps import parse_maps, parse_smaps
 from gcspy_objects.anttracks import lzw
@@ -25,6 +26,10 @@ from gcspy_objects.hprof.heap_dump import parse as parse_dump
 from gcspy_objects.hprof.machine_code import as_written
 from gcspy_objects.hprof.names import DumpNamer
 from gcspy_objects.trace import open_trace
+from gcspy_original import wire as original
+from gcspy_original.wire import Connection as OriginalConnection
+from gcspy_original.wire import Side, SpaceDefinition, StreamDefinition
+from gcspy_original.wire import encode as encode_original
 from gcspy_protocol import messages as m
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection, ConnectionState, is_event_frame, preamble
@@ -533,7 +538,83 @@ _LOG = b"""{Heap before GC invocations=1 (full 0):
 Total          1234          56789
 """
 
+
+def _original(data: bytes) -> None:
+    """The wire of the original, as a client of a server or as a reader of a trace; the first byte says how it is cut."""
+    connection = OriginalConnection(Side.SERVER)
+    session: StoredSession | None = None
+    step = 1 + data[0] * 16 if data else 1
+    for start in range(1, len(data), step):
+        connection.receive_data(data[start : start + step])
+        for message in connection.messages():
+            if session is None and connection.described:
+                session = StoredSession(connection)
+                session.server.deliver_to(lambda _data: None)
+            if session is not None:
+                session.take(message)
+    connection.receive_eof()
+
+
+def _original_client(data: bytes) -> None:
+    """What a client of the original sends."""
+    connection = OriginalConnection(Side.CLIENT, events=2)
+    connection.receive_data(data)
+    list(connection.messages())
+
+
+def _original_seeds() -> list[bytes]:
+    """A session with small spaces, of every kind of stream and of name."""
+    kinds = [
+        StreamDefinition(id=0, name="used", maximum=9, presentation=3),
+        StreamDefinition(id=1, name="part", dtype="i2", presentation=4, max_stream=0),
+        StreamDefinition(id=2, name="state", dtype="i1", presentation=5, enum_names=("a", "b")),
+    ]
+    space = SpaceDefinition(
+        id=0, name="s", tiles=2, streams=tuple(kinds), names=b"[0x10-0x20)\0[0x20-0x30)\0"
+    )
+    texts = SpaceDefinition(id=0, name="s", tiles=1, streams=tuple(kinds), names=b"x\0")
+    begin = b"".join(
+        encode_original(one)
+        for one in (
+            original.ServerGreeting(name="t"),
+            original.Bootstrap(spaces=1, general_info="", events=("A", "B")),
+            original.SpaceAdded(space=space),
+        )
+    )
+    values = [
+        original.StreamValues(space=0, stream=n, values=np.array([1, 0], dtype=one.dtype))
+        for n, one in enumerate(kinds)
+    ]
+    event = original.commands(
+        [
+            *values,
+            original.Summary(space=0, stream=0, values=(1, 2)),
+            original.ControlValues(space=0, values=np.array([1, 4], dtype="u1")),
+            original.SpaceInfo(space=0, text="i"),
+            original.EventCounts(counts=(1, 0)),
+            original.Event(event=0, elapsed_millis=2, compensation_millis=1),
+        ]
+    )
+    changed = original.commands(
+        [original.SpaceChanged(space=texts), original.Event(event=1), original.Paused()]
+    )
+    return [b"\xff" + begin + event + changed, b"\1" + begin + changed]
+
+
+def _original_client_seeds() -> list[bytes]:
+    filters = original.EventFilters(filters=(original.EventFilter(), original.EventFilter()))
+    said: tuple[original.Message, ...] = (
+        original.ClientGreeting(),
+        filters,
+        original.PauseRequest(),
+        original.ShutdownRequest(),
+    )
+    return [b"".join(map(encode_original, said))]
+
+
 DECODERS: dict[str, Decoder] = {
+    "original": Decoder(_original, _original_seeds),
+    "original-client": Decoder(_original_client, _original_client_seeds),
     "wire-events": Decoder(_wire_events, _event_vectors),
     "wire-client": Decoder(_wire_client, lambda: _vectors(from_client=False)),
     "wire-server": Decoder(_wire_server, lambda: _vectors(from_client=True)),

@@ -14,6 +14,7 @@ PACKAGES = {
     "gcspy_compiled": ROOT / "gcspy_compiled",
     "gcspy_drivers": ROOT / "drivers/gcspy_drivers",
     "gcspy_objects": ROOT / "objects/gcspy_objects",
+    "gcspy_original": ROOT / "original/gcspy_original",
     "gcspy_protocol": ROOT / "protocol/gcspy_protocol",
     "gcspy_replay": ROOT / "replay/gcspy_replay",
     "gcspy_server": ROOT / "gcspy_server",

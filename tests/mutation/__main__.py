@@ -36,10 +36,11 @@ ROOMS = {
     "drivers": ("drivers/gcspy_drivers", "tests/drivers"),
     "replay": ("replay/gcspy_replay", "tests/replay"),
     "objects": ("objects/gcspy_objects", "tests/objects"),
+    "original": ("original/gcspy_original", "tests/original"),
     "model": ("gcspy_client/model", "tests/client/model"),
 }
 _FOUND = {"died", "hung"}
-_PATHS = (".", "protocol", "drivers", "replay", "objects")
+_PATHS = (".", "protocol", "drivers", "replay", "objects", "original")
 _MOST_SECS = 600
 
 

@@ -1,4 +1,4 @@
-"""`gcspy convert`: an object trace into a recording."""
+"""`gcspy convert`: an object trace, or a stored trace of the original GCspy, into a recording."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from gcspy.options import trace_options
 from gcspy.output.terminal import say, say_aside
+from gcspy.recorder.original_traces import names_original
 
 __all__ = ["command"]
 
@@ -34,13 +35,22 @@ def command(
     tile_bytes: int | None,
     clock_bytes: int | None,
 ) -> None:
-    """Convert an object trace to a recording.
+    """Convert an object trace, or a trace of GCspy 1.0, to a recording.
 
     TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them.
     The recording shows the rebuilt heap at the start and the end of each collection, and between
     them at fixed amounts of allocation. A recording has no single objects: for those, use
     `gcspy replay TRACE` and `gcspy objects`.
+
+    TRACE may also be a trace of GCspy 1.0 (2002): what its server sent, compressed by gzip or not.
     """
+    if names_original(trace):
+        if tile_bytes is not None or clock_bytes is not None:
+            raise click.UsageError(
+                "--tile-bytes and --clock-bytes are for object traces: a trace of GCspy 1.0 has its tiles and events"
+            )
+        _convert_original(trace, output, force=force, as_json=as_json)
+        return
     from gcspy_drivers.traced import TracedOptions, TracedSession
     from gcspy_replay.file import FileStore
 
@@ -79,3 +89,32 @@ def command(
             say_aside(note)
     if ended is not None:
         raise ended
+
+
+def _convert_original(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:
+    from gcspy_replay.file import FileStore
+
+    from gcspy.output.progress import progress_bar
+    from gcspy.recorder.new_file import new_file
+    from gcspy.recorder.original_traces import record_original
+
+    with new_file(output, replace=force) as part, progress_bar(f"converting {trace.name}") as bar:
+        converted = record_original(
+            trace,
+            lambda: FileStore(part, replace=True),
+            lambda _what, done, total: bar(done, total),
+        )
+        size = part.stat().st_size
+    facts = {
+        "file": str(output),
+        "events": converted.events,
+        "bytes": size,
+        "notes": converted.notes,
+    }
+    say(
+        json.dumps(facts)
+        if as_json
+        else f"gcspy: {output}: {converted.events:,} events, {size:,} bytes"
+    )
+    if converted.ended is not None:
+        raise converted.ended

@@ -71,7 +71,9 @@ def facts_of(recording: Recording) -> dict[str, Any]:
         "first": recording.first,
         "last": recording.last,
         "events_by_name": dict(zip(names, counts, strict=False)),
-        "start_wall_nanos": int(times[0]) + welcome.wall_offset_nanos if len(times) else None,
+        "start_wall_nanos": int(times[0]) + welcome.wall_offset_nanos
+        if len(times) and welcome.wall_offset_nanos  # 0: the times are unrelated to the wall clock
+        else None,
         "duration_nanos": int(times[-1]) - int(times[0]) if len(times) else 0,
         "program_nanos": int(compensated_nanos(events)[-1]) if len(times) else 0,
         "spaces": [_space(state) for state in session.spaces.values()] if session else [],
