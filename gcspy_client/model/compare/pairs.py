@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from gcspy_protocol.messages import Welcome
-from gcspy_protocol.model import EventKind, Presentation, Space, Stream
+from gcspy_protocol.model import EventKind, Mode, Presentation, Space, Stream
 
 from gcspy_client.model.playback.program_clock import ProgramClock
 from gcspy_client.model.playback.timeline import EventTimeline
@@ -93,9 +93,12 @@ def same_process(left: Welcome | None, right: Welcome | None) -> bool:
     if left.session == right.session:
         return True
     # A player has a session id of its own, and reports the target of the recorded one; the offset
-    # of two clocks identifies it as well.
-    return left.wall_offset_nanos == right.wall_offset_nanos and _target_of(left) == _target_of(
-        right
+    # of two clocks identifies it as well. Of two live servers the offsets are close, and at times
+    # the same: they would identify nothing.
+    return (
+        Mode.PLAYBACK in (left.mode, right.mode)
+        and left.wall_offset_nanos == right.wall_offset_nanos
+        and _target_of(left) == _target_of(right)
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from gcspy_protocol.messages import Event
-from gcspy_protocol.model import EventKind, Presentation, Space, Stream
+from gcspy_protocol.messages import Event, Welcome
+from gcspy_protocol.model import EventKind, Mode, PauseActsOn, Presentation, Space, Stream
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from gcspy_client.model.compare.pairs import (
     counterpart,
     pair_spaces,
     pair_streams,
+    same_process,
 )
 from gcspy_client.model.playback.timeline import EventTimeline
 
@@ -127,3 +130,34 @@ def test_kinds_are_the_same_when_their_names_are() -> None:
     assert (
         counterpart(side_of(LEFT_ROWS, ("Clock",)), side_of(RIGHT_ROWS, ("Other",)), 10, by) is None
     )
+
+
+LIVE = Welcome(
+    server="test, pid 1",
+    session="one",
+    client_id=1,
+    controller=True,
+    mode=Mode.PASSIVE,
+    pause_acts_on=PauseActsOn.SAMPLING,
+    events=(),
+    target={"pid": "1"},
+    wall_offset_nanos=5,
+)
+PLAYED = replace(
+    LIVE, session="two", mode=Mode.PLAYBACK, target={"pid": "1", "recorded mode": "passive"}
+)
+
+
+def test_a_session_its_recording_and_its_player_are_of_one_process() -> None:
+    assert same_process(LIVE, replace(LIVE, client_id=2))
+    assert same_process(LIVE, PLAYED)
+    assert same_process(PLAYED, replace(PLAYED, session="three"))
+    assert not same_process(LIVE, replace(PLAYED, wall_offset_nanos=6))
+    assert not same_process(LIVE, replace(PLAYED, target={"pid": "2"}))
+    assert not same_process(LIVE, None)
+
+
+def test_two_live_sessions_are_of_two_processes_even_if_their_clocks_agree_to_the_nanosecond() -> (
+    None
+):
+    assert not same_process(LIVE, replace(LIVE, session="two"))
