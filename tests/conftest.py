@@ -16,6 +16,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.fork_server import ForkServer, install, real_starts
 from tests.once import RUN_FOLDER
 from tests.reporting import ProgressReport
 from tests.rewriting import RewritingPlugin
@@ -49,6 +50,10 @@ os.environ.setdefault(RUN_FOLDER, _OWN_FOLDER or "")
 # it: hundreds of starts.
 os.environ.setdefault("PYTHONPYCACHEPREFIX", os.path.join(os.environ[RUN_FOLDER], "bytecode"))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Hundreds of starts of commands and sidecars, too.
+_FORK_SERVER = ForkServer()
+install(_FORK_SERVER)
 
 
 @pytest.hookimpl(trylast=True)  # the terminal is made in the same step
@@ -100,14 +105,14 @@ def _children() -> set[int]:
     """Return the direct children of this process, from one small file a thread (psutil would read all of /proc)."""
     tasks = Path("/proc/self/task")
     if not tasks.is_dir():
-        return {child.pid for child in psutil.Process().children()}
+        return {child.pid for child in psutil.Process().children()} - _FORK_SERVER.pids
     found: set[int] = set()
     for task in tasks.iterdir():
         try:
             found.update(map(int, (task / "children").read_text().split()))
         except (FileNotFoundError, ProcessLookupError):
             continue  # a thread that ended meanwhile
-    return found
+    return found - _FORK_SERVER.pids
 
 
 def _threads() -> set[threading.Thread]:
@@ -162,6 +167,7 @@ def _nothing_left_behind() -> Iterator[None]:
 def _no_orphans() -> Iterator[None]:
     """Fail the run that leaves any process running, also one whose parent is gone."""
     yield
+    _FORK_SERVER.stop()
     mark = os.environ[_RUN_MARK]
     left = []
     for process in psutil.process_iter():
@@ -174,6 +180,13 @@ def _no_orphans() -> Iterator[None]:
     names = [_describe(process) for process in left]
     _end(left)
     assert not names, f"the tests left processes running: {names}"
+
+
+@pytest.fixture(name="real_starts")
+def _real_starts() -> Iterator[None]:
+    """Have commands loaded as ever, and not forked from a process that has loaded them."""
+    with real_starts():
+        yield
 
 
 @pytest.fixture(scope="session")
