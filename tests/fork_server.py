@@ -21,6 +21,7 @@ import json
 import os
 import pkgutil
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -30,14 +31,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from tests import forked_command
+from tests.forked_command import PLACE as _PLACE
 from tests.once import RUN_FOLDER
 
-__all__ = ["ForkServer", "install", "real_starts"]
-
-_PLACE = "GCSPY_TESTS_FORK_SERVER"
-"""Environment variable: the socket of the server, for the processes that it has started."""
+__all__ = ["ForkServer", "forked", "install", "real_starts"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 _COMMAND, _SIDECAR = "gcspy", "gcspy.hosts.sidecar"
@@ -47,6 +47,9 @@ _ARGUMENTS_BYTES = 2048
 
 # Counts while Python starts, or while modules are imported.
 _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "GCSPY_C_CODE", "NUMBA_")
+
+_SEARCHED = "PYTHONPATH"
+"""This one also counts later."""
 
 # Not what needs Qt, numba, pyarrow or duckdb: few commands do, and the last two start threads.
 _PACKAGES = ("gcspy", "gcspy_protocol", "gcspy_server", "gcspy_session", "gcspy_drivers")
@@ -134,6 +137,14 @@ def real_starts() -> Iterator[None]:
         _real -= 1
 
 
+def forked(command: Sequence[str]) -> list[str]:
+    """Return the command that has the server start this one, for who does not use `subprocess`."""
+    if _real or not _forkable(command) or _server is None:
+        return list(command)
+    _server.start()
+    return [sys.executable, "-I", "-S", forked_command.__file__, *command[1:]]
+
+
 class _ForkedProcess(subprocess.Popen[Any]):
     """As `subprocess.Popen`."""
 
@@ -181,7 +192,11 @@ def _forkable(args: object) -> bool:
 
 
 def _counting(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(_AT_START)}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_AT_START) and name != _SEARCHED
+    }
 
 
 _asking = threading.Lock()
@@ -247,8 +262,13 @@ def _fork(sock: socket.socket) -> dict[str, Any] | None:
     between = os.fork()
     if between == 0:
         child = os.fork()
+        if not child and request.get("waited for"):
+            child = os.fork()
+            if child:
+                _wait_for(child, sock, say, (*fds, until, parent_known))
         if child:
-            os.write(say, child.to_bytes(4, "little"))
+            if not request.get("waited for"):
+                os.write(say, child.to_bytes(4, "little"))
             os._exit(0)
         os.close(parent_known)
         os.read(until, 1)
@@ -262,6 +282,21 @@ def _fork(sock: socket.socket) -> dict[str, Any] | None:
     return None
 
 
+def _wait_for(child: int, sock: socket.socket, say: int, fds: Sequence[int]) -> NoReturn:
+    """Tell who asked how the child ends; kill it if nobody is there any more."""
+    for fd in fds:
+        os.close(fd)
+    os.write(say, child.to_bytes(4, "little"))
+    ended = os.pidfd_open(child)
+    ready, _, _ = select.select([ended, sock], [], [])
+    if ended not in ready:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    with suppress(OSError):
+        sock.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "little", signed=True))
+    os._exit(0)
+
+
 def _become(request: dict[str, Any]) -> str:
     """Give this process what a new one has; returns the module that it runs."""
     args: list[str] = request["args"]
@@ -273,6 +308,9 @@ def _become(request: dict[str, Any]) -> str:
     time.tzset()
     tempfile.tempdir = None
     _show_arguments(args)
+    for place in os.environ.get(_SEARCHED, "").split(os.pathsep)[::-1]:
+        if place and place not in sys.path:
+            sys.path.insert(1, place)
     at = args.index("-m")
     sys.orig_argv, sys.argv = args, ["", *args[at + 2 :]]
     if "-P" in args[:at]:

@@ -27,6 +27,7 @@ atexit.register(print, "reached", flush=True)
 """
 
 
+@pytest.mark.usefixtures("real_starts")
 @pytest.mark.parametrize(
     ("hook", "code"), [(_LOADING, 130), (_EXITING, 0)], ids=["loading", "exiting"]
 )

@@ -3,13 +3,13 @@ from __future__ import annotations
 import gc
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 
 import pytest
 from gcspy_protocol.address import parse_address
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QProcess, QTimer
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
@@ -18,9 +18,11 @@ from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
+from gcspy_client.view.start import children
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
 from tests.client.watching import Wait
+from tests.fork_server import forked
 from tests.waiting import PATIENCE_MILLIS, PATIENCE_SECS
 
 MakeWindow = Callable[..., MainWindow]
@@ -32,6 +34,23 @@ _AWAY = 9000, 9000
 @pytest.fixture(scope="session")
 def qapp_cls() -> type:
     return type(application())
+
+
+class ForkedProcess(QProcess):
+    """A process of Qt's that the fork server starts, if it can."""
+
+    def start(self, program: str, arguments: Sequence[str]) -> None:
+        """Start it."""
+        command, *words = forked([program, *arguments])
+        super().start(command, words)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def forked_children() -> Iterator[None]:
+    """Have windows start what `subprocess` would have the fork server start."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(children, "QProcess", ForkedProcess)
+        yield
 
 
 @pytest.fixture(autouse=True)
