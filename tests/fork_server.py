@@ -288,7 +288,7 @@ def _wait_for(child: int, sock: socket.socket, say: int, fds: Sequence[int]) -> 
         os.close(fd)
     os.write(say, child.to_bytes(4, "little"))
     ended = os.pidfd_open(child)
-    ready, _, _ = select.select([ended, sock], [], [])
+    ready, _, _ = select.select([ended, sock.fileno()], [], [])
     if ended not in ready:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)

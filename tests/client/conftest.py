@@ -3,9 +3,10 @@ from __future__ import annotations
 import gc
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from gcspy_protocol.address import parse_address
@@ -39,10 +40,11 @@ def qapp_cls() -> type:
 class ForkedProcess(QProcess):
     """A process of Qt's that the fork server starts, if it can."""
 
-    def start(self, program: str, arguments: Sequence[str]) -> None:
+    def start(self, *given: Any, **options: Any) -> None:
         """Start it."""
+        program, arguments = given
         command, *words = forked([program, *arguments])
-        super().start(command, words)
+        super().start(command, words, **options)
 
 
 @pytest.fixture(autouse=True, scope="session")
