@@ -40,6 +40,7 @@ _COMMANDS = {
     },
     "Ask": {
         "why": "Show what memory is for, who holds it, and why it grows.",
+        "malloc": "Show what malloc keeps of a process's memory: in use, cached, free, reclaimable, by arena.",
         "types": "Show object counts and bytes by type, from one sample.",
         "holders": "Show who holds objects in memory.",
         "dominators": "Show the objects that keep most memory alive.",

@@ -66,6 +66,7 @@ class ListedProcess:
         started: When it started, in seconds since 1970.
         own: Whether it is part of gcspy.
         looked: Whether the drivers have examined it.
+        specificity: How specific the best driver is: 0 knows no more than that it is a process.
     """
 
     pid: int
@@ -87,6 +88,7 @@ class ListedProcess:
     started: float = 0.0
     own: bool = False
     looked: bool = True
+    specificity: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,11 @@ class _Look:
     program: tuple[float, str, tuple[str, ...]]
     found: list[tuple[str, Recognition]]
     rounds: int = 0
+
+    @property
+    def is_poor(self) -> bool:
+        """Whether no driver knows more of it than of any process: a runtime may be loaded yet."""
+        return all(not found.specificity for _, found in self.found)
 
 
 class ProcessWatch:
@@ -188,7 +195,7 @@ class ProcessWatch:
         from gcspy.connection.driver_bench import recognise
 
         look = self._looks.get(one.pid)
-        again = look is not None and not look.found and look.rounds >= _LOOK_AGAIN_ROUNDS
+        again = look is not None and look.is_poor and look.rounds >= _LOOK_AGAIN_ROUNDS
         if look is None or look.program != one.program or (again and one.likely):
             look = self._looks[one.pid] = _Look(one.program, recognise(one.pid))
         look.rounds += 1
@@ -205,7 +212,7 @@ class ProcessWatch:
 
 
 def list_processes(everything: bool = False, below: int | None = None) -> list[ListedProcess]:
-    """The processes that a driver recognises; those that can be monitored first.
+    """The processes that a driver recognises: first those that can be monitored, and of these the ones whose runtime is known.
 
     Args:
         everything: Also those that no driver recognises, and gcspy's own.
@@ -220,7 +227,7 @@ def list_processes(everything: bool = False, below: int | None = None) -> list[L
         del found[pid]
 
     ProcessWatch(everything=everything, below=below, emit=take, gone=drop).look()
-    return sorted(found.values(), key=lambda row: (not row.watchable, row.pid))
+    return sorted(found.values(), key=lambda row: (not row.watchable, not row.specificity, row.pid))
 
 
 def _processes() -> Iterator[_Seen]:
@@ -283,6 +290,7 @@ def _row(
         started=one.started,
         own=one.own,
         looked=looked,
+        specificity=best[1].specificity if best else 0,
     )
 
 

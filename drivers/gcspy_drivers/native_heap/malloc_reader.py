@@ -20,23 +20,34 @@ from gcspy_drivers.native_heap.arenas import Arena, ArenaReader, Span
 from gcspy_drivers.native_heap.chunk_lists import ChunkList, ListReader, ListState, join_lists
 from gcspy_drivers.native_heap.chunk_walk import ChunkWalker, KnownChunks, SpanWalk
 from gcspy_drivers.native_heap.layout import BINS, LEAST_CHUNK_BYTES
+from gcspy_drivers.native_heap.listed_map import map_of_lists
 from gcspy_drivers.native_heap.location import MallocLocation, Parameters, find_malloc
 from gcspy_drivers.native_heap.mapped_chunks import MappedChunkFinder, MappedChunks
 from gcspy_drivers.native_heap.other_allocators import describe_allocator
 from gcspy_drivers.native_heap.present_pages import PresentMemory
 from gcspy_drivers.native_heap.thread_caches import CacheReader, ThreadCache, follow, is_mangled
+from gcspy_drivers.native_heap.walk_state import ChunkKind
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["ArenaLists", "MallocReader", "MallocReading", "NamedChunks"]
+__all__ = [
+    "ARENAS",
+    "BINS_LEVEL",
+    "CHUNKS",
+    "PAGES",
+    "ArenaLists",
+    "MallocReader",
+    "MallocReading",
+    "NamedChunks",
+]
 
 ARENAS, BINS_LEVEL, CHUNKS, PAGES = 1, 2, 3, 4
 """Levels."""
 
 _MOST_CHUNKS: Final = 1 << 28
-_CELL_BYTES: Final = PAGE_BYTES
+_MOST_CELL_BYTES: Final = 64 << 20
 
 U64 = npt.NDArray[np.uint64]
 
@@ -113,6 +124,8 @@ class MallocReading:
         walks: Walks over the spans of each arena; empty: not read.
         resident: For each span with a walk, by its begin: which pages from its first cell on are in memory, (cells,); from level 4 on.
         changed: Arenas that changed during the read.
+        spans: The spans of each arena; empty: not read.
+        cell_bytes: Size of cells of walks and maps.
     """
 
     level: int
@@ -127,6 +140,24 @@ class MallocReading:
     walks: tuple[tuple[SpanWalk, ...], ...]
     resident: Mapping[int, npt.NDArray[np.bool_]]
     changed: frozenset[int]
+    spans: tuple[tuple[Span, ...], ...] = ()
+    cell_bytes: int = PAGE_BYTES
+
+    def maps(self) -> tuple[tuple[SpanWalk, ...], ...]:
+        """Return a map of each span, from its lists alone."""
+        found = []
+        for spans, lists in zip(self.spans, self.lists, strict=True):
+            listed = {
+                ChunkKind.CACHED: self.cached or join_lists([]),
+                ChunkKind.FAST: join_lists(list(lists.fast)),
+                ChunkKind.FREE: join_lists(list(lists.bins)),
+            }
+            found.append(
+                tuple(
+                    map_of_lists(span, listed, self.cell_bytes, whole=lists.whole) for span in spans
+                )
+            )
+        return tuple(found)
 
 
 class MallocReader:
@@ -166,6 +197,17 @@ class MallocReader:
         """Close the kernel's files. The process stays open."""
         self.pages.close()
 
+    def anonymous_bytes(self) -> int | None:
+        """Return the process's bytes that are in memory and belong to no file; None: the system does not say.
+
+        Raises:
+            TargetGone: The process has ended.
+        """
+        for line in self.process.read_file("status").splitlines():
+            if line.startswith(b"RssAnon:"):
+                return int(line.split()[1]) * 1024
+        return None
+
     def read(self, level: int, *, tiles: int = 1 << 16) -> MallocReading:
         """Read it.
 
@@ -202,8 +244,9 @@ class MallocReader:
             spans = [self._arenas.spans(arena, parameters, self._maps) for arena in arenas]
             taken = [(span.heap, span.end) for each in spans for span in each]
             mapped = self._mapped.find(self._maps, taken, parameters)
+        cell_bytes = _cell_bytes(spans, tiles)
         if level >= CHUNKS and arenas:
-            walks = self._walk(arenas, spans, lists, cached, tiles)
+            walks = self._walk(arenas, spans, lists, cached, cell_bytes)
         if level >= PAGES:
             resident = self._resident_pages(walks)
         if level >= BINS_LEVEL:
@@ -221,6 +264,8 @@ class MallocReader:
             walks=tuple(walks),
             resident=resident,
             changed=changed,
+            spans=tuple(map(tuple, spans)),
+            cell_bytes=cell_bytes,
         )
 
     def name_chunks(self, addresses: U64) -> NamedChunks:
@@ -308,13 +353,9 @@ class MallocReader:
         spans: list[list[Span]],
         lists: tuple[ArenaLists, ...],
         cached: tuple[U64, U64] | None,
-        tiles: int,
+        cell_bytes: int,
     ) -> list[tuple[SpanWalk, ...]]:
         walker = self._walker_now()
-        total = sum(span.end - span.heap for each in spans for span in each)
-        cell_bytes = _CELL_BYTES
-        while cell_bytes * tiles < total:
-            cell_bytes *= 2
         found = []
         for arena, each, of_arena in zip(arenas, spans, lists, strict=True):
             known = self._known(of_arena, cached)
@@ -349,3 +390,12 @@ class MallocReader:
             for arena in arenas
             if arena.address not in now or not arena.same_heap(now[arena.address])
         )
+
+
+def _cell_bytes(spans: list[list[Span]], tiles: int) -> int:
+    """Choose the size of cells: a page, or the least power of two of pages that gives so few."""
+    total = sum(span.end - span.heap for each in spans for span in each)
+    cell_bytes = PAGE_BYTES
+    while cell_bytes * tiles < total and cell_bytes < _MOST_CELL_BYTES:
+        cell_bytes *= 2
+    return cell_bytes
