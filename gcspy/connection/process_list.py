@@ -22,7 +22,7 @@ __all__ = ["ListedProcess", "ProcessWatch", "list_processes"]
 
 _MOST_ANCESTORS = 32
 _LOOK_AGAIN_ROUNDS = 5
-"""A process without a driver is examined again so often: it may have been only starting."""
+"""A process without a driver of its runtime is examined again so often: it may have been only starting."""
 
 _ATTRIBUTES = ("pid", "ppid", "username", "memory_info", "cmdline", "name", "create_time", "status")
 _RUNTIMES: Final = re.compile(r"python|pypy|graalpy|java|jython|\bjvm\b|\bgradle\b|\bmvn\b", re.I)

@@ -154,7 +154,7 @@ def test_commands_use_the_drivers_that_are_named(
 
     listed = gcspy("ps", "--json", "some.db")
     (row,) = (row for row in json.loads(listed.stdout) if row["pid"] == target.pid)
-    assert (row["driver"], row["drivers"]) == ("cpython", ["cpython", "sqlite"])
+    assert (row["driver"], row["drivers"]) == ("cpython", ["cpython", "sqlite", "malloc"])
     both = ("--driver", "sqlite", "--driver", "cpython")
     tailed = gcspy("tail", str(target.pid), *both, "--events", "2", "--json")
     assert tailed.returncode == 0, tailed.stderr
@@ -208,7 +208,9 @@ def test_it_is_watched_together_with_cpython_in_one_session(
     )
     assert done.returncode == 0, done.stderr
     found, spaces, gathered, events, name = json.loads(done.stdout)
-    assert found == ["cpython", "sqlite"], "the runtime is more specific than a library in it"
+    assert found == ["cpython", "sqlite", "malloc"], (
+        "the runtime is more specific than a library in it"
+    )
     assert events == 1, "one clock"
     assert spaces["pymalloc arenas"] == "cpython"
     assert spaces["Pages"] == "sqlite"

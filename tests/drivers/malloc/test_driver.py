@@ -86,8 +86,13 @@ def test_what_changes_during_the_read_is_unknown_and_no_zero(malloc_program: Sta
 
 
 def test_a_runtime_comes_before_its_c_library() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    code = "print('ready', flush=True); input()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
         mine = recognise(child.pid)
         assert mine.supported
         assert mine.specificity == Specificity.ANY_PROCESS
