@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from gcspy_drivers.malloc.driver import MallocDriver
 from gcspy_drivers.malloc.recognition import recognise
+from gcspy_drivers.native_heap.walk_state import ChunkKind
 
 from gcspy.cli import gcspy
 from gcspy_server.api import AttachOptions, Server, Specificity
@@ -51,10 +52,7 @@ def test_sums_of_spaces_are_those_of_mallinfo(malloc_program: StartMalloc) -> No
         assert arenas["Free"] == said["fordblks"]
         assert arenas["Fast bins"] == heap["Fast bins"] == said["fsmblks"]
         assert heap["Fast bins"] + heap["In bins"] + heap["Top"] == said["fordblks"]
-        assert (
-            bins["Chunks"]
-            == said["ordblks"] - len(driver._arenas.space.names.names) + said["smblks"]
-        )  # type: ignore[union-attr]
+        assert bins["Chunks"] == said["ordblks"] - driver._arenas.space.count + said["smblks"]
         assert driver._mapped.space.count == said["hblks"]
         assert int(driver._mapped.bytes.data.sum()) == said["hblkhd"]
         used = driver.heap_bytes()["malloc"]
@@ -132,7 +130,7 @@ def test_pymalloc_and_malloc_of_one_program_in_one_session() -> None:
         group.tick()
         malloc = drivers[1][2]
         assert isinstance(malloc, MallocDriver)
-        assert int(malloc._classes._counts[0].data.sum()) >= 20_000
+        assert int(malloc._classes._counts[ChunkKind.USED].data.sum()) >= 20_000
         group.close()
     finally:
         child.kill()
@@ -180,7 +178,7 @@ def test_thread_caches_have_the_chunks_of_their_threads(malloc_program: StartMal
         assert (driver._caches.chunks.data > 0).all()
         counts = int(driver._caches.chunks.data.sum())
     with watch(program.pid, 3) as driver:
-        walked = int(driver._classes._counts[1].data.sum())
+        walked = int(driver._classes._counts[ChunkKind.CACHED].data.sum())
     assert walked == counts
 
 
