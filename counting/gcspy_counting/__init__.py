@@ -1,0 +1,8 @@
+"""Exact counts of executions of allocation sites in Python programs, with few counters.
+
+A pure room: it works on code objects of the interpreter that runs it (CPython 3.11, 3.12 and 3.13) and knows no socket, window, server or driver.
+It is imported into other people's programs, so it is the standard library and nothing else.
+
+`bytecode` takes code objects apart and puts them together; `flow_graph` finds blocks, edges and sites; `plans` decides where counters go; `solver` computes the
+counts of all sites from the counters; `instrumented_code` joins these for one code object, `program` for a whole program.
+"""

@@ -1,0 +1,1 @@
+"""Code objects of CPython, taken apart into instructions and put together with instructions added."""

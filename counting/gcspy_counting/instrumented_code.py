@@ -1,0 +1,239 @@
+"""One code object with counters: made by a plan, read as counts of its sites.
+
+A counter is an iterator over `None` without end: the code takes one item of it, which no other thread can interrupt, and how many are left is known at any time.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Iterable, Mapping
+from itertools import repeat
+from types import CodeType
+from typing import Any
+
+from gcspy_counting.bytecode.assembler import Additions, Assembled, assemble
+from gcspy_counting.bytecode.opcodes import OP
+from gcspy_counting.flow_graph import OUTSIDE, EdgeKind, FlowGraph
+from gcspy_counting.network import Network
+from gcspy_counting.plans.plan import Plan, PlanKind
+from gcspy_counting.sites import Site
+from gcspy_counting.solver import FlowSolver
+
+__all__ = ["InstrumentedCode", "Position", "counter_value"]
+
+_LARGEST = sys.maxsize
+_AT_TARGET = -1
+"""Row of a position in a block before all of its instructions."""
+
+Position = tuple[int, int]
+"""Where control left a block, or is: (block, row)."""
+
+
+def _counter() -> Any:
+    return repeat(None, _LARGEST)
+
+
+def counter_value(counter: Any) -> int:
+    """Return how often a counter was incremented."""
+    return _LARGEST - operator.length_hint(counter)
+
+
+class _HandlerHook:
+    """Called when a handler is entered: counts that, and the instruction that raised, if this handler sees the exception first."""
+
+    def __init__(self, owner: InstrumentedCode, handler: int) -> None:
+        self._owner = owner
+        self._handler = handler
+        self.entered = _counter()
+
+    def __call__(self) -> None:
+        next(self.entered)
+        trace = sys.exc_info()[2]
+        if trace is None or trace.tb_frame is not sys._getframe(1):
+            return
+        position = self._owner.position_of_raise(trace.tb_lasti, self._handler)
+        if position is not None:
+            next(self._owner.raised.setdefault(position, _counter()))
+
+
+HOOK_CODE = _HandlerHook.__call__.__code__
+"""Code of the call at a handler: while a thread is in it, its counts are not complete."""
+
+
+class InstrumentedCode:
+    """A code object with counters, and what they mean.
+
+    Args:
+        plan: Where counters stand.
+        constants: Constants of the code object; nested code objects may have counters, too.
+
+    Attributes:
+        plan: The plan.
+        code: The new code object; the original if it has no sites.
+        raised: How often an exception left a block, by position.
+    """
+
+    def __init__(self, plan: Plan, constants: tuple[Any, ...]) -> None:
+        self.plan = plan
+        self.raised: dict[Position, Any] = {}
+        graph = plan.network.graph
+        self._graph = graph
+        self._counters: dict[int, Any] = {}
+        self._site_counters: dict[int, Any] = {}
+        self._hooks: dict[int, _HandlerHook] = {}
+        self._solver: FlowSolver | None = None
+        additions = self._additions(plan, graph)
+        self._assembled: Assembled | None = None
+        if additions is None:
+            changed = constants is not graph.code.co_consts
+            self.code = graph.code.replace(co_consts=constants) if changed else graph.code
+            return
+        self._assembled = assemble(
+            graph.code, graph.instructions, graph.covers, additions, constants
+        )
+        self.code: CodeType = self._assembled.code
+
+    def _additions(self, plan: Plan, graph: FlowGraph) -> Additions | None:
+        additions = Additions(body=graph.body)
+        sites: Iterable[Site] = graph.direct
+        if plan.kind is PlanKind.SITE:
+            sites = [*graph.direct, *(s for block in plan.network.block_edges for s in graph.blocks[block].sites)]
+        for site in sites:
+            counter = self._site_counters[site.row] = _counter()
+            additions.inside.setdefault(self._before_call(site.row), []).append(counter)
+        if plan.kind is PlanKind.SITE:
+            return additions if self._site_counters else None
+        if plan.counted:
+            for edge in plan.counted:
+                counter = self._counters[edge] = _counter()
+                _place(additions, plan.network, edge, counter)
+            for row in graph.handlers:
+                additions.handlers[row] = self._hooks[row] = _HandlerHook(self, row)
+            additions.uncovered = self._hooks[-1] = _HandlerHook(self, -1)
+            self._solver = FlowSolver(
+                plan.network, plan.counted, plan.network.block_edges.values()
+            )
+        return additions if plan.counted or self._site_counters else None
+
+    def _before_call(self, row: int) -> int:
+        """Return the row before which a counter of a site stands: names of arguments belong to the call."""
+        ops = self._graph.instructions.ops
+        return row - 1 if row and ops[row - 1] == OP.get("KW_NAMES", -1) else row
+
+    # ------------------------------------------------------------------ positions
+
+    def position_of_raise(self, place: int, handler: int) -> Position | None:
+        """Return the position that an exception left, if a handler is the first to see it; None otherwise.
+
+        Args:
+            place: Byte offset of the instruction in the new code.
+            handler: First row of the handler; -1 for that of exceptions that no handler covers.
+        """
+        assert self._assembled is not None
+        row = self._assembled.jumped_at.get(place)
+        if row is None:
+            row = self._assembled.row_at.get(place)
+            if row is None or self._graph.caught_by[row] != handler:
+                return None
+            return self.position_of_row(row)
+        if self._graph.caught_by[row] != handler:
+            return None
+        return self._graph.block_of[self._graph.instructions.targets[row]], _AT_TARGET
+
+    def position_of_row(self, row: int) -> Position | None:
+        """Return the position of an original instruction; None if no block of the graph is left from there."""
+        block = self._graph.raised_at(row)
+        if block == OUTSIDE:
+            return None
+        return block, row if self._graph.block_of[row] == block else _AT_TARGET
+
+    def position_of_frame(self, place: int) -> Position | None:
+        """Return where a frame that runs this code is; None if that is in no block.
+
+        Args:
+            place: Byte offset of the instruction that runs (`f_lasti`).
+        """
+        if self._assembled is None or not self._counters:
+            return None
+        row = self._assembled.jumped_at.get(place)
+        if row is not None:
+            return self._graph.block_of[self._graph.instructions.targets[row]], _AT_TARGET
+        row = self._assembled.row_at.get(place)
+        return None if row is None else self.position_of_row(row)
+
+    # --------------------------------------------------------------------- counts
+
+    def increments(self) -> int:
+        """Return how often a counter was incremented."""
+        counters = [*self._counters.values(), *self._site_counters.values()]
+        return sum(counter_value(each) for each in counters)
+
+    def counter_count(self) -> int:
+        """Return the number of counters."""
+        return len(self._counters) + len(self._site_counters)
+
+    def flows(self, frames: Mapping[Position, int]) -> dict[int, int]:
+        """Return the flow along each edge that follows from the counters.
+
+        Args:
+            frames: Number of frames that are at a position now.
+        """
+        if self._solver is None:
+            return {}
+        network = self.plan.network
+        counts = {edge: counter_value(each) for edge, each in self._counters.items()}
+        for edge in network.known:
+            row = self._graph.blocks[self._graph.edges[edge].target].start
+            counts[edge] = counter_value(self._hooks[row].entered)
+        leaving: dict[int, int] = {}
+        for (block, _), count in self._left(frames).items():
+            vertex = network.left[block]
+            leaving[vertex] = leaving.get(vertex, 0) + count
+        return self._solver.flows(counts, leaving)
+
+    def _left(self, frames: Mapping[Position, int]) -> dict[Position, int]:
+        left = {position: counter_value(each) for position, each in tuple(self.raised.items())}
+        for position, count in frames.items():
+            left[position] = left.get(position, 0) + count
+        return left
+
+    def counts(self, frames: Mapping[Position, int] | None = None) -> dict[int, int]:
+        """Return how often each site ran, by its row.
+
+        Args:
+            frames: Number of frames that are at a position now.
+        """
+        found = {row: counter_value(each) for row, each in self._site_counters.items()}
+        if self._solver is None:
+            return found
+        frames = frames or {}
+        flows = self.flows(frames)
+        left = self._left(frames)
+        by_block: dict[int, list[tuple[int, int]]] = {}
+        for (block, row), count in left.items():
+            by_block.setdefault(block, []).append((row, count))
+        for block, edge in self.plan.network.block_edges.items():
+            entered = flows[edge]
+            for site in self._graph.blocks[block].sites:
+                missed = sum(count for row, count in by_block.get(block, ()) if row < site.row)
+                found[site.row] = entered - missed
+        return found
+
+
+def _place(additions: Additions, network: Network, edge: int, counter: Any) -> None:
+    """Put the counter of an edge where exactly the control along it passes."""
+    graph = network.graph
+    if edge >= len(graph.edges):
+        block = next(each for each, mine in network.block_edges.items() if mine == edge)
+        additions.inside.setdefault(graph.blocks[block].begin, []).append(counter)
+        return
+    found = graph.edges[edge]
+    if found.kind in (EdgeKind.EXIT, EdgeKind.GOTO):
+        additions.inside.setdefault(graph.blocks[found.source].last, []).append(counter)
+    elif sum(each.target == found.target for each in graph.edges) == 1 and found.kind is not EdgeKind.ENTRY:
+        additions.inside.setdefault(graph.blocks[found.target].begin, []).append(counter)
+    elif found.kind is EdgeKind.JUMP:
+        additions.jumps.setdefault(graph.blocks[found.source].last, []).append(counter)
+    else:
+        additions.before.setdefault(graph.blocks[found.target].start, []).append(counter)
