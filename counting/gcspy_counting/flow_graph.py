@@ -13,6 +13,7 @@ from types import CodeType
 from gcspy_counting.bytecode.exception_table import Cover, read_exception_table
 from gcspy_counting.bytecode.instructions import Instructions, instructions_of
 from gcspy_counting.bytecode.opcodes import (
+    BACKWARD_UNCHECKED,
     CONDITIONAL,
     COUNTER_TAIL,
     ENDS,
@@ -23,7 +24,15 @@ from gcspy_counting.bytecode.opcodes import (
 )
 from gcspy_counting.sites import Site, SiteChoice, sites_of
 
-__all__ = ["OUTSIDE", "Block", "Edge", "EdgeKind", "FlowGraph", "NotCountableError", "flow_graph_of"]
+__all__ = [
+    "OUTSIDE",
+    "Block",
+    "Edge",
+    "EdgeKind",
+    "FlowGraph",
+    "NotCountableError",
+    "flow_graph_of",
+]
 
 OUTSIDE = -1
 """The vertex of all that is not in the code object."""
@@ -67,7 +76,7 @@ class Block:
 
     Attributes:
         start: First row.
-        begin: First row before which a counter may stand: behind the end of a loop.
+        begin: First row before which a counter may stand: behind the end of a loop, or of what is delegated.
         end: Row behind the last one.
         sites: Sites in it, in the order of their rows.
     """
@@ -111,15 +120,38 @@ class FlowGraph:
     caught_by: list[int]
     direct: list[Site]
 
+    @property
+    def is_conserved(self) -> bool:
+        """Whether as much flows out of each block as into it.
+
+        In 3.11 a delegation (`yield from`, `await`) into which an exception is thrown may end without the instructions that end it.
+        """
+        return "CLEANUP_THROW" in OP or _SEND not in self.instructions.ops
+
+    def goes_on_after(self, handler: int) -> type[BaseException]:
+        """Return the exceptions after which a handler goes on; it passes on all others by itself, unseen.
+
+        Those of `yield from`, `await` and `async for` go on after the end of what they iterate, and all others after anything.
+        """
+        return _SELECTIVE.get(self.instructions.ops[handler], BaseException)
+
+    def counted_by(self, row: int, kind: type[BaseException]) -> int:
+        """Return the first row of the handler that counts an exception of a row; -1: that of exceptions that no handler covers."""
+        handler = self.caught_by[row]
+        while handler >= 0 and not issubclass(kind, self.goes_on_after(handler)):
+            handler = self.caught_by[handler]
+        return handler
+
     def raised_at(self, row: int) -> int:
         """Return the block that an exception at a row leaves, before or at its sites; `OUTSIDE` if it is none of the graph's.
 
-        A jump that is interrupted has left its block: it leaves the block of its target, at its beginning.
+        A jump that is interrupted has left its block: it leaves the block of its target, at its beginning. (In 3.11 an exception that is thrown into a
+        delegating generator appears at the jump of the delegation, which cannot be interrupted and has not happened.)
         """
         ops = self.instructions.ops
         if row < self.body or ops[row] in RAISES:
             return OUTSIDE
-        if ops[row] in UNCONDITIONAL:
+        if ops[row] in UNCONDITIONAL and ops[row] != BACKWARD_UNCHECKED:
             return self.block_of[self.instructions.targets[row]]
         return self.block_of[row]
 
@@ -149,6 +181,10 @@ _PLAIN_CLEANUP = frozenset(
 
 _LOOP_END = OP.get("END_FOR", -1)
 _SEND = OP["SEND"]
+_SELECTIVE = {
+    OP.get("CLEANUP_THROW", -1): StopIteration,
+    OP.get("END_ASYNC_FOR", -1): StopAsyncIteration,
+}
 
 
 def _cleanup_end(found: Instructions, row: int, jumped_to: set[int]) -> int | None:
@@ -163,9 +199,7 @@ def _cleanup_end(found: Instructions, row: int, jumped_to: set[int]) -> int | No
     return None
 
 
-def _handlers(
-    found: Instructions, covers: list[Cover]
-) -> tuple[list[int], set[int], set[int]]:
+def _handlers(found: Instructions, covers: list[Cover]) -> tuple[list[int], set[int], set[int]]:
     """Return for each row the counted handler that sees its exceptions first, all counted handlers, and the rows of cleanup code."""
     jumped_to = {target for target in found.targets if target >= 0}
     handler_of = [-1] * len(found)
@@ -200,6 +234,8 @@ def _begin_of(found: Instructions, start: int, end: int) -> int:
     """Return the first row of a block before which a counter may stand."""
     if found.ops[start] == _LOOP_END:
         return min(start + len(COUNTER_TAIL), end - 1)
+    if found.ops[start] in _SELECTIVE:
+        return min(start + 1, end - 1)
     return start
 
 
@@ -219,7 +255,7 @@ def flow_graph_of(code: CodeType, choice: SiteChoice = SiteChoice.WIDE) -> FlowG
         )
         caught_by, handlers, tidy = _handlers(found, covers)
     except (ValueError, KeyError, StopIteration) as error:
-        raise NotCountableError(f"{code.co_qualname}: {error or 'no RESUME'}") from error
+        raise NotCountableError(f"{code.co_qualname}: {str(error) or 'no RESUME'}") from error
     body = resume + 1
     leaders = {body} | handlers
     for row in range(body, len(found)):
@@ -280,7 +316,11 @@ def _edges(
             edges.append(Edge(index, block_of[found.targets[row]], kind, countable))
         if op not in UNCONDITIONAL and index + 1 < len(blocks):
             edges.append(Edge(index, index + 1, EdgeKind.FALL, countable))
-    edges += [Edge(OUTSIDE, block_of[row], EdgeKind.HANDLER, False) for row in sorted(handlers) if row >= body]
+    edges += [
+        Edge(OUTSIDE, block_of[row], EdgeKind.HANDLER, False)
+        for row in sorted(handlers)
+        if row >= body
+    ]
     return edges
 
 

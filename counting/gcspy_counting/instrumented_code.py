@@ -42,17 +42,20 @@ def counter_value(counter: Any) -> int:
 class _HandlerHook:
     """Called when a handler is entered: counts that, and the instruction that raised, if this handler sees the exception first."""
 
-    def __init__(self, owner: InstrumentedCode, handler: int) -> None:
+    def __init__(self, owner: InstrumentedCode, graph: FlowGraph, handler: int) -> None:
         self._owner = owner
         self._handler = handler
+        self._kinds = graph.goes_on_after(handler) if handler >= 0 else BaseException
         self.entered = _counter()
 
     def __call__(self) -> None:
+        kind, _, trace = sys.exc_info()
+        if kind is None or not issubclass(kind, self._kinds):
+            return
         next(self.entered)
-        trace = sys.exc_info()[2]
         if trace is None or trace.tb_frame is not sys._getframe(1):
             return
-        position = self._owner.position_of_raise(trace.tb_lasti, self._handler)
+        position = self._owner.position_of_raise(trace.tb_lasti, kind, self._handler)
         if position is not None:
             next(self._owner.raised.setdefault(position, _counter()))
 
@@ -85,6 +88,7 @@ class InstrumentedCode:
         self._solver: FlowSolver | None = None
         additions = self._additions(plan, graph)
         self._assembled: Assembled | None = None
+        self.code: CodeType
         if additions is None:
             changed = constants is not graph.code.co_consts
             self.code = graph.code.replace(co_consts=constants) if changed else graph.code
@@ -92,13 +96,16 @@ class InstrumentedCode:
         self._assembled = assemble(
             graph.code, graph.instructions, graph.covers, additions, constants
         )
-        self.code: CodeType = self._assembled.code
+        self.code = self._assembled.code
 
     def _additions(self, plan: Plan, graph: FlowGraph) -> Additions | None:
         additions = Additions(body=graph.body)
         sites: Iterable[Site] = graph.direct
         if plan.kind is PlanKind.SITE:
-            sites = [*graph.direct, *(s for block in plan.network.block_edges for s in graph.blocks[block].sites)]
+            sites = [
+                *graph.direct,
+                *(s for block in plan.network.block_edges for s in graph.blocks[block].sites),
+            ]
         for site in sites:
             counter = self._site_counters[site.row] = _counter()
             additions.inside.setdefault(self._before_call(site.row), []).append(counter)
@@ -109,11 +116,9 @@ class InstrumentedCode:
                 counter = self._counters[edge] = _counter()
                 _place(additions, plan.network, edge, counter)
             for row in graph.handlers:
-                additions.handlers[row] = self._hooks[row] = _HandlerHook(self, row)
-            additions.uncovered = self._hooks[-1] = _HandlerHook(self, -1)
-            self._solver = FlowSolver(
-                plan.network, plan.counted, plan.network.block_edges.values()
-            )
+                additions.handlers[row] = self._hooks[row] = _HandlerHook(self, graph, row)
+            additions.uncovered = self._hooks[-1] = _HandlerHook(self, graph, -1)
+            self._solver = FlowSolver(plan.network, plan.counted, plan.network.block_edges.values())
         return additions if plan.counted or self._site_counters else None
 
     def _before_call(self, row: int) -> int:
@@ -123,26 +128,25 @@ class InstrumentedCode:
 
     # ------------------------------------------------------------------ positions
 
-    def position_of_raise(self, place: int, handler: int) -> Position | None:
+    def position_of_raise(
+        self, place: int, kind: type[BaseException], handler: int
+    ) -> Position | None:
         """Return the position that an exception left, if a handler is the first to see it; None otherwise.
 
         Args:
             place: Byte offset of the instruction in the new code.
+            kind: Type of the exception.
             handler: First row of the handler; -1 for that of exceptions that no handler covers.
         """
         assert self._assembled is not None
-        row = self._assembled.jumped_at.get(place)
-        if row is None:
-            row = self._assembled.row_at.get(place)
-            if row is None or self._graph.caught_by[row] != handler:
-                return None
-            return self.position_of_row(row)
-        if self._graph.caught_by[row] != handler:
+        row, jumped = self._assembled.row_at(place)
+        if row < 0 or self._graph.counted_by(row, kind) != handler:
             return None
-        return self._graph.block_of[self._graph.instructions.targets[row]], _AT_TARGET
+        return self._position(row, jumped)
 
-    def position_of_row(self, row: int) -> Position | None:
-        """Return the position of an original instruction; None if no block of the graph is left from there."""
+    def _position(self, row: int, jumped: bool) -> Position | None:
+        if jumped:
+            return self._graph.block_of[self._graph.instructions.targets[row]], _AT_TARGET
         block = self._graph.raised_at(row)
         if block == OUTSIDE:
             return None
@@ -156,11 +160,8 @@ class InstrumentedCode:
         """
         if self._assembled is None or not self._counters:
             return None
-        row = self._assembled.jumped_at.get(place)
-        if row is not None:
-            return self._graph.block_of[self._graph.instructions.targets[row]], _AT_TARGET
-        row = self._assembled.row_at.get(place)
-        return None if row is None else self.position_of_row(row)
+        row, jumped = self._assembled.row_at(place)
+        return None if row < 0 else self._position(row, jumped)
 
     # --------------------------------------------------------------------- counts
 
@@ -172,6 +173,10 @@ class InstrumentedCode:
     def counter_count(self) -> int:
         """Return the number of counters."""
         return len(self._counters) + len(self._site_counters)
+
+    def raises(self) -> int:
+        """Return how many exceptions left an instruction in the middle of a block."""
+        return sum(counter_value(each) for each in tuple(self.raised.values()))
 
     def flows(self, frames: Mapping[Position, int]) -> dict[int, int]:
         """Return the flow along each edge that follows from the counters.
@@ -231,7 +236,10 @@ def _place(additions: Additions, network: Network, edge: int, counter: Any) -> N
     found = graph.edges[edge]
     if found.kind in (EdgeKind.EXIT, EdgeKind.GOTO):
         additions.inside.setdefault(graph.blocks[found.source].last, []).append(counter)
-    elif sum(each.target == found.target for each in graph.edges) == 1 and found.kind is not EdgeKind.ENTRY:
+    elif (
+        sum(each.target == found.target for each in graph.edges) == 1
+        and found.kind is not EdgeKind.ENTRY
+    ):
         additions.inside.setdefault(graph.blocks[found.target].begin, []).append(counter)
     elif found.kind is EdgeKind.JUMP:
         additions.jumps.setdefault(graph.blocks[found.source].last, []).append(counter)

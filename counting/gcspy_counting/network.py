@@ -75,6 +75,4 @@ def network_of(graph: FlowGraph) -> Network:
         for number, edge in enumerate(graph.edges)
         if not edge.countable and number not in known
     )
-    return Network(
-        graph, tails, heads, block_edges, entered, left, vertices + 1, known, forced
-    )
+    return Network(graph, tails, heads, block_edges, entered, left, vertices + 1, known, forced)

@@ -12,6 +12,7 @@ PACKAGES = {
     "gcspy": ROOT / "gcspy",
     "gcspy_client": ROOT / "gcspy_client",
     "gcspy_compiled": ROOT / "gcspy_compiled",
+    "gcspy_counting": ROOT / "counting/gcspy_counting",
     "gcspy_drivers": ROOT / "drivers/gcspy_drivers",
     "gcspy_objects": ROOT / "objects/gcspy_objects",
     "gcspy_original": ROOT / "original/gcspy_original",

@@ -5,6 +5,7 @@ What is added has the line of the instruction before which it stands, so that tr
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
@@ -20,7 +21,6 @@ from gcspy_counting.bytecode.opcodes import (
     CALL_HOOK,
     COUNTER_TAIL,
     EXTENDED_ARG,
-    JUMPS,
     OP,
     forward_form,
     is_backward,
@@ -35,7 +35,7 @@ _COUNTER_STACK = 4
 
 @dataclass(slots=True)
 class Additions:
-    """What is added to a code object; each list holds constants, which are counted by iterating them once.
+    """Additions to a code object; each list holds constants, which are counted by iterating them once.
 
     Attributes:
         inside: By row: counted when the instruction is about to run, however it was reached.
@@ -60,13 +60,27 @@ class Assembled:
 
     Attributes:
         code: The code object.
-        row_at: Row of the original instruction by the byte offset of it in the new code (`tb_lasti`, `f_lasti`). What was added has none.
-        jumped_at: Row of the conditional jump by the byte offset of the jump that was added for its target.
+        units: First unit of each of its instructions, prefixes included.
+        rows: Row of the original instruction that each is; -1: added.
+        jumps: Row of the conditional jump by the index of the jump that was added for its target.
     """
 
     code: CodeType
-    row_at: Mapping[int, int]
-    jumped_at: Mapping[int, int]
+    units: list[int]
+    rows: list[int]
+    jumps: Mapping[int, int]
+
+    def row_at(self, place: int) -> tuple[int, bool]:
+        """Return the original row of what runs at a byte offset (`tb_lasti`, `f_lasti`), and whether it has jumped.
+
+        While a function is called the offset may be that of the call's inline cache. The row is -1 at what was added, but for jumps to the
+        target of a conditional jump: these have its row, and True.
+        """
+        item = bisect_right(self.units, place >> 1) - 1
+        if not 0 <= item < len(self.rows):
+            return -1, False
+        jumped = self.jumps.get(item)
+        return (self.rows[item], False) if jumped is None else (jumped, True)
 
 
 _CLEANUP = -2
@@ -145,7 +159,8 @@ def _main_part(
         target = targets[row]
         if row in additions.jumps:
             detours.append((len(stream.ops), additions.jumps[row]))
-            op = forward_form(op)
+            stream.add(forward_form(op), 0, row, target, row)
+            continue
         stream.add(op, normal_argument(op, arguments[row]), row, target, row)
         if hook is not None and op == push:
             # Covered as what follows is: by the code that ends the handler.
@@ -224,11 +239,7 @@ def assemble(
         co_linetable=lines,
         co_stacksize=code.co_stacksize + _COUNTER_STACK,
     )
-    row_at = {
-        2 * (units[item] + sizes[item]): row for item, row in enumerate(stream.rows) if row >= 0
-    }
-    jumped_at = {2 * (units[item] + sizes[item]): row for item, row in jumped.items()}
-    return Assembled(new, row_at, jumped_at)
+    return Assembled(new, units, stream.rows, jumped)
 
 
 def _layout(stream: _Stream, labels: list[int]) -> tuple[list[int], list[int]]:
@@ -268,9 +279,8 @@ def _layout(stream: _Stream, labels: list[int]) -> tuple[list[int], list[int]]:
 def _raw(stream: _Stream, sizes: list[int]) -> bytes:
     out = bytearray()
     for op, argument, size in zip(stream.ops, stream.arguments, sizes, strict=True):
-        while size:
-            out += bytes((EXTENDED_ARG, (argument >> 8 * size) & 255))
-            size -= 1
+        for prefix in range(size, 0, -1):
+            out += bytes((EXTENDED_ARG, (argument >> 8 * prefix) & 255))
         out += bytes((op, argument & 255))
         width = CACHES[op]
         if width:

@@ -105,12 +105,7 @@ def line_table(
     line = 0
     for index, units in lengths:
         run = runs[index]
-        out.append(_with_units(run.raw, min(units, _MOST_UNITS)))
-        units -= _MOST_UNITS
-        again = _same_line(run) if units > 0 else b""
-        while units > 0:
-            out.append(_with_units(again, min(units, _MOST_UNITS)))
-            units -= _MOST_UNITS
+        out += _entries(run.raw, _same_line(run) if units > _MOST_UNITS else b"", units)
         line = run.line
     for at, units in tail:
         entry = again = bytes([0x80 | _NO_PLACE << 3])
@@ -118,9 +113,15 @@ def line_table(
             head = bytes([0x80 | _NO_COLUMNS << 3])
             entry, again = head + _signed_bytes(at - line), head + b"\0"
             line = at
-        while units > 0:
-            out.append(_with_units(entry, min(units, _MOST_UNITS)))
-            units -= _MOST_UNITS
-            entry = again
+        out += _entries(entry, again, units)
     return b"".join(out)
 
+
+def _entries(first: bytes, again: bytes, units: int) -> list[bytes]:
+    """Return as many entries as a number of units needs; those behind the first have its place."""
+    out = [_with_units(first, min(units, _MOST_UNITS))]
+    out.extend(
+        _with_units(again, min(units - done, _MOST_UNITS))
+        for done in range(_MOST_UNITS, units, _MOST_UNITS)
+    )
+    return out

@@ -36,7 +36,9 @@ class _Paths:
 
     def follow(self, first: int) -> list[int]:
         """Build the path that begins with an edge, and the loops that it splits off; return the blocks of both."""
-        path, blocks, all_blocks = [first], [], []
+        path = [first]
+        blocks: list[int] = []
+        all_blocks: list[int] = []
         self.taken.add(first)
         block = self.edges[first].target
         while block != OUTSIDE and block not in self.owned:
@@ -63,7 +65,7 @@ class _Paths:
 def paths_of(network: Network, frequencies: Mapping[int, float]) -> list[list[int]]:
     """Return the paths, each as edges of the flow graph in the order of control."""
     paths = _Paths(network, frequencies)
-    entries = [each for each in paths.ways.get(OUTSIDE, ())]
+    entries = list(paths.ways.get(OUTSIDE, ()))
     todo = sorted(entries, key=lambda each: paths.edges[each].kind is EdgeKind.HANDLER)
     while todo:
         first = todo.pop(0)
@@ -74,7 +76,9 @@ def paths_of(network: Network, frequencies: Mapping[int, float]) -> list[list[in
     return paths.paths
 
 
-def _least_shared(network: Network, paths: list[list[int]], mine: int, frequencies: Mapping[int, float]) -> int:
+def _least_shared(
+    network: Network, paths: list[list[int]], mine: int, frequencies: Mapping[int, float]
+) -> int:
     """Return the edge of a path that the fewest ways through the code share, and among those the least frequent."""
     edges = network.graph.edges
     path = paths[mine]
@@ -95,15 +99,12 @@ def _least_shared(network: Network, paths: list[list[int]], mine: int, frequenci
     return path[min(choices, key=lambda at: (shares[at], frequencies.get(path[at], 0.0)))]
 
 
-def path_plan(
-    network: Network, frequencies: Mapping[int, float], only_sites: bool = True
-) -> Plan:
+def path_plan(network: Network, frequencies: Mapping[int, float]) -> Plan:
     """Place one counter on each path. Where these do not determine the counts, the plan is one counter a block.
 
     Args:
         network: The network.
         frequencies: By edge of the flow graph.
-        only_sites: False to keep counters that no site needs, so that all flows follow.
     """
     paths = paths_of(network, frequencies)
     counters = set()
@@ -123,4 +124,4 @@ def path_plan(
     for edge in sorted(counters - {-1}, key=lambda each: -frequencies.get(each, 0.0)):
         if sets.join(network.tails[edge], network.heads[edge]):
             tree.add(edge)
-    return Plan(PlanKind.PATHS, network, needed_counters(network, frozenset(tree), only_sites))
+    return Plan(PlanKind.PATHS, network, needed_counters(network, frozenset(tree)))

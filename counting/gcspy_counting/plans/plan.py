@@ -39,9 +39,7 @@ class Plan:
     counted: frozenset[int]
 
 
-def needed_counters(
-    network: Network, tree: frozenset[int], only_sites: bool = True
-) -> frozenset[int]:
+def needed_counters(network: Network, tree: frozenset[int]) -> frozenset[int]:
     """Return the edges off a spanning tree that need counters.
 
     An edge whose cycle with the tree holds no block with sites changes no count of a site.
@@ -49,15 +47,10 @@ def needed_counters(
     Args:
         network: The network.
         tree: Edges of a spanning tree (or forest) without known ones.
-        only_sites: False to count all edges off the tree, so that all flows follow.
     """
     off = [
-        edge
-        for edge in range(len(network.tails))
-        if edge not in tree and edge not in network.known
+        edge for edge in range(len(network.tails)) if edge not in tree and edge not in network.known
     ]
-    if not only_sites:
-        return frozenset(off)
     ways: list[list[tuple[int, int]]] = [[] for _ in range(network.vertices)]
     for edge in tree:
         ways[network.tails[edge]].append((edge, network.heads[edge]))

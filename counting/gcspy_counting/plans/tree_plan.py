@@ -11,15 +11,12 @@ from gcspy_counting.plans.vertex_sets import VertexSets
 __all__ = ["tree_plan"]
 
 
-def tree_plan(
-    network: Network, frequencies: Mapping[int, float], only_sites: bool = True
-) -> Plan:
+def tree_plan(network: Network, frequencies: Mapping[int, float]) -> Plan:
     """Choose the counters so that as few as possible are incremented at these frequencies.
 
     Args:
         network: The network.
         frequencies: By edge of the flow graph.
-        only_sites: False to let all flows follow, so that they can be the frequencies of the next plan.
     """
     weights = block_weights(network, frequencies)
     blocks = frozenset(network.block_edges.values())
@@ -27,9 +24,11 @@ def tree_plan(
     tree = set()
     edges = [edge for edge in range(len(network.tails)) if edge not in network.known]
     # Among equals a block is left for a counter: it can stand in the block, without a jump.
-    edges.sort(key=lambda edge: (edge not in network.forced, -weights.get(edge, 0.0), edge in blocks))
+    edges.sort(
+        key=lambda edge: (edge not in network.forced, -weights.get(edge, 0.0), edge in blocks)
+    )
     for edge in edges:
         if sets.join(network.tails[edge], network.heads[edge]):
             tree.add(edge)
-    counted = needed_counters(network, frozenset(tree), only_sites)
+    counted = needed_counters(network, frozenset(tree))
     return Plan(PlanKind.TREE, network, counted)

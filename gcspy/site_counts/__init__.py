@@ -1,0 +1,1 @@
+"""Programs whose allocation sites are counted: started, and their counts printed."""

@@ -1,0 +1,100 @@
+"""Runs random programs under each plan and compares the counts of all sites with one counter a site.
+
+``python plan_comparison.py FOLDER FIRST LAST``: FOLDER has `gcspy_counting`; prints a JSON object. Runs in the interpreter whose code objects are tested, so it is
+the standard library alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+__all__ = ["compare"]
+
+Reading = dict[tuple[Any, ...], "int | None"]
+_MOST_READINGS = 5
+_BETWEEN = 8
+
+
+def _run(source: str, plan: str, planned_anew: bool) -> tuple[list[Reading | str], int, int]:
+    """Return the counts at some probes and at the end, the increments, and the raises."""
+    from gcspy_counting.plans.plan import PlanKind
+    from gcspy_counting.program import CountedProgram
+
+    program = CountedProgram(PlanKind(plan), least_increments=20)
+    found: list[Reading | str] = []
+    probes = 0
+
+    def read() -> None:
+        reading: Reading = {}
+        for place, site in enumerate(program.counts()):
+            reading[place, site.line, site.function, site.what] = site.count
+        found.append(reading)
+
+    def probe() -> None:
+        nonlocal probes
+        probes += 1
+        if probes % _BETWEEN == 3 and len(found) < _MOST_READINGS:
+            read()
+        if planned_anew and probes % _BETWEEN == 5:
+            program.replan()
+
+    code = program.instrument(compile(source, "program", "exec", dont_inherit=True))
+    names: dict[str, Any] = {"__name__": "program", "probe": probe}
+    gc.collect()
+    gc.disable()
+    try:
+        exec(code, names)  # noqa: S102  # a program of this test
+    except BaseException as error:  # noqa: BLE001  # the same in all plans, or the plans differ
+        found.append(type(error).__name__)
+    read()
+    names.clear()
+    gc.enable()
+    gc.collect()
+    read()
+    return found, program.increments(), program.raises()
+
+
+def compare(first: int, last: int) -> dict[str, Any]:
+    """Compare the programs of the seeds `first` to `last` - 1."""
+    random_program = import_module("random_programs").random_program
+    warnings.simplefilter("ignore")  # coroutines that nobody awaits are part of it
+    sys.unraisablehook = lambda _: None
+    increments: dict[str, int] = {}
+    differing = []
+    raises = 0
+    gc.collect()
+    gc.freeze()  # what is there now holds no frame of the programs: it is not looked through
+    for seed in range(first, last):
+        source = random_program(seed)
+        expected, count, _ = _run(source, "site", False)
+        increments["site"] = increments.get("site", 0) + count
+        for plan in ("block", "paths", "tree"):
+            got, count, raised = _run(source, plan, plan == "tree")
+            increments[plan] = increments.get(plan, 0) + count
+            raises += raised
+            if got != expected:
+                differing.append([seed, plan, _first_difference(got, expected)])
+    return {"increments": increments, "differing": differing, "raises": raises}
+
+
+def _first_difference(got: list[Reading | str], expected: list[Reading | str]) -> str:
+    for place, (one, other) in enumerate(zip(got, expected, strict=False)):
+        if isinstance(one, str) or isinstance(other, str):
+            if one != other:
+                return f"reading {place}: {one} instead of {other}"
+            continue
+        for key in other:
+            if one.get(key) != other[key]:
+                return f"reading {place}: {key}: {one.get(key)} instead of {other[key]}"
+    return f"{len(got)} instead of {len(expected)} readings"
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [sys.argv[1], str(Path(__file__).parent)]
+    print(json.dumps(compare(int(sys.argv[2]), int(sys.argv[3]))))
