@@ -12,6 +12,7 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, ExpressionError
 
+from gcspy.connection.original_server import names_original_server
 from gcspy.output.quantities import amount_of, budget_of, patience_of
 
 __all__ = [
@@ -336,7 +337,9 @@ token_option = click.option(
 
 def needs_token(source: str) -> bool:
     """Whether the user's argument, an address or a PID, is joined over TCP, which needs a token."""
-    return not source.isdecimal() and isinstance(parse_address(source), TcpAddress)
+    if source.isdecimal() or names_original_server(source):
+        return False
+    return isinstance(parse_address(source), TcpAddress)
 
 
 def read_token(token_file: Path | None, *, ask: bool) -> str | None:

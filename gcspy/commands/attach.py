@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.text.visible import Lines
 
+from gcspy.connection.original_server import OriginalServer, names_original_server
 from gcspy.connection.tokens import own_token
 from gcspy.gui import require_window
 from gcspy.hosts.launcher import front_door
@@ -41,8 +43,23 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
+class _Target(click.ParamType[int | OriginalServer]):
+    """A process, or a server of GCspy 1.0."""
+
+    name = "target"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | OriginalServer:
+        """Convert the user's argument."""
+        if names_original_server(str(value)):
+            return OriginalServer.parse(value)
+        pid: int = click.IntRange(1).convert(value, param, ctx)
+        return pid
+
+
 @click.command(cls=DriverCommand)
-@click.argument("pid", type=click.IntRange(1))
+@click.argument("target", metavar="PID|gcspy666://HOST:PORT", type=_Target())
 @click.option(
     "--no-window",
     is_flag=True,
@@ -71,7 +88,7 @@ __all__ = ["command"]
 @theme_option
 @class_options
 def command(
-    pid: int,
+    target: int | OriginalServer,
     no_window: bool,
     listen: tuple[str, ...],
     triggers: tuple[str, ...],
@@ -89,13 +106,20 @@ def command(
     person: str,
     successor: str,
 ) -> int:
-    """Attach to the running process PID and show its heap.
+    """Attach to the running process PID, or to a server of GCspy 1.0 (2002), and show its heap.
 
     The process needs no preparation. By default it is never stopped and nothing is loaded into it;
     --inject and --mode stopped change that. Attaching needs the same permissions as a debugger.
     The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
     """
     values = driver_values_of(driver_values, inject=inject, mode=mode)
+    is_original = isinstance(target, OriginalServer)
+    if isinstance(target, OriginalServer):
+        if drivers or values:
+            raise click.UsageError(f"{target} has no drivers and no options: omit them")
+        pid, local = os.getpid(), target.session_address()
+    else:
+        pid, local = target, default_address(target)
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)
@@ -104,8 +128,9 @@ def command(
         if any(isinstance(address, TcpAddress) for address in addresses):
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(pid))
         options = ServingOptions(
-            pid=pid,
-            listen=(str(default_address(pid)), *(str(address) for address in addresses)),
+            pid=0 if is_original else pid,
+            original=str(target) if is_original else "",
+            listen=(str(local), *(str(address) for address in addresses)),
             token=token,
             tiles=tiles,
             level=level,
@@ -117,7 +142,7 @@ def command(
             share_events=share_events,
             values=values,
             longest_hold_secs=LONGEST_HOLD_SECS
-            if no_window and loads_stub(values)
+            if no_window and (is_original or loads_stub(values))
             else None,  # sampling may be held indefinitely
         )
         if no_window:

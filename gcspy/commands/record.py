@@ -108,7 +108,8 @@ def command(
 ) -> None:
     """Record a session or a process to a file.
 
-    With a PID, the process is monitored until this command ends. Recording ends at Ctrl-C, SIGTERM
+    With a PID, the process is monitored until this command ends; so is a server of GCspy 1.0, with
+    gcspy666://HOST:PORT. Recording ends at Ctrl-C, SIGTERM
     or the end of the target. Each event is written when it arrives: the file stays readable
     however the recorder ends.
     """

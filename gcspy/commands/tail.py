@@ -61,7 +61,8 @@ def command(
 ) -> None:
     """Print events as text: of a session, a process or a recording.
 
-    With a PID, the process is monitored until this command ends. Ctrl-C ends this command, never the process.
+    With a PID, the process is monitored until this command ends; so is a server of GCspy 1.0, with
+    gcspy666://HOST:PORT. Ctrl-C ends this command, never the process.
     A recording is one file, the files of a split recording, or the folder of a ring.
     """
     if values and not as_json:

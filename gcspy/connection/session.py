@@ -10,6 +10,7 @@ from functools import cached_property
 from gcspy_protocol.address import UnixAddress
 from gcspy_protocol.errors import CommandError, DriverError, LinkError, TargetGone
 
+from gcspy.connection.original_server import OriginalServer, names_original_server
 from gcspy.exit_codes import ExitCode
 from gcspy.hosts.playback_host import LAST, PlayingOptions
 from gcspy.hosts.process_host import BUDGET, LONGEST_HOLD_SECS, ServingOptions
@@ -60,7 +61,7 @@ def joinable(
     """An address to join during the body of the `with`.
 
     If a server monitors the PID already, that one is joined; otherwise a sidecar monitors it during
-    the body. A sidecar plays a recording, paused at its last event. Anything else is an address and
+    the body. So does a server of GCspy 1.0. A sidecar plays a recording, paused at its last event. Anything else is an address and
     is returned unchanged.
 
     Args:
@@ -82,6 +83,10 @@ def joinable(
     if names_recording(source):
         with start_sidecar(PlayingOptions(files=(source,), paused=True, event=LAST)) as player:
             yield SessionAddress(lambda: player.addresses[0])
+        return
+    if names_original_server(source):
+        with _original(source, values) as place:
+            yield place
         return
     if not source.isdecimal():
         yield SessionAddress(lambda: source)
@@ -114,6 +119,23 @@ def joinable(
             if sidecar.exit_code() == ExitCode.DRIVER:
                 raise DriverError(str(error)) from error
             raise
+
+
+@contextmanager
+def _original(source: str, values: tuple[str, ...]) -> Iterator[SessionAddress]:
+    """The session of a server of GCspy 1.0: one that is there, or a sidecar's."""
+    if values:
+        raise CommandError(f"{source} has no options of drivers: omit them")
+    server = OriginalServer.parse(source)
+    address = server.session_address()
+    if somebody_listens(address):
+        yield SessionAddress(lambda: str(address))
+        return
+    options = ServingOptions(
+        pid=0, original=str(server), linger=True, longest_hold_secs=LONGEST_HOLD_SECS
+    )
+    with start_sidecar(options) as sidecar:
+        yield SessionAddress(lambda: sidecar.addresses[0])
 
 
 def somebody_listens(address: UnixAddress) -> bool:

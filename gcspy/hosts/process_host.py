@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gcspy_protocol.address import UnixAddress
 from gcspy_protocol.errors import CommandError, ExpressionError
 
+from gcspy.connection.original_server import OriginalServer
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
-    from gcspy_server.api import ServedSession, Server
+    from gcspy_server.api import Driver, ServedSession, Server
+    from gcspy_server.hosting.driver_group import DriverGroup
 
 __all__ = ["BUDGET", "LONGEST_HOLD_SECS", "ServingOptions", "serve_target"]
 
@@ -34,6 +37,7 @@ class ServingOptions:
 
     Attributes:
         pid: The target.
+        original: Instead of a process, a server of GCspy 1.0: its address.
         listen: Addresses; empty takes the local default of the PID.
         token: The secret for TCP; None where only Unix sockets are used.
         tiles: Approximate maximum of tiles per space.
@@ -52,6 +56,7 @@ class ServingOptions:
     """
 
     pid: int
+    original: str = ""
     listen: tuple[str, ...] = ()
     token: str | None = None
     tiles: int = 65536
@@ -90,10 +95,47 @@ def serve_target(
         CommandError: The condition of a trigger is ambiguous, or none.
     """
     # Imported only to serve: much code needs the options alone.
-    from gcspy.connection.target import attach_group, explain_memory, investigate
-    from gcspy_server.api import AttachOptions, Trigger
-    from gcspy_server.driver_options import named_values
+    from gcspy_server.api import Trigger
     from gcspy_server.sampler import run_driver
+
+    driver, server = _opened_original(options) if options.original else _opened_process(options)
+    try:
+        for number, condition in enumerate(options.triggers, start=1):
+            try:
+                server.set_trigger(Trigger(id=number, expression=condition))
+            except ExpressionError as error:
+                raise CommandError(f"--trigger: {error}") from error
+        addresses = options.listen or (str(_local_address(options)),)
+        with server.serve(*addresses, token=options.token) as listening:
+            on_ready(server, listening)
+            while (
+                options.wait
+                and not stop.is_set()
+                and driver.alive()
+                and not server.wait_for_client(_LOOK_SECS)
+            ):
+                pass
+            ended = run_driver(driver, server, options.clock_hz, stop)
+            if ended is None:
+                return "stopped; the target keeps running"
+            if options.linger:
+                stop.wait()
+            return ended
+    finally:
+        driver.close()
+
+
+def _local_address(options: ServingOptions) -> UnixAddress:
+    if options.original:
+        return OriginalServer.parse(options.original).session_address()
+    return default_address(options.pid)
+
+
+def _opened_process(options: ServingOptions) -> tuple[DriverGroup, Server]:
+    """The drivers of a process, and their server."""
+    from gcspy.connection.target import attach_group, explain_memory, investigate
+    from gcspy_server.api import AttachOptions
+    from gcspy_server.driver_options import named_values
 
     driver = attach_group(
         options.pid,
@@ -112,28 +154,24 @@ def serve_target(
             longest_hold_secs=options.longest_hold_secs, budget=options.budget
         )
         driver.open(server)
-        server.investigate_with(partial(investigate, driver.names, options.pid))
-        server.explain_memory_with(partial(explain_memory, driver.names, options.pid))
-        for number, condition in enumerate(options.triggers, start=1):
-            try:
-                server.set_trigger(Trigger(id=number, expression=condition))
-            except ExpressionError as error:
-                raise CommandError(f"--trigger: {error}") from error
-        addresses = options.listen or (str(default_address(options.pid)),)
-        with server.serve(*addresses, token=options.token) as listening:
-            on_ready(server, listening)
-            while (
-                options.wait
-                and not stop.is_set()
-                and driver.alive()
-                and not server.wait_for_client(_LOOK_SECS)
-            ):
-                pass
-            ended = run_driver(driver, server, options.clock_hz, stop)
-            if ended is None:
-                return "stopped; the target keeps running"
-            if options.linger:
-                stop.wait()
-            return ended
-    finally:
+    except BaseException:
         driver.close()
+        raise
+    server.investigate_with(partial(investigate, driver.names, options.pid))
+    server.explain_memory_with(partial(explain_memory, driver.names, options.pid))
+    return driver, server
+
+
+def _opened_original(options: ServingOptions) -> tuple[Driver, Server]:
+    """The driver of a server of GCspy 1.0, and its server; there is no budget, since the program has gathered before we know."""
+    from gcspy_drivers.original.driver import OriginalDriver
+
+    place = OriginalServer.parse(options.original)
+    driver = OriginalDriver(place.host, place.port)
+    try:
+        server = driver.describe().server(longest_hold_secs=options.longest_hold_secs)
+        driver.open(server)
+    except BaseException:
+        driver.close()
+        raise
+    return driver, server

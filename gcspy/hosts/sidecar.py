@@ -216,7 +216,7 @@ class _ProgressLines:
 @contextmanager
 def _target(options: ServingOptions) -> Iterator[ServingOptions]:
     """The process to monitor; the demonstration's program runs for the body of the `with`."""
-    if options.pid:
+    if options.pid or options.original:
         yield options
         return
     from gcspy.demo.demo_process import running_workload
