@@ -218,7 +218,8 @@ def _style_sheet(t: Tokens) -> str:
     PlainComboBox QAbstractItemView {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border};
         selection-background-color: {t.accent}; selection-color: {t.on_accent}; outline: none; }}
     QLineEdit {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border}; border-radius: 5px;
-        padding: 5px 8px; selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
+        padding: 5px 8px; selection-background-color: {t.accent}; selection-color: {t.on_accent};
+        placeholder-text-color: {t.dim}; }}
     PlainLineEdit:focus {{ border-color: {t.accent}; }}
     QTableView, QTreeView {{ background: {t.surface}; color: {t.text}; border: none; gridline-color: transparent;
         selection-background-color: {t.raised}; selection-color: {t.text}; outline: none; }}

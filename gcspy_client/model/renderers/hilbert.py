@@ -1,8 +1,8 @@
 """The Hilbert curve: a row of tiles folded into a picture so that neighbours in the row stay neighbours.
 
 Rows place tiles one line apart that are a line's length apart in memory; on the curve an interval
-of memory is a patch. Squares of the curve are side by side, each beginning where the previous one
-ended, so that a wide or high window is filled too.
+of memory is a patch. Squares of the curve are in rows, to the right and then to the left, each
+beginning where the previous one ended, so that a window of any shape is filled.
 
 Knows numbers and places; does not know tiles.
 
@@ -66,31 +66,37 @@ def _turned(x: Places, y: Places, right: Places, down: Places, side: int) -> tup
 
 @dataclass(frozen=True, slots=True)
 class HilbertCurve:
-    """Squares of the curve, one behind the other.
+    """Squares of the curve in rows, one behind the other.
+
+    In a row to the right a square is entered at its upper left corner and left at its upper right
+    one; in a row to the left, entered and left below. The last square of a row leads down, on the
+    side on which the next row begins.
 
     Attributes:
         order: Order of each square, which has 4**order cells.
-        squares: Number of squares in a row.
-        upright: They are in a column.
+        across: Squares in a row.
+        down: Rows of squares.
         cell: Pixels of a cell's side.
         per_cell: Tiles that share a cell.
+        upright: Rows are columns: all of it is mirrored at the diagonal.
     """
 
     order: int
-    squares: int
-    upright: bool
+    across: int
+    down: int
     cell: int
     per_cell: int
+    upright: bool = False
 
     @property
     def columns(self) -> int:
         """Cells across."""
-        return (1 if self.upright else self.squares) << self.order
+        return (self.down if self.upright else self.across) << self.order
 
     @property
     def rows(self) -> int:
         """Cells down."""
-        return (self.squares if self.upright else 1) << self.order
+        return (self.across if self.upright else self.down) << self.order
 
     def cells(self, count: int) -> Places:
         """Shape (count,): for the first cells along the curve their number row by row; not to be written to."""
@@ -100,10 +106,22 @@ class HilbertCurve:
 @lru_cache(maxsize=4)
 def _cells(curve: HilbertCurve, count: int) -> Places:
     """Kept for as long as a picture does not change its size: a million cells take 80 ms."""
+    side = 1 << curve.order
     numbers = np.arange(count, dtype=np.int64)
-    square, rest = np.divmod(numbers, 1 << 2 * curve.order)
+    square, rest = np.divmod(numbers, side * side)
+    row, place = np.divmod(square, curve.across)
     x, y = place_of(rest, curve.order)
-    x += square << curve.order
+    leftwards = row % 2 == 1
+    # The last square of a row goes from its upper to its lower corner on the left side; so does the
+    # first of a row to the left, from which the next one lies to the left.
+    turns = np.where(leftwards, place == 0, place == curve.across - 1) & (curve.down > 1)
+    if curve.across == 1:
+        turns = np.full(count, curve.down > 1)
+    x, y = np.where(turns, y, x), np.where(turns, x, y)
+    turned = leftwards & ~turns
+    x, y = np.where(turned, side - 1 - x, x), np.where(turned, side - 1 - y, y)
+    x += np.where(leftwards, curve.across - 1 - place, place) << curve.order
+    y += row << curve.order
     if curve.upright:
         x, y = y, x
     cells: Places = y * curve.columns + x
@@ -111,8 +129,14 @@ def _cells(curve: HilbertCurve, count: int) -> Places:
     return cells
 
 
+_LEAST_ORDER = 3
+"""Of smaller squares an interval of memory is a line again, not a patch; they are for very small pictures."""
+_LEAST_GAIN = 1.1
+"""By how much smaller squares must make cells larger to be worth it: an interval of memory is one patch in one square."""
+
+
 def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> HilbertCurve:
-    """The squares that show all tiles largest.
+    """The squares that show all tiles largest; of those that do nearly, the largest squares.
 
     Args:
         count: Tiles.
@@ -120,22 +144,35 @@ def fit_curve(count: int, width: int, height: int, *, largest: int = 24) -> Hilb
         height: Pixels there are.
         largest: Largest side of a cell.
     """
+    upright = height > width
     long, short = max(width, height, 1), max(min(width, height), 1)
-    best = HilbertCurve(0, 1, height > width, 1, max(count, 1))
-    for order in range(short.bit_length()):
-        side = 1 << order
-        for cell in {1, min(largest, short // side)}:
-            if not cell:
-                continue
-            squares = min(long // (side * cell), max(1, -(-count // (side * side))))
-            if not squares:
-                continue
-            # With fewer squares than fit, cells may be larger along both sides.
-            while squares * side * side < count and squares * side * cell + side * cell <= long:
-                squares += 1
-            per_cell = max(1, -(-count // (squares * side * side)))
-            size = min(short // side, long // (side * squares), largest) if per_cell == 1 else 1
-            found = HilbertCurve(order, squares, height > width, max(size, 1), per_cell)
-            if (-found.per_cell, found.cell) > (-best.per_cell, best.cell):
-                best = found
+    best = HilbertCurve(0, 1, 1, 1, max(count, 1), upright)
+    for order in reversed(range(short.bit_length())):
+        if order < _LEAST_ORDER and best.per_cell == 1:
+            break
+        found = _largest_cells(count, long, short, order, largest, upright)
+        if _grade(found) > _grade(best) * (_LEAST_GAIN if best.order else 1.0):
+            best = found
     return best
+
+
+def _grade(curve: HilbertCurve) -> float:
+    """How large a tile is seen, in pixels of a side."""
+    return float(curve.cell) if curve.per_cell == 1 else 1.0 / curve.per_cell
+
+
+def _largest_cells(
+    count: int, long: int, short: int, order: int, largest: int, upright: bool
+) -> HilbertCurve:
+    """The rows of squares of an order with the largest cells; if the tiles do not fit, they share cells of a pixel."""
+    side = 1 << order
+    for cell in range(min(largest, short // side), 0, -1):
+        across, down = long // (side * cell), short // (side * cell)
+        if across * down * side * side >= count:
+            # As many rows as are needed and no more, with as few squares in a row as that takes.
+            squares = max(1, -(-count // (side * side)))
+            down = -(-squares // across)
+            return HilbertCurve(order, -(-squares // down), down, cell, 1, upright)
+    across, down = max(1, long // side), max(1, short // side)
+    per_cell = max(1, -(-count // (across * down * side * side)))
+    return HilbertCurve(order, across, down, 1, per_cell, upright)

@@ -246,6 +246,13 @@ class Details(QObject):
         self._hint.setVisible(not self._tiles_seen)
         for column in (1, 2):
             self._stream_table.setColumnHidden(column, not self._tiles_seen)
+        # Without them the whole space may say more than a number: the most frequent name and its share.
+        self._stream_table.horizontalHeader().setSectionResizeMode(
+            3,
+            QHeaderView.ResizeMode.Fixed
+            if self._tiles_seen
+            else QHeaderView.ResizeMode.ResizeToContents,
+        )
 
     def _explain(self, picture: SpacePicture, view: SpaceView | None) -> None:
         unused = picture.space.space.unused_text

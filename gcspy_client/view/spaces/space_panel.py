@@ -49,6 +49,10 @@ _MARGIN = 8
 _LINE_MARGIN = 4
 _STRIP_HEIGHT = 16
 _LEAST_CANVAS = 24
+_MOST_NAME_PERCENT = 28
+"""Of the width of a line."""
+_LEAST_NAME_WIDTH, _LEAST_SUMMARY_WIDTH = 130, 84
+"""Of a heading, in logical pixels."""
 _MOST_NAME_WIDTH = 190
 _MOST_SUMMARY_WIDTH = 250
 
@@ -156,13 +160,14 @@ class SpacePanel(QFrame):
         self.veil.use_ground(QColor(tokens(picture.theme).canvas))
         self._connect(self.canvas)
         set_tip(self, picture.space.space.description)
+        self._keep_heading()
 
     def _make_labels(self, name: str) -> None:
         self._name = ElidedLabel(name)
         font = self._name.font()
         font.setBold(True)
         self._name.setFont(font)
-        self._count = PlainLabel()
+        self._count = ElidedLabel()
         self._count.setProperty("dim", "true")
         self._view = ElidedLabel()
         self._view.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -247,6 +252,7 @@ class SpacePanel(QFrame):
                 text = part.text()
                 part.setText("")  # a label remembers the width that it had to have
                 part.setText(text)
+            self._keep_heading()
         self._put_display()
         if self.shown is self.canvas and self.view is not None:
             self.canvas.picture.show(self.source)  # events went by it
@@ -309,7 +315,10 @@ class SpacePanel(QFrame):
     def column_widths(self) -> tuple[int, int, int]:
         """Widths that the name, the summary and its trend want in a line."""
         return (
-            min(_MOST_NAME_WIDTH, self._name.sizeHint().width()),
+            min(
+                max(_MOST_NAME_WIDTH, self.width() * _MOST_NAME_PERCENT // 100),
+                self._name.sizeHint().width(),
+            ),
             min(_MOST_SUMMARY_WIDTH, self._view.sizeHint().width()),
             self._trend.sizeHint().width(),
         )
@@ -317,8 +326,13 @@ class SpacePanel(QFrame):
     def use_column_widths(self, name: int, summary: int, trend: int) -> None:
         """Use the same widths as the other lines."""
         for part, width in ((self._name, name), (self._view, summary), (self._trend, trend)):
-            if part.minimumWidth() != width:
+            if (part.minimumWidth(), part.maximumWidth()) != (width, width):
                 part.setFixedWidth(width)
+
+    def _keep_heading(self) -> None:
+        """Have the number of tiles shortened first where there is little room, then the summary, then the name."""
+        self._name.setMinimumWidth(min(_LEAST_NAME_WIDTH, self._name.sizeHint().width()))
+        self._view.setMinimumWidth(_LEAST_SUMMARY_WIDTH)
 
     def _keep_strip_height(self) -> None:
         self.shown.setFixedHeight(round(_STRIP_HEIGHT * self.canvas.picture.enlarged))

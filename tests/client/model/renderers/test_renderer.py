@@ -156,7 +156,19 @@ def test_a_curve_uses_most_of_a_wide_window() -> None:
     curve = fit_curve(1 << 14, 1600, 400)
     assert (curve.columns * curve.cell, curve.rows * curve.cell, curve.per_cell) == (1536, 384, 1)
     many = fit_curve(10_000_000, 1600, 1000)
-    assert many.columns * many.rows >= 500_000
+    assert many.columns * many.rows >= 1_400_000
+
+
+@pytest.mark.parametrize(
+    ("count", "size"),
+    [(3223, (990, 435)), (2212, (850, 240)), (900, (400, 900)), (40_000, (990, 435))],
+)
+def test_a_curve_leaves_little_of_its_room_empty(count: int, size: tuple[int, int]) -> None:
+    """One row of squares used half of a window."""
+    curve = fit_curve(count, *size, largest=40)
+    assert curve.per_cell == 1
+    assert count * curve.cell**2 >= 0.5 * size[0] * size[1]
+    assert curve.order >= 3
 
 
 @given(st.lists(st.integers(0, 255), max_size=300), st.integers(1, 60))

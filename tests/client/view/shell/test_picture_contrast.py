@@ -13,14 +13,19 @@ import numpy as np
 import pytest
 from gcspy_protocol.model import Presentation, Space, Stream
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QModelIndex, QPoint, QRect, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractScrollArea,
     QApplication,
+    QComboBox,
     QLabel,
+    QLineEdit,
+    QListView,
     QTableView,
+    QTextBrowser,
     QToolTip,
     QWidget,
 )
@@ -48,10 +53,10 @@ def luminance(colours: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 def contrast_in(image: QImage, place: QRect) -> float:
     """The contrast between the ground of a rectangle and the ink on it; 1 if it is of one colour."""
-    part = image.copy(place).convertToFormat(QImage.Format.Format_RGB888)
-    wide = np.frombuffer(part.constBits(), dtype=np.uint8).reshape(part.height(), -1)
-    pixels = wide[:, : 3 * part.width()].reshape(-1, 3)
-    colours, counts = np.unique(pixels, axis=0, return_counts=True)
+    part = image.copy(place).convertToFormat(QImage.Format.Format_RGB32)
+    pixels = np.frombuffer(part.constBits(), dtype="<u4") & 0xFFFFFF
+    packed, counts = np.unique(pixels, return_counts=True)
+    colours = np.stack([packed >> shift & 255 for shift in (16, 8, 0)], axis=1).astype(np.uint8)
     light = luminance(colours)
     ground = light[int(np.argmax(counts))]
     ratios = (np.maximum(light, ground) + 0.05) / (np.minimum(light, ground) + 0.05)
@@ -65,25 +70,47 @@ def seen(widget: QWidget, place: QRect, top: QWidget) -> QRect:
 
 
 def words(window: QWidget) -> Iterator[tuple[str, QRect]]:
-    """Each text of labels, buttons and tables that is seen, and its rectangle in the window."""
-    for label in window.findChildren(QLabel):
-        if label.isVisible() and label.isEnabled() and label.text().strip():
-            yield label.text(), seen(label, label.contentsRect(), window)
-    for button in window.findChildren(QAbstractButton):
-        if button.isVisible() and button.isEnabled() and button.text().strip():
-            yield button.text(), seen(button, button.rect().adjusted(4, 3, -4, -3), window)
-    for table in window.findChildren(QTableView):
-        model = table.model()
-        if not table.isVisible() or not table.isEnabled() or model is None:
-            continue
-        for row in range(model.rowCount()):
-            for column in range(model.columnCount()):
-                index = model.index(row, column)
-                enabled = model.flags(index) & Qt.ItemFlag.ItemIsEnabled
-                text = str(index.data() or "")
-                if enabled and text.strip() and not table.isIndexHidden(index):
-                    place = table.visualRect(index).adjusted(2, 1, -2, -1)
-                    yield text, seen(table.viewport(), place, window)
+    """Each text of a window that is seen, and its rectangle in the window."""
+    for widget in window.findChildren(QWidget):
+        if widget.isVisible() and widget.isEnabled():
+            for text, place in words_of(widget):
+                if text.strip():
+                    within = (
+                        widget.viewport() if isinstance(widget, QAbstractScrollArea) else widget
+                    )
+                    yield text, seen(within, place, window)
+
+
+def words_of(widget: QWidget) -> Iterator[tuple[str, QRect]]:
+    """The texts of one widget, and their rectangles in it."""
+    inside = widget.rect()
+    match widget:
+        case QLabel():
+            yield widget.text(), widget.contentsRect()
+        case QAbstractButton():
+            yield widget.text(), inside.adjusted(4, 3, -4, -3)
+        case QLineEdit():
+            yield widget.text() or widget.placeholderText(), inside.adjusted(6, 4, -24, -4)
+        case QComboBox():
+            yield widget.currentText(), inside.adjusted(6, 4, -26, -4)
+        case QTextBrowser():
+            yield widget.toPlainText(), widget.viewport().rect()
+        case QTableView() | QListView():
+            yield from cells_of(widget)
+
+
+def cells_of(table: QTableView | QListView) -> Iterator[tuple[str, QRect]]:
+    """The texts of the cells that are enabled, and their rectangles in the viewport."""
+    model, top = table.model(), QModelIndex()
+    is_list = isinstance(table, QListView)
+    for row in range(min(model.rowCount(top), 60)):
+        for column in range(1 if is_list else model.columnCount(top)):
+            index = model.index(row, column, top)
+            hidden = isinstance(table, QTableView) and table.isIndexHidden(index)
+            # A list may draw its rows from more than one text.
+            text = str(index.data() or (f"row {row}" if is_list else ""))
+            if model.flags(index) & Qt.ItemFlag.ItemIsEnabled and not hidden:
+                yield text, table.visualRect(index).adjusted(2, 1, -2, -1)
 
 
 def show(window: MainWindow) -> None:
@@ -122,6 +149,18 @@ def test_every_text_of_a_window_can_be_read(theme: Theme, make_window: MakeWindo
     assert {"Heap", "Few"} <= set(read)
     hard = {text: round(ratio, 1) for text, ratio in read.items() if ratio < LEAST}
     assert not hard
+
+
+def hard_to_read(top: QWidget) -> tuple[int, dict[str, float]]:
+    """How many texts a window has, and those of too little contrast."""
+    QApplication.processEvents()
+    image = top.grab().toImage()
+    ratios = {
+        text: contrast_in(image, place)
+        for text, place in words(top)
+        if min(place.width(), place.height()) >= _SMALLEST
+    }
+    return len(ratios), {text: round(one, 1) for text, one in ratios.items() if one < LEAST}
 
 
 @pytest.mark.parametrize("theme", list(Theme))
