@@ -36,6 +36,7 @@ BENCHMARKS = {
     "flood": "benchmarks.server.flood",
     "paint": "benchmarks.window.paint",
     "start": "benchmarks.window.start",
+    "idle": "benchmarks.window.idle",
     "recording": "benchmarks.recording.recording",
     "replay": "benchmarks.recording.replay",
     "lossless": "benchmarks.server.lossless",

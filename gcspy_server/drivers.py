@@ -347,6 +347,13 @@ class Driver(ABC):
         """
         return True
 
+    def idle(self) -> bool:
+        """Return whether the target has done next to nothing since the last call, so that ticks may be left out while nothing changes.
+
+        Called at each tick; must take microseconds. The default is False: no tick is left out.
+        """
+        return False
+
     def why_slow(self) -> str:
         """Return why its ticks take long now, as text for clients; empty: no reason is known. May be called in any thread.
 

@@ -1,7 +1,8 @@
 """The clock of a driver that attaches: ticks on an absolute schedule.
 
 If a tick takes too long the clock skips ticks, and never drifts: tick k is due at ``start + k /
-clock_hz`` whatever the previous ticks cost. Knows a driver's `tick` and the end of its target; does
+clock_hz`` whatever the previous ticks cost. While an idle target does not change, most ticks are
+left out (`clock_pace`). Knows a driver's `tick` and the end of its target; does
 not know what is gathered.
 """
 
@@ -17,6 +18,7 @@ from typing import TypeGuard
 
 from gcspy_protocol.errors import CommandError, DriverError, TargetError
 
+from gcspy_server.clock_pace import ClockPace
 from gcspy_server.drivers import Driver, WaitingDriver
 from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.hosting.slow_watch import slow_watch
@@ -94,7 +96,9 @@ def _tick_until_stopped(
 ) -> None:
     start = time_secs()
     tick = 0
+    pace = ClockPace(clock_hz, server.slow_clock)
     driver.tick()
+    pace.note_tick(server.progress, time_secs())
     while True:
         tick = next_tick(tick, time_secs() - start, clock_hz)
         due = start + tick / clock_hz
@@ -106,7 +110,10 @@ def _tick_until_stopped(
             start, tick = time_secs(), 0
         if stop.is_set():
             return
+        if pace.leaves_out(server.progress, time_secs(), driver.idle):
+            continue
         driver.tick()
+        pace.note_tick(server.progress, time_secs())
 
 
 def _notice(driver: Driver | DriverGroup) -> Callable[[], str]:

@@ -21,6 +21,7 @@ from gcspy_protocol.model import EventFilter, EventKind, Mode, PauseActsOn, Spac
 from gcspy_protocol.settings import Setting
 from gcspy_protocol.triggers import Trigger
 
+from gcspy_server.clock_pace import Progress
 from gcspy_server.heap_question import Investigator
 from gcspy_server.interpreter.core import Core, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
@@ -301,6 +302,15 @@ class Server:
     def has_room(self) -> bool:
         """Whether an event that is finished now is not left out because the session has too many to send."""
         return self._core.has_room
+
+    @property
+    def progress(self) -> Progress:
+        """Counts that show whether anything happens in the session; see `ClockPace`."""
+        return self._core.progress
+
+    def slow_clock(self, period_nanos: int) -> None:
+        """Tell clients how long the clock waits between two ticks while nothing changes; 0: it has its full rate."""
+        self._core.flow.slow(period_nanos)
 
     def enabled(self, event: int) -> bool:
         """Whether the filter of a kind of event passes any, regardless of clients and budget."""

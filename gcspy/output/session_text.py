@@ -122,6 +122,8 @@ def event_as_lines(session: ClientInterpreter, event: Event) -> list[str]:
         notes.append(f"the target was stopped for {event.stopped_nanos / 1e6:.1f} ms")
     if session.budget is not None and any(session.budget.left_out):
         notes.append(f"budget: {', '.join(session.budget.parts)}")
+    if session.slowed_nanos:
+        notes.append(session.state_reason)
     if event.cached:
         notes.append("from before this client joined")
     lines = [f"{name} #{event.occurrence}  ({', '.join(notes)})"]

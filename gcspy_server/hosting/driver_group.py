@@ -243,6 +243,10 @@ class DriverGroup:
             if isinstance(member.driver, WaitingDriver)
         )
 
+    def idle(self) -> bool:
+        """Return whether all targets are idle; see `Driver.idle`."""
+        return all(member.driver.idle() for member in self._members)
+
     def alive(self) -> bool:
         """Return whether any driver reports the target as alive; a driver that fails to answer is not asked again."""
         for member in tuple(self._members):

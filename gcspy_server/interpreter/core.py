@@ -35,6 +35,7 @@ from gcspy_protocol.streams.values import Stamp
 from gcspy_protocol.trigger_set import TriggerSet, pause_reason
 from gcspy_protocol.triggers import Trigger, TriggerAction
 
+from gcspy_server.clock_pace import Progress
 from gcspy_server.heap_question import Investigator
 from gcspy_server.interpreter.backpressure import Backpressure
 from gcspy_server.interpreter.contention import Contention
@@ -178,6 +179,7 @@ class Core:
     Attributes:
         live: Whether there is a client: the only attribute read while there is none.
         counts: Occurrences by kind of event.
+        changes: Number of transmitted events at which a value or a tile changed.
         lost: Number of events of all kinds that were requested and lost, though neither a filter, a
             client's rate nor the budget left them out. Written by the driver's thread.
         filters: The active event filters, by kind.
@@ -206,6 +208,7 @@ class Core:
         self._pairs = tuple(pairs)
         self.counts = [0] * len(kinds)
         self.lost = 0
+        self.changes = self._requests = 0
         self.filters = tuple(EventFilter(event=number) for number in range(len(kinds)))
         self.handoff_queue: HandoffQueue[Item] = HandoffQueue()
         self.flow = Flow(self.handoff_queue.post, longest_hold_secs=longest_hold_secs)
@@ -329,6 +332,11 @@ class Core:
         """Whether an event of this kind may hold the target; see `Server.may_hold`."""
         asked = self._asked_for(self.filters[event], lossless=False)
         return self.triggers.active or bool(asked)
+
+    @property
+    def progress(self) -> Progress:
+        """Counts that show whether anything happens; see `ClockPace`."""
+        return Progress(self._sequence, self.changes, self._requests + self.flow.moves)
 
     @property
     def has_room(self) -> bool:
@@ -591,14 +599,19 @@ class Core:
             occurrence=request.occurrence,
         )
         parts: list[SnapshotPart | SpaceStreams] = []
+        changed = False
         names: dict[int, TileNames] = {}
         for number, sender in self._senders.items():
             frames, resized = sender.encode(request, stamp)
             parts += frames
             if sender.space._details_touched:
                 self.details.keep(sender.space, self._sequence)
+            changed |= resized or any(
+                isinstance(one, SpaceStreams) and one.encoded.changed for one in frames
+            )
             if resized:
                 names[number] = sender.space.names
+        self.changes += changed
         held, self._held_nanos = self._held_nanos, 0
         self._begun_nanos = request.begun_nanos
         gather_nanos = max(0, self._time_nanos() - request.begun_nanos)
@@ -627,6 +640,7 @@ class Core:
         """
         if spaces is None:
             spaces = tuple(space.schema for space in self._spaces.values())
+        self._requests += 1
         with self._setting:
             self.triggers.set(trigger, spaces)
         self.handoff_queue.post(TriggersChanged())
@@ -638,6 +652,7 @@ class Core:
             LocalProtocolError: There is no such setting, or the value is invalid.
         """
         self.settings.set(ident, value)
+        self._requests += 1
         self.handoff_queue.post(SettingsChanged())
 
     def add_observer(self, observer: Callable[[Event], None]) -> None:
@@ -660,6 +675,7 @@ class Core:
         """Set the clients and their subscriptions."""
         with self._arrived:
             self._audience = audience
+            self._requests += 1
             self.live = audience.clients > 0 or bool(self._observers)
             self._arrived.notify_all()
 
@@ -670,6 +686,7 @@ class Core:
             All active filters.
         """
         by_event = {one.event: one for one in filters}
+        self._requests += 1
         self.filters = tuple(by_event.get(one.event, one) for one in self.filters)
         return self.filters
 

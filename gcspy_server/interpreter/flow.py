@@ -32,6 +32,9 @@ class Flow:
         post: Sends a new state to every client, in order.
         longest_hold_secs: Longest single stop; None: unlimited.
         silence_secs: The session's loop counts as dead when it has not pulsed for this long.
+
+    Attributes:
+        moves: How often the state was to change.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class Flow:
         self._held = False
         self._let_go: Callable[[], str] = str
         self._notice = ""
+        self._slowed_nanos = 0
+        self.moves = 0
 
     def let_go_when(self, why: Callable[[], str]) -> None:
         """Add a function that is called while the driver's thread is held: once it returns a reason, nothing is held any more."""
@@ -93,9 +98,23 @@ class Flow:
             if not self.ended:
                 self._post(self._told())
 
+    def slow(self, period_nanos: int) -> None:
+        """Tell every client how long the clock waits between two ticks while nothing changes; 0: it has its full rate."""
+        with self._changed:
+            self._slowed_nanos = period_nanos
+            if self._state.state is ControlState.RUNNING:
+                self._post(self._told())
+
     def _told(self) -> State:
         if self._notice and not self.ended:
             return State(state=self._state.state, reason=self._notice)
+        if self._slowed_nanos and self._state.state is ControlState.RUNNING:
+            period = f"{self._slowed_nanos / _NANOS:g} s"
+            return State(
+                state=ControlState.RUNNING,
+                reason=f"nothing changes: read every {period}",
+                slowed_nanos=self._slowed_nanos,
+            )
         return self._state
 
     def pulse(self) -> None:
@@ -218,8 +237,10 @@ class Flow:
         driver_failed: bool = False,
     ) -> bool:
         """Change the state, with the condition held, if the transition is allowed."""
+        self.moves += 1
         if self._state.state not in before:
             return False
+        self._slowed_nanos = 0
         self._state = State(state=after, reason=reason, driver_failed=driver_failed)
         self._post(self._state)
         self._changed.notify_all()

@@ -274,6 +274,7 @@ def _as_map(message: Message) -> tuple[FrameType, dict[str, Any]]:
                 "state": message.state.value,
                 "reason": message.reason,
                 **({"driver_failed": True} if message.driver_failed else {}),
+                **({"slowed": message.slowed_nanos} if message.slowed_nanos else {}),
             }
         case m.Filters():
             return FrameType.FILTERS, _filters(message.filters)
@@ -714,6 +715,7 @@ def _state(header: Header, payload: bytes, limits: Limits) -> Message:
         state=f.choice("state", ControlState),
         reason=f.text("reason", ""),
         driver_failed=f.flag("driver_failed", False),
+        slowed_nanos=f.integer("slowed", 0, _I64, 0),
     )
 
 

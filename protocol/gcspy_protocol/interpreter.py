@@ -364,6 +364,8 @@ class ClientInterpreter:
         state: State of the control flow.
         state_reason: Why.
         driver_failed: Whether it ended because the driver failed.
+        slowed_nanos: Nanoseconds between two ticks of the clock while nothing changes; 0: it has its
+            full rate.
         filters: The active event filters, by event id.
         clients: The connected clients, with controller and successor.
         missed_total: Events that this client missed.
@@ -388,6 +390,7 @@ class ClientInterpreter:
         self.state = ControlState.RUNNING
         self.state_reason = ""
         self.driver_failed = False
+        self.slowed_nanos = 0
         self.filters: dict[int, EventFilter] = {}
         self.clients = m.Clients(clients=())
         self.missed_total = 0
@@ -579,6 +582,7 @@ class ClientInterpreter:
             case m.State():
                 self.state, self.state_reason = message.state, message.reason
                 self.driver_failed = message.driver_failed
+                self.slowed_nanos = message.slowed_nanos
             case m.Filters():
                 self.filters = {f.event: f for f in message.filters}
             case m.Clients():

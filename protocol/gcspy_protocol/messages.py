@@ -442,11 +442,14 @@ class State:
         state: The state.
         reason: Why, for a human: ``event filter``, ``trigger``, ``target exited``.
         driver_failed: Whether it ended because the driver failed; the target may run on.
+        slowed_nanos: Nanoseconds between two ticks of the clock while nothing changes; 0: it has its
+            full rate.
     """
 
     state: ControlState
     reason: str = ""
     driver_failed: bool = False
+    slowed_nanos: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

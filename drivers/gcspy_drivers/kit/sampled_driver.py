@@ -46,8 +46,12 @@ CLOCK: Final = 0
 """Number of the clock's kind of event, which every driver has."""
 
 _FIRST_OPTION: Final = 100
-_CHILDREN_REST_SECS: Final = 1.0
 """Numbers of the settings of live options begin here."""
+
+_CHILDREN_REST_SECS: Final = 1.0
+
+_IDLE_SHARE: Final = 0.05
+"""A process that uses less of a processor counts as idle."""
 
 
 class SampledDriver(SteppedDriver):
@@ -92,6 +96,9 @@ class SampledDriver(SteppedDriver):
         self._children: list[int] = []
         self._list_children_after = 0.0
         self._took_noticed = False
+        # Source: clock_getcpuclockid(3); the number of the clock of a process is made like this.
+        self._processor_clock = (~process.pid << 3) | 2
+        self._used = (0, 0)
         self._live: dict[str, tuple[int, DriverOption]] = {}
 
     # --------------------------------------------------------- methods that a driver must write
@@ -308,6 +315,16 @@ class SampledDriver(SteppedDriver):
     def alive(self) -> bool:
         """Return whether it is still the same process, running the same program; about 10 µs."""
         return self.process.alive()
+
+    def idle(self) -> bool:
+        """Return whether the process has used next to no processor time since the last call; one call of the system."""
+        now = time.monotonic_ns()
+        try:
+            used = time.clock_gettime_ns(self._processor_clock)
+        except OSError:  # it has ended, which `check` reports
+            return False
+        (then, before), self._used = self._used, (now, used)
+        return used - before <= _IDLE_SHARE * (now - then)
 
     def why_slow(self) -> str:
         """Return why its ticks take long now; see `Driver.why_slow`."""

@@ -433,15 +433,18 @@ WIDE_LOOP static uint64_t count_used(const uint8_t *control, uint64_t tiles)
  * it is unchanged, and `used` is then the room that it needs. Otherwise `used` is the bytes written.
  *
  * `crcs` gets the checksum of each frame, and `frames` their number, or 0 if one of them may have to be
- * compressed. A stream that is done is no more the first time, and its base is the event.
+ * compressed; `changes` the number of tiles that a client sees differently. A stream that is done is no more the
+ * first time, and its base is the event.
  */
 GCSPY_API uint32_t gcspy_encode(struct stream *streams, uint32_t first, uint32_t count, uint64_t tiles,
                                 const uint8_t *control, const struct event *event, uint8_t *out, uint64_t capacity,
-                                uint32_t *dirty, uint64_t *used, uint32_t *crcs, uint32_t *frames)
+                                uint32_t *dirty, uint64_t *used, uint32_t *crcs, uint32_t *frames,
+                                uint64_t *changes)
 {
     uint64_t at = 0, in_use = count_used(control, tiles);
     uint32_t written = 0, large = 0;
     *frames = 0;
+    *changes = 0;
     for (uint32_t number = first; number < count; number++) {
         struct stream *s = &streams[number];
         uint32_t size = value_bytes(s->type);
@@ -467,6 +470,7 @@ GCSPY_API uint32_t gcspy_encode(struct stream *streams, uint32_t first, uint32_t
                                    : write_delta(s, known, tiles, event, dirty, &found, out + at);
         s->frame_crc = crc_of_frame(out + at, s->frame_bytes, event);
         s->all_known = known == NULL;
+        *changes += s->first ? tiles + 1 : found.count;
         s->first = 0;
         s->base_sequence = event->sequence;
         at += s->frame_bytes;

@@ -46,6 +46,9 @@ _KEPT_BYTES: Final = 1 << 20
 _LONG_TILES: Final = 1 << 17
 """From this many values on a call takes so long that other threads may run meanwhile."""
 
+_CHANGED_AT: Final = 24
+"""Where a DELTA has the number of its changes."""
+
 _U16, _U32, _U64 = (1 << 16) - 1, (1 << 32) - 1, (1 << 64) - 1
 _I64 = (1 << 63) - 1
 _LEAST_MAXIMUM: Final = -(1 << 31)
@@ -126,9 +129,10 @@ class EncodedSpace:
         crcs: Their CRCs, as u32s.
         streams: Frames of each stream; None: they are taken from `data`.
         places: Where they are in `data`: a ``struct stream`` for each stream.
+        changed: Whether a client sees any tile differently.
     """
 
-    __slots__ = ("_places", "_streams", "crcs", "data", "order")
+    __slots__ = ("_places", "_streams", "changed", "crcs", "data", "order")
 
     def __init__(
         self,
@@ -138,8 +142,10 @@ class EncodedSpace:
         *,
         streams: list[EncodedStream] | None = None,
         places: bytes = b"",
+        changed: bool = True,
     ) -> None:
         self.order, self.data, self.crcs = order, data, crcs
+        self.changed = changed
         self._streams = streams
         self._places = places
 
@@ -148,7 +154,9 @@ class EncodedSpace:
         """Put frames that were made one by one together."""
         frames = [frame for stream in streams for frame in stream if frame is not None]
         crcs = struct.pack(f"<{len(frames)}I", *[frame.crc for frame in frames])
-        return cls(order, b"".join([frame.data for frame in frames]), crcs, streams=streams)
+        changed = any(_changes_some(stream.frame) for stream in streams)
+        data = b"".join([frame.data for frame in frames])
+        return cls(order, data, crcs, streams=streams, changed=changed)
 
     @property
     def streams(self) -> list[EncodedStream]:
@@ -413,7 +421,7 @@ class CompiledEncoder:
         tiles, count = len(control), len(jobs)
         long = tiles * count >= _LONG_TILES
         function = (self._library.released if long else self._library.held).gcspy_encode
-        used, frames = ctypes.c_uint64(), ctypes.c_uint32()
+        used, frames, changes = ctypes.c_uint64(), ctypes.c_uint32(), ctypes.c_uint64()
         room, needed = self._room, _ROOM_BYTES
         found: list[EncodedStream] = []
         while True:
@@ -434,6 +442,7 @@ class CompiledEncoder:
                 ctypes.byref(used),
                 self._crcs,
                 ctypes.byref(frames),
+                ctypes.byref(changes),
             )
             for slot, job in zip(self._slots[first:done], jobs[first:done], strict=True):
                 all_known = not slot.tracks or bool(slot.raw.all_known)
@@ -444,7 +453,13 @@ class CompiledEncoder:
                     crcs = bytes(self._crcs)[: 4 * frames.value]
                     data = view[: used.value].tobytes()
                     self._keep(room)
-                    return EncodedSpace(self._order, data, crcs, places=bytes(self._array))
+                    return EncodedSpace(
+                        self._order,
+                        data,
+                        crcs,
+                        places=bytes(self._array),
+                        changed=changes.value > 0,
+                    )
                 found += [
                     self._frames(slot.raw, view, stamp, compress=compress)
                     for slot in self._slots[first:done]
@@ -483,6 +498,15 @@ class CompiledEncoder:
             sequence=stamp.sequence,
             time_nanos=stamp.time_nanos,
         )
+
+
+def _changes_some(frame: Frame) -> bool:
+    """Whether a frame of values is more than a DELTA that lists no tile."""
+    _, kind, flags, *_ = HEADER.unpack_from(frame.data)
+    if kind != FrameType.STREAM_DELTA or flags:
+        return True
+    at = HEADER.size + _CHANGED_AT
+    return frame.data[at : at + 4] != bytes(4)
 
 
 def _is_plain(array: NDArray[Any], tiles: int) -> bool:
