@@ -347,7 +347,7 @@ class Driver(ABC):
         """
         return True
 
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Return whether the target has done next to nothing since the last call, so that ticks may be left out while nothing changes.
 
         Called at each tick; must take microseconds. The default is False: no tick is left out.

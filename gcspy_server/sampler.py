@@ -110,7 +110,7 @@ def _tick_until_stopped(
             start, tick = time_secs(), 0
         if stop.is_set():
             return
-        if pace.leaves_out(server.progress, time_secs(), driver.idle):
+        if pace.leaves_out(server.progress, time_secs(), driver.is_idle):
             continue
         driver.tick()
         pace.note_tick(server.progress, time_secs())

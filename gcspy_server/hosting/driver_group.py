@@ -243,9 +243,9 @@ class DriverGroup:
             if isinstance(member.driver, WaitingDriver)
         )
 
-    def idle(self) -> bool:
-        """Return whether all targets are idle; see `Driver.idle`."""
-        return all(member.driver.idle() for member in self._members)
+    def is_idle(self) -> bool:
+        """Return whether all targets are idle; see `Driver.is_idle`."""
+        return all(member.driver.is_idle() for member in self._members)
 
     def alive(self) -> bool:
         """Return whether any driver reports the target as alive; a driver that fails to answer is not asked again."""

@@ -150,6 +150,7 @@ def to_json(value: Any) -> Any:
 
 _LATER = {
     "driver_failed",
+    "slowed_nanos",
     "names_from",
     "threshold",
     "stopped_nanos",
@@ -457,6 +458,11 @@ def _session_messages() -> Iterator[tuple[str, str, Message]]:
         "state-driver_failed",
         "The session is ended, because the driver failed.",
         m.State(state=ControlState.ENDED, reason="why", driver_failed=True),
+    )
+    yield (
+        "state-slowed",
+        "The session is running, and read every two seconds, since nothing changes.",
+        m.State(state=ControlState.RUNNING, reason="why", slowed_nanos=2_000_000_000),
     )
     yield "filters", "What is in force, for everybody.", m.Filters(filters=filters)
     yield (

@@ -123,7 +123,7 @@ class Still(Driver):
             self.stream.data[:] = self.value
         self.server.finish(0)
 
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         return True
 
 
@@ -176,7 +176,7 @@ def test_an_idle_process_is_told_from_one_at_work() -> None:
 
         def idle() -> bool:
             time.sleep(0.02)
-            return driver.idle()
+            return driver.is_idle()
 
         try:
             wait_until(idle)

@@ -316,7 +316,7 @@ class SampledDriver(SteppedDriver):
         """Return whether it is still the same process, running the same program; about 10 µs."""
         return self.process.alive()
 
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Return whether the process has used next to no processor time since the last call; one call of the system."""
         now = time.monotonic_ns()
         try:
