@@ -85,6 +85,7 @@ class ServerStream:
         self._values: NDArray[Any] = np.full(count, schema.default, dtype=schema.dtype)
         self._known: NDArray[np.bool_] | None = None
         self._summary: tuple[tuple[int, ...], int | None] | None = None
+        self._latest_summary: tuple[tuple[int, ...], int | None] | None = None
         self._touched = False
 
     @property
@@ -187,6 +188,17 @@ class ServerStream:
         twin._values = self._values.copy()
         twin._known = None if self._known is None else self._known.copy()
         return twin
+
+    def _begin(self) -> None:
+        """Begin an event, or discard the current one: it is not gathered."""
+        if self._touched:
+            self._latest_summary = self._summary
+        self._touched = False
+        self._summary = None
+
+    def _repeat(self) -> None:
+        self._touched = True
+        self._summary = self._latest_summary
 
     def _reset(self) -> None:
         if not self.schema.accumulates:
@@ -292,8 +304,7 @@ class ServerSpace:
             self._control_touched = False
         self._details_touched = False
         for stream in self._streams:
-            stream._touched = False
-            stream._summary = None
+            stream._begin()
 
     def _discard(self) -> None:
         """Discard the data of the current event, including names, text and control stream, until the space is filled again."""
@@ -302,8 +313,7 @@ class ServerSpace:
         )
         self._details_touched = False
         for stream in self._streams:
-            stream._touched = False
-            stream._summary = None
+            stream._begin()
 
     def add_stream(
         self,
@@ -360,6 +370,11 @@ class ServerSpace:
         for stream in streams or self._streams:
             stream._reset()
         self.control.fill(Control.USED)
+
+    def repeat(self) -> None:
+        """Mark all streams as gathered with the values, the unknown tiles and the summaries of the last time: they were read again, and are the same."""
+        for stream in self._streams:
+            stream._repeat()
 
     def answer_with(self, kind: str, function: DetailFunction | None) -> None:
         """Set how questions about the next event are answered, until the next call.

@@ -92,6 +92,45 @@ def test_summaries_have_as_many_numbers_as_their_presentation() -> None:
         percent.set_summary(1)
 
 
+@pytest.mark.parametrize("discarded", [False, True])
+def test_what_was_read_again_is_gathered_with_its_values_unknown_tiles_and_summary(
+    discarded: bool,
+) -> None:
+    one = server()
+    space = one.add_space("s", names=UniformNames(0, 16, 3))
+    stream, plain = space.add_stream("a", maximum=99), space.add_stream("b", maximum=99)
+    one.add_observer(lambda event: None)
+    assert one.should_transmit(0)
+    space.fill({"a": [1, 2, 3], "b": [4, 5, 6]})
+    stream.set_unknown([1])
+    stream.set_summary(44, covered=2)
+    if discarded:
+        one.discard()
+    one.finish(0)
+    for _ in range(2):
+        assert one.should_transmit(0)
+        gathered = [stream.gathered]
+        space.repeat()
+        gathered.append(stream.gathered)
+        assert gathered == [False, True]
+        assert stream._summary == ((44,), 2)
+        assert plain._summary is None
+        assert stream.known is not None
+        assert stream.known.tolist() == [True, False, True]
+        assert plain.known is None
+        assert plain.data.tolist() == [4, 5, 6]
+        one.finish(0)
+        sent = one._core._senders[space.id].encoders[0]
+        assert sent.values[[0, 2]].tolist() == [1, 3]
+    assert one.should_transmit(0)
+    stream.set([7, 8, 9])
+    one.finish(0)
+    assert one.should_transmit(0)
+    space.repeat()
+    assert stream._summary is None
+    one.finish(0)
+
+
 def test_a_stream_after_the_first_event_is_refused() -> None:
     one = server()
     space = one.add_space("s", names=UniformNames(0, 16, 1))

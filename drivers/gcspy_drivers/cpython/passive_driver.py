@@ -23,7 +23,7 @@ from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.map_reader import next_map_nanos
 from gcspy_drivers.cpython.objects import machine_code
-from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, used_bytes
+from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading, used_bytes
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.recognition import find_with_gil
 from gcspy_drivers.cpython.spaces.arena_occupancy_space import ArenaOccupancySpace
@@ -112,6 +112,14 @@ class _HeapSpaces:
     arenas: ArenaSpace
     classes: SizeClassSpace
     whole: ArenaOccupancySpace
+
+    latest: HeapReading | None = None
+
+    def known(self, reading: HeapReading) -> HeapReading:
+        """Return the reading before, if this one is the same: the spaces then have its values."""
+        if self.latest is None or not reading.is_same(self.latest):
+            self.latest = reading
+        return self.latest
 
     @property
     def all(self) -> tuple[ServerSpace, ...]:
@@ -403,12 +411,10 @@ class PassiveDriver(SampledDriver):
             spaces = self._heap_spaces.get(heap.owner)
             if spaces is None:
                 continue
-            if request.wants(spaces.arenas.space):
-                spaces.arenas.fill(heap.reading)
-            if request.wants(spaces.classes.space):
-                spaces.classes.fill(heap.reading)
-            if request.wants(spaces.whole.space):
-                spaces.whole.fill(heap.reading)
+            reading = spaces.known(heap.reading)
+            for space in (spaces.arenas, spaces.classes, spaces.whole):
+                if request.wants(space.space):
+                    space.fill(reading)
 
     def _read_map(self, arenas: list[Arenas]) -> MemoryMap | None:
         if self._heap_spaces and not arenas:

@@ -172,6 +172,22 @@ class HeapReading:
     arenas_most: int | None = None
     pools_reread: int = 0
 
+    def is_same(self, other: HeapReading) -> bool:
+        """Return whether another reading of the same pymalloc has the same arenas, with the same pools."""
+        mine, theirs = self.pools, other.pools
+        return (
+            self.geometry == other.geometry
+            and self.complete == other.complete
+            and (self.arenas_implausible, self.arenas_ever, self.arenas_most)
+            == (other.arenas_implausible, other.arenas_ever, other.arenas_most)
+            and np.array_equal(self.arenas.address, other.arenas.address)
+            and np.array_equal(self.arenas.total_pools, other.arenas.total_pools)
+            and np.array_equal(mine.blocks_used, theirs.blocks_used)
+            and np.array_equal(mine.state, theirs.state)
+            and np.array_equal(mine.size_class, theirs.size_class)
+            and np.array_equal(mine.capacity, theirs.capacity)
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class SizeClasses:

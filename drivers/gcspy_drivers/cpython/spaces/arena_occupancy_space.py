@@ -49,6 +49,7 @@ class ArenaOccupancySpace:
         first: HeapReading | None = None,
     ) -> None:
         self._geometry = geometry
+        self._filled_with: HeapReading | None = None
         self._tiles = tiles.arenas
         pools = geometry.arena_bytes // geometry.pool_bytes
         self.space = server.add_space(
@@ -114,7 +115,11 @@ class ArenaOccupancySpace:
         self.size, self.total = size, total
 
     def fill(self, reading: HeapReading) -> None:
-        """Fill the space from a reading."""
+        """Fill the space from a reading; the same object as before has the same content."""
+        if reading is self._filled_with:
+            self.space.repeat()
+            return
+        self._filled_with = reading
         tiling = self._tiles.cut(reading)
         show_names(self.space, tiling.names)
         pools = reading.pools
@@ -145,9 +150,9 @@ def _classes(reading: HeapReading, in_use: npt.NDArray[np.bool_]) -> npt.NDArray
     """Count the size classes that have a pool in use in each arena, (arenas,)."""
     classes = reading.geometry.size_classes
     key = reading.pools.arena[in_use].astype(np.int64) * classes + reading.pools.size_class[in_use]
-    found: npt.NDArray[np.int64] = np.bincount(
-        np.unique(key) // classes, minlength=len(reading.arenas)
-    )
+    present = np.zeros(len(reading.arenas) * classes, dtype=np.bool_)
+    present[key] = True
+    found: npt.NDArray[np.int64] = present.reshape(-1, classes).sum(axis=1)
     return found
 
 

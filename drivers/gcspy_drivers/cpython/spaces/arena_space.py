@@ -46,6 +46,7 @@ class ArenaSpace:
         first: HeapReading | None = None,
     ) -> None:
         self._geometry = geometry
+        self._filled_with: HeapReading | None = None
         self._tiles = tiles.pools
         most = geometry.arena_bytes // geometry.pool_bytes
         tiling = None if first is None else self._tiles.cut(first)
@@ -102,7 +103,12 @@ class ArenaSpace:
         )
 
     def fill(self, reading: HeapReading) -> None:
-        """Fill the space from a reading."""
+        """Fill the space from a reading; the same object as before has the same content."""
+        if reading is self._filled_with:
+            self.space.repeat()
+            self.space.answer_with(CONTENTS, PoolTables.of(reading, self._tiles.cut(reading)).table)
+            return
+        self._filled_with = reading
         tiling = self._tiles.cut(reading)
         show_names(self.space, tiling.names)
         pools, space = reading.pools, self.space

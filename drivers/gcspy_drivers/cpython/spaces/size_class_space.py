@@ -28,6 +28,7 @@ class SizeClassSpace:
     """
 
     def __init__(self, server: Server, title: str, geometry: PoolGeometry) -> None:
+        self._filled_with: HeapReading | None = None
         self.space = server.add_space(
             title,
             names=StringNames([f"{size} bytes" for size in block_bytes(geometry)]),
@@ -72,7 +73,11 @@ class SizeClassSpace:
         )
 
     def fill(self, reading: HeapReading) -> None:
-        """Fill the space from a reading."""
+        """Fill the space from a reading; the same object as before has the same content."""
+        if reading is self._filled_with:
+            self.space.repeat()
+            return
+        self._filled_with = reading
         sums = size_classes(reading)
         self.space.reset()
         pools = reading.pools
