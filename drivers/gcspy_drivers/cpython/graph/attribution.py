@@ -9,27 +9,24 @@ Knows graphs, arenas and maps. Source: glibc malloc/malloc.c and malloc/arena.c 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_drivers.cpython.graph.forms import DATA_WORD, TypeForm
+from gcspy_drivers.cpython.graph.forms import DATA_WORD, Form, TypeForm
 from gcspy_drivers.cpython.graph.heap_graph import LARGE_BYTES, HeapGraph
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
+from gcspy_drivers.cpython.graph.owned_chunks import SMALL_BYTES, malloc_heaps, owned_chunks
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading, used_bytes
 from gcspy_drivers.kit.memory_look import KnownMemory, MemoryPart, bytes_by_type
-from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap, classify
+from gcspy_drivers.kit.memory_map import MemoryKind, MemoryMap
 
 __all__ = ["attribute"]
 
-_SMALL_BYTES: Final = 512
-"""A larger block is not pymalloc's."""
-
-_HEAP_INFO_BYTES: Final = 32
-_MOST_ARENA_HEAD: Final = 4096
+_LEAST_OF_LIBRARY: Final = 64 << 10
 _IN_FILES: Final = "Programs and libraries"
 _NAMES: Final = (
     (MemoryKind.STACKS, "Stacks"),
@@ -63,9 +60,11 @@ def attribute(
         in_arena |= _inside(graph.address, np.sort(first), size)
     inside = np.where(graph.in_files, 0, graph.own - graph.elsewhere)
     absent = _absent(graph, loops)
-    held = inside + graph.elsewhere - absent
+    chunks = owned_chunks(graph, loops, in_arena)
+    held = inside + graph.elsewhere - absent + chunks.by_object
 
-    small = graph.elsewhere <= _SMALL_BYTES
+    form = graph.forms[graph.kind, TypeForm.FORM]
+    small = (graph.elsewhere <= SMALL_BYTES) & (form != Form.NDARRAY)
     in_pools = int(inside[in_arena].sum() + graph.elsewhere[small].sum()) if arenas else 0
     in_malloc = int(held.sum()) - in_pools
     rss = found.rss_bytes
@@ -90,16 +89,34 @@ def attribute(
     rest = int(rss[MemoryKind.MALLOC] + rss[MemoryKind.ANONYMOUS]) - in_malloc - free
     traced = min(traced_bytes, max(rest, 0))
     rest -= traced
+    for name, size in _of_libraries(chunks.by_library, max(rest, 0)):
+        parts.append(MemoryPart(name, size))
+        rest -= size
+    unowned = min(max(chunks.unowned_bytes - traced, 0), max(rest, 0))
+    rest -= unowned
     parts.append(MemoryPart("malloc: free", free))
     parts.append(MemoryPart("malloc: tracemalloc's own tables", traced))
-    parts.append(
-        MemoryPart("malloc and mappings: memory of C code, owner not known", rest, unsure=True)
-    )
+    parts.append(MemoryPart("malloc: memory of C code, owner not known", unowned, unsure=True))
+    parts.append(MemoryPart("mappings: memory of C code, owner not known", rest, unsure=True))
     parts.append(MemoryPart(_IN_FILES, int(rss[MemoryKind.FILES])))
     parts.extend(MemoryPart(name, int(rss[kind])) for kind, name in _NAMES)
     parts.sort(key=lambda part: -part.size)
     types = bytes_by_type(graph.kind, held, graph.types.names.__getitem__)
     return KnownMemory(found.total_rss_bytes, types, tuple(part for part in parts if part.size))
+
+
+def _of_libraries(by_library: dict[str, int], most: int) -> list[tuple[str, int]]:
+    """Return a row for each library that owns much, and one for all others; together at most so many bytes."""
+    rows: list[tuple[str, int]] = []
+    others = 0
+    for name, owned in sorted(by_library.items(), key=lambda one: -one[1]):
+        size = min(owned, most)
+        most -= size
+        if size >= _LEAST_OF_LIBRARY:
+            rows.append((f"malloc: memory of {name}", size))
+        else:
+            others += size
+    return [*rows, ("malloc: memory of other libraries", others)]
 
 
 def _inside(address: NDArray[np.int64], first: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
@@ -120,7 +137,7 @@ def _absent(graph: HeapGraph, loops: Loops) -> NDArray[np.int64]:
     for each, word in DATA_WORD.items():
         chosen = np.flatnonzero((form == each) & (graph.elsewhere >= LARGE_BYTES))
         at = graph.data_of(chosen, word)
-        absent[chosen] += _missing(at, graph.elsewhere[chosen], graph.copy, loops)
+        absent[chosen] += _missing(at, graph.data_bytes(chosen), graph.copy, loops)
     return absent
 
 
@@ -136,26 +153,10 @@ def _missing(
 def _free_in_malloc(copy: MemoryCopy, loops: Loops) -> int:
     """Return the resident bytes of free chunks in glibc's heaps; chunks that cannot be distinguished are not counted."""
     total = 0
-    for starts, last in _malloc_heaps(copy):
+    for starts, last in malloc_heaps(copy):
         for first in starts:
             free = int(loops.malloc_free_bytes(first, last, copy.words, copy.runs, copy.granules))
             if free >= 0:
                 total += free
                 break
     return total
-
-
-def _malloc_heaps(copy: MemoryCopy) -> Iterator[tuple[Sequence[int], int]]:
-    """Return where the first chunk of each heap may be, and the heap's end."""
-    maps = copy.maps
-    kind = classify(maps, ())
-    for row in np.flatnonzero(kind == MemoryKind.MALLOC).tolist():
-        first, last = int(maps.start[row]), int(maps.end[row])
-        if maps.path[row] == "[heap]":
-            yield (first, first + 8), last
-            continue
-        size = copy.word(first + 16)
-        if size is not None and 0 < size <= last - first:
-            # Behind its header, and in an arena's first heap behind the arena's, whose length
-            # depends on the version.
-            yield range(first + _HEAP_INFO_BYTES, first + _MOST_ARENA_HEAD, 16), first + size

@@ -17,7 +17,7 @@ from gcspy_protocol.errors import TargetError
 from numpy.typing import NDArray
 
 from gcspy_drivers.cpython.graph.forms import DATA_WORD, Form, TypeForm, forms_of
-from gcspy_drivers.cpython.graph.loops import Place, State
+from gcspy_drivers.cpython.graph.loops import Place, State, shape_bytes
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.graph.roots import (
@@ -102,11 +102,19 @@ class HeapGraph:
         return _in_files(self.copy.maps, self.address)
 
     def data_of(self, chosen: NDArray[np.int64], word: int) -> NDArray[np.int64]:
-        """Return (k,) the address in a word of each of some objects; 0: not copied."""
+        """Return (k,) a word of each of some objects, such as the address of their data; 0: not copied."""
         found = [
             self.copy.word(address + 8 * word) or 0 for address in self.address[chosen].tolist()
         ]
         return np.array(found, dtype=np.int64)
+
+    def data_bytes(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (k,) the bytes at `data_of` of each of some objects: all outside it, but for an array's extents and strides."""
+        found = self.elsewhere[chosen].copy()
+        arrays = np.flatnonzero(self.forms[self.kind[chosen], TypeForm.FORM] == Form.NDARRAY)
+        words = self.data_of(chosen[arrays], 3).tolist()
+        found[arrays] -= np.array([shape_bytes(word) for word in words], dtype=np.int64)
+        return found
 
     @cached_property
     def references(self) -> NDArray[np.int64]:
@@ -273,7 +281,7 @@ def _disbelieve(graph: HeapGraph) -> None:
     form = graph.forms[graph.kind, TypeForm.FORM]
     for each, word in DATA_WORD.items():
         large = np.flatnonzero((form == each) & (graph.elsewhere >= LARGE_BYTES))
-        is_mapped = _is_mapped(graph.copy.maps, graph.data_of(large, word), graph.elsewhere[large])
+        is_mapped = _is_mapped(graph.copy.maps, graph.data_of(large, word), graph.data_bytes(large))
         wrong = large[~is_mapped]
         graph.own[wrong] -= graph.elsewhere[wrong]
         graph.elsewhere[wrong] = 0
@@ -412,6 +420,7 @@ def _numbers(layout: VersionLayout, multiplier: int, shift: int, mask: int) -> N
         Place.MODULE_STATE: places.module_state,
         Place.MODULE_STATE_BYTES: places.module_state_bytes,
         Place.BYTEARRAY_OBJECT: objects.bytearray_object,
+        Place.CACHED_KEYS: objects.cached_keys_at,
     }.items():
         numbers[place] = number
     return numbers

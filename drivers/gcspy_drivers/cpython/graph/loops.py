@@ -39,6 +39,7 @@ __all__ = [
     "enter_all",
     "find_words",
     "malloc_free_bytes",
+    "malloc_unknown",
     "on_lists",
     "residents",
     "walk",
@@ -105,6 +106,8 @@ class Place(IntEnum):
     """0: a module's definition has the size of its state."""
     BYTEARRAY_OBJECT = 23
     """1: a ``bytearray`` has its bytes in an object."""
+    CACHED_KEYS = 24
+    """In a class: pointer to the table of names that its instances share."""
 
 
 _GRANULE_SHIFT = 21
@@ -347,6 +350,11 @@ def rounded(size: int) -> int:
     return (size + 15) & ~15 if size <= _SMALL_BYTES else (size + 8 + 15) & ~15
 
 
+def chunk(size: int) -> int:
+    """Return the allocated size of a request to malloc itself, with the chunk's header."""
+    return max(32, (size + 8 + 15) & ~15) if size > 0 else 0
+
+
 def key_table(
     keys: int, words: I64, runs: I64, granules: I32, layout: I64
 ) -> tuple[int, int, int, int]:
@@ -509,6 +517,22 @@ def array_bytes(at: int, words: I64, runs: I64, granules: I32) -> int:
     return total if 0 <= total <= LIMIT else 0
 
 
+def shape_bytes(word: int) -> int:
+    """Return the bytes of the extents and strides of a numpy array, by the word with its number of dimensions."""
+    dimensions = word & _U32
+    return chunk(16 * max(1, dimensions)) if dimensions <= _MOST_DIMENSIONS else 0
+
+
+def shared_keys(here: int, at: int, walked: Walked) -> int:
+    """Return the bytes of the table of names that a class's instances share."""
+    words, runs, granules = walked[:3]
+    layout = walked[11]
+    keys = place(here + layout[24], 1, runs, granules)
+    if keys < 0 or words[at + _TYPE_FLAGS_WORD] & _HEAP_TYPE == 0:
+        return 0
+    return rounded(key_table(words[keys], words, runs, granules, layout)[3])
+
+
 def text_bytes(at: int, words: I64, layout: I64) -> int:
     """Return the bytes of a ``str`` from its header to its end; if its text is elsewhere, minus the bytes of the text."""
     length, flags = words[at + 2], words[at + 4] & _U32
@@ -610,14 +634,17 @@ def outside(number: int, walked: Walked, forms: I64, out: I64) -> None:
     elif form == _MODULE:
         out[1] += module_state(here, at, number, walked)
     elif form == _NDARRAY:
+        # numpy asks malloc itself, for data and for extents and strides.
         size = array_bytes(at, words, runs, granules)
-        out[1] += rounded(abs(size))
+        out[1] += chunk(abs(size)) + shape_bytes(words[at + 3])
         if size < 0:
             follow(words[at + 2], -size >> 3, 1, number, walked)
     elif form in (_TEXT, _INTEGER, _BYTEARRAY, _ARRAY):
         measure(at, form, walked, out)
     elif form in (_FRAME, _GENERATOR):
         out[0] += frames(here, at, form, number, walked)
+    elif form == _TYPE:
+        out[1] += shared_keys(here, at, walked)
     if forms[row, 10] < 0:
         follow_behind(here, forms[row, 10], number, walked, out)
 
@@ -812,3 +839,53 @@ def malloc_free_bytes(first: int, last: int, words: I64, runs: I64, granules: I3
             free += resident(at, behind, runs)
         at = behind
     return free
+
+
+def malloc_unknown(
+    first: int,
+    last: int,
+    words: I64,
+    runs: I64,
+    granules: I32,
+    known: I64,
+    start: I64,
+    size_of: I64,
+) -> int:
+    """Find chunks in use of a heap of glibc's malloc in which nothing known is; for the others see `malloc_free_bytes`.
+
+    Args:
+        first: Address of the first chunk.
+        last: Address behind the last one.
+        words: See the module.
+        runs: See the module.
+        granules: See the module.
+        known: (k,) ascending: addresses of what is known.
+        start: Set: the address that malloc returned for each; excess ones are left out.
+        size_of: Set: bytes of each, with its header.
+
+    Returns:
+        How many there are, as far as they fit; -1: this is no such heap.
+    """
+    at, count, cursor = first, 0, 0
+    while at < last:
+        head = place(at + 8, 1, runs, granules)
+        if head < 0:
+            return -1
+        size = words[head] & ~7
+        if size < 16 or size & 15 != 0 or size > last - at:
+            return -1
+        behind = at + size
+        if behind == last:
+            break
+        head = place(behind + 8, 1, runs, granules)
+        if head < 0:
+            return -1
+        while cursor < len(known) and known[cursor] < at + 16:
+            cursor += 1
+        unknown = cursor == len(known) or known[cursor] >= behind + 8
+        if words[head] & 1 and unknown and count < len(start):
+            start[count] = at + 16
+            size_of[count] = size
+            count += 1
+        at = behind
+    return count

@@ -30,6 +30,8 @@ _HELPERS: Final = {
     "place": f"int64(int64, int64, {_I64_2}, {_I32})",
     "next_run": f"int64(int64, {_I64_2})",
     "rounded": "int64(int64)",
+    "chunk": "int64(int64)",
+    "shape_bytes": "int64(int64)",
     "resident": f"int64(int64, int64, {_I64_2})",
     "enter": f"int64(int64, int64, {_WALKED})",
     "refer": f"boolean(int64, int64, {_WALKED})",
@@ -37,6 +39,7 @@ _HELPERS: Final = {
     "follow_tagged": f"void(int64, int64, int64, {_WALKED})",
     "key_table": f"UniTuple(int64, 4)(int64, {_COPY}, {_I64})",
     "values_before": "int64(int64, int64)",
+    "shared_keys": f"int64(int64, int64, {_WALKED})",
     "dictionary": f"int64(int64, int64, {_WALKED})",
     "frame": f"int64(int64, int64, {_WALKED})",
     "attributes": f"int64(int64, int64, int64, int64, int64, {_WALKED})",
@@ -57,6 +60,7 @@ _LOOPS: Final = {
     "on_lists": f"int64({_I64}, {_COPY}, {_I64})",
     "residents": f"void({_I64}, {_I64}, {_I64_2}, {_I64})",
     "malloc_free_bytes": f"int64(int64, int64, {_COPY})",
+    "malloc_unknown": f"int64(int64, int64, {_COPY}, {_I64}, {_I64}, {_I64})",
 }
 
 
@@ -69,6 +73,7 @@ class Loops(NamedTuple):
     on_lists: Callable[..., int]
     residents: Callable[..., None]
     malloc_free_bytes: Callable[..., int]
+    malloc_unknown: Callable[..., int]
 
 
 _compiled: Final = Compiled(loops, Loops, _HELPERS, _LOOPS, LIBRARY)

@@ -49,6 +49,7 @@ VERSIONS = {
     Place.MODULE_STATE: (32,),
     Place.MODULE_STATE_BYTES: (0, 40),
     Place.BYTEARRAY_OBJECT: (0, 1),
+    Place.CACHED_KEYS: (864, 40),
 }
 
 
@@ -190,6 +191,7 @@ def test_c_and_python_agree_on_the_other_loops(in_c: Loops, seed: int) -> None:
     for loops in (in_c, written):
         places, listed = np.zeros(5, dtype=np.int64), np.zeros(64, dtype=np.int64)
         sizes = np.zeros(30, dtype=np.int64)
+        begin, size = np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64)
         loops.residents(first, last, memory.runs, sizes)
         found.append(
             (
@@ -199,6 +201,9 @@ def test_c_and_python_agree_on_the_other_loops(in_c: Loops, seed: int) -> None:
                 listed.tolist(),
                 sizes.tolist(),
                 loops.malloc_free_bytes(start, BASE + 8192, *copy),
+                loops.malloc_unknown(start, BASE + 8192, *copy, np.sort(memory.roots), begin, size),
+                begin.tolist(),
+                size.tolist(),
             )
         )
     assert found[0] == found[1]

@@ -47,6 +47,7 @@ enum place {
     MODULE_STATE,
     MODULE_STATE_BYTES,
     BYTEARRAY_OBJECT,
+    CACHED_KEYS,
 };
 
 /* forms.Form */
@@ -280,6 +281,14 @@ static inline int64_t rounded(int64_t size)
     return size <= SMALL_BYTES ? (size + 15) & ~(int64_t)15 : (size + 8 + 15) & ~(int64_t)15;
 }
 
+/* Allocated size of a request to malloc itself, with the chunk's header. */
+static inline int64_t chunk(int64_t size)
+{
+    if (size <= 0)
+        return 0;
+    return size <= 24 ? 32 : (size + 8 + 15) & ~(int64_t)15;
+}
+
 /* Header of a dictionary's table. */
 struct key_table {
     int64_t begin; /* address of its entries; 0: it is no table */
@@ -447,6 +456,22 @@ static int64_t array_bytes(const struct walked *w, int64_t at)
     return total >= 0 && total <= LIMIT ? total : 0;
 }
 
+/* Bytes of the extents and strides of a numpy array, by the word with its number of dimensions. */
+static int64_t shape_bytes(int64_t word)
+{
+    int64_t dimensions = word & U32;
+    return dimensions <= MOST_DIMENSIONS ? chunk(16 * (dimensions > 1 ? dimensions : 1)) : 0;
+}
+
+/* Bytes of the table of names that a class's instances share. */
+static int64_t shared_keys(const struct walked *w, int64_t here, int64_t at)
+{
+    int64_t keys = place(w, here + w->layout.at[CACHED_KEYS], 1);
+    if (keys < 0 || (w->words.at[at + TYPE_FLAGS_WORD] & HEAP_TYPE) == 0)
+        return 0;
+    return rounded(key_table(w, w->words.at[keys]).size);
+}
+
 /* Bytes of a ``str`` from its header to its end; if its text is elsewhere, minus the bytes of the text. */
 static int64_t text_bytes(const struct walked *w, int64_t at)
 {
@@ -608,8 +633,9 @@ static inline void outside(const struct walked *w, int64_t number, const int64_t
         out->outside += module_state(w, here, at, number);
         break;
     case NDARRAY: {
+        /* numpy asks malloc itself, for data and for extents and strides. */
         int64_t size = array_bytes(w, at);
-        out->outside += rounded(magnitude(size));
+        out->outside += chunk(magnitude(size)) + shape_bytes(words[at + 3]);
         if (size < 0)
             follow(w, words[at + 2], -size >> 3, 1, number);
         break;
@@ -623,6 +649,9 @@ static inline void outside(const struct walked *w, int64_t number, const int64_t
     case FRAME:
     case GENERATOR:
         out->own += frames(w, here, at, kind, number);
+        break;
+    case TYPE:
+        out->outside += shared_keys(w, here, at);
         break;
     default:
         break;
@@ -765,4 +794,33 @@ GCSPY_LOOP int64_t malloc_free_bytes(int64_t first, int64_t last, struct i64s wo
         at = behind;
     }
     return free;
+}
+
+GCSPY_LOOP int64_t malloc_unknown(int64_t first, int64_t last, struct i64s words, struct i64s runs, struct i32s granules,
+                                  struct i64s known, struct i64s start, struct i64s size_of)
+{
+    int64_t at = first, count = 0, cursor = 0;
+    while (at < last) {
+        int64_t head = find(at + 8, 1, &runs, &granules);
+        if (head < 0)
+            return -1;
+        int64_t size = words.at[head] & ~(int64_t)7;
+        if (size < 16 || size & 15 || size > last - at)
+            return -1;
+        int64_t behind = at + size;
+        if (behind == last)
+            break;
+        head = find(behind + 8, 1, &runs, &granules);
+        if (head < 0)
+            return -1;
+        while (cursor < known.length && known.at[cursor] < at + 16)
+            cursor++;
+        int unknown = cursor == known.length || known.at[cursor] >= behind + 8;
+        if (words.at[head] & 1 && unknown && count < start.length) {
+            start.at[count] = at + 16;
+            size_of.at[count++] = size;
+        }
+        at = behind;
+    }
+    return count;
 }
