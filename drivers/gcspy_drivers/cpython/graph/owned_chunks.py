@@ -228,9 +228,13 @@ def _pointers_of_libraries(
     end = np.minimum(
         end, np.minimum(of_file + _MOST_ZEROED_BYTES, bounds[np.searchsorted(bounds, of_file)])
     )
-    words, row = _words_at(copy, first, (end - first) // 8)
-    found, there = _rows_of(start, words)
-    return paths, (found, graph.objects + row[there])
+    found, by = [start[:0]], [start[:0]]
+    for number, (low, high) in enumerate(zip(first.tolist(), end.tolist(), strict=True)):
+        for words in _words_between(copy, low, high):
+            rows, _ = _rows_of(start, words)
+            found.append(rows)
+            by.append(np.full(len(rows), graph.objects + number))
+    return paths, (np.concatenate(found), np.concatenate(by))
 
 
 def _claim(owner: I64, found: I64, by: I64) -> I64:
@@ -248,9 +252,21 @@ def _rows_of(start: I64, words: I64) -> tuple[I64, I64]:
     """Return of words that are the address of a chunk: the chunk's row, and the word's."""
     if not len(start):
         return start, start
-    row = np.minimum(np.searchsorted(start, words), len(start) - 1)
-    there = np.flatnonzero(start[row] == words)
-    return row[there], there
+    between = np.flatnonzero((words >= start[0]) & (words <= start[-1]))
+    row = np.searchsorted(start, words[between])
+    there = start[row] == words[between]
+    return row[there], between[there]
+
+
+def _words_between(copy: MemoryCopy, low: int, high: int) -> Iterator[I64]:
+    """Return what was copied of a range, run by run."""
+    first = max(int(np.searchsorted(copy.runs[:, 0], low, side="right")) - 1, 0)
+    for start, end, at in copy.runs[first:].tolist():
+        if start >= high:
+            return
+        begin, stop = max(start, low), min(end, high)
+        if begin < stop:
+            yield copy.words[at + (begin - start) // 8 : at + (stop - start) // 8]
 
 
 def _words_at(copy: MemoryCopy, address: I64, count: I64) -> tuple[I64, I64]:
