@@ -55,7 +55,7 @@ def calls(path: Path) -> Iterator[tuple[int, str]]:
 
 def attached() -> list[Path]:
     """Return the modules that work with processes; traces and simulated programs are the user's own."""
-    folders = ("cooperative", "cpython", "hotspot", "published", "remote")
+    folders = ("boehm", "cooperative", "cpython", "hotspot", "published", "remote")
     return sorted(path for folder in folders for path in (DRIVERS / folder).rglob("*.py"))
 
 

@@ -34,6 +34,7 @@ from gcspy_server.api import AttachOptions, Server, ServerDescription, load_driv
 from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.sampler import run_driver
 from tests.drivers.behaviour.target_programs import JavaProgram, PythonProgram, TargetProgram
+from tests.drivers.boehm.programs import BoehmProgram
 from tests.drivers.hotspot.jvms import HOMES, find_javas
 from tests.drivers.published.programs import CommandedProgram
 from tests.house.rooms import ROOT
@@ -353,6 +354,10 @@ def _start_published(_folder: Path, _classes: Callable[[], Path]) -> TargetProgr
     return program
 
 
+def _start_boehm(_folder: Path, _classes: Callable[[], Path]) -> TargetProgram:
+    return BoehmProgram()
+
+
 _NO_PROCESS = "it shows a heap of its own process: there is no other one that could end or be read"
 _NO_BUDGET = "what it shows stands still for its events by design: its server has no budget"
 _NO_OTHER = "it shows a heap of its own process, and no process"
@@ -366,6 +371,12 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
         partial=frozenset({"Size classes"}),
     ),
     AttachedSubject(name="hotspot", load=_installed("hotspot"), start=_start_java),
+    AttachedSubject(
+        name="boehm",
+        load=_installed("boehm"),
+        start=_start_boehm,
+        partial=frozenset({"Heap", "Kinds and sizes", "Free blocks"}),
+    ),
     AttachedSubject(
         name="published",
         load=_installed("published"),
