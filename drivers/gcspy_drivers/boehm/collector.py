@@ -34,7 +34,7 @@ from gcspy_drivers.remote.process import Process
 
 __all__ = ["Collector", "FreeLists"]
 
-_LIBRARY: Final = re.compile(r"/libgc\.so(\.[\d.]+)?$")
+_LIBRARY: Final = re.compile(r"/libgc\.so(?:\.[\d.]+)?$")
 _MOST_ARRAYS_BYTES: Final = 16 << 20
 _TABLE: Final = 2048
 _BOTTOM: Final = 1024
@@ -119,9 +119,8 @@ class Collector:
 
     @property
     def version(self) -> str:
-        """Version of the library, by its file name."""
-        found = _LIBRARY.search(self.path)
-        return (found[1] or "").lstrip(".") if found else ""
+        """Name of the library with the version of its interface; that of the collector is not in it."""
+        return self.path.rpartition("/")[2]
 
     def number(self) -> int:
         """Number of the current collection: how many have happened.

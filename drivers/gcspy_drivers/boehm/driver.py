@@ -65,7 +65,7 @@ class BoehmDriver(SampledDriver):
 
     @property
     def version(self) -> str:
-        """Version of the library, by its file name."""
+        """Name of the library; see `Collector.version`."""
         return self._collector.version
 
     @property

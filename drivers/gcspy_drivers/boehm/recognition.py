@@ -17,7 +17,7 @@ from gcspy_server.driver_recognition import Recognition, Specificity
 
 __all__ = ["find", "recognise"]
 
-_LIBRARY: Final = re.compile(rb" (/[^\n]*/libgc\.so(?:\.([\d.]+))?)(?: \(deleted\))?\n")
+_LIBRARY: Final = re.compile(rb" (/[^\n]*/(libgc\.so(?:\.[\d.]+)?))(?: \(deleted\))?\n")
 
 
 def find(pid: int) -> Recognition | None:
@@ -35,7 +35,7 @@ def find(pid: int) -> Recognition | None:
         return None
     return Recognition(
         runtime="Boehm GC",
-        version=(found[2] or b"").decode("ascii", "replace"),
+        version=found[2].decode("ascii", "replace"),
         detail=found[1].decode("utf-8", "replace"),
         modes=("passive",),
         supported=True,
