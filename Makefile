@@ -26,7 +26,7 @@ help:
 	@echo "make bench        the numbers that matter, as ratios in one run"
 	@echo "make programs     record programs of the pyperformance suite: the paper's table 3; needs a package index"
 	@echo "make fuzz         inputs that nobody meant, for each decoder: TIME=$(TIME) seconds each, SEED=$(SEED), DECODER=$(DECODER)"
-	@echo "make soak         the long tests, and many examples of each property, SEED=$(SEED)"
+	@echo "make soak         the long tests, all versions of the others, and many examples of each property, SEED=$(SEED)"
 	@echo "make mutants      plant small faults, SEED=$(SEED), and name those that no test finds"
 	@echo "make screenshots  draw the pictures of the documents again"
 	@echo "make constraints  resolve the dependencies anew and pin them in constraints.txt and constraints.lock"
@@ -64,6 +64,7 @@ programs: $(READY)
 
 soak: qt-libraries
 	GCSPY_SOAK_SEED=$(SEED) GCSPY_SOAK_KILLS=$(KILLS) GCSPY_SOAK_DISTURBANCES=$(DISTURBANCES) $(BIN)/python -m pytest -m soak --timeout=0 -o faulthandler_timeout=0
+	$(BIN)/python -m pytest -n $(WORKERS) -m "matrix and not soak" --timeout=0 -o faulthandler_timeout=0
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not soak" --hypothesis-profile=soak --hypothesis-seed=$(SEED) --timeout=0 -o faulthandler_timeout=0
 
 fuzz: qt-libraries

@@ -51,9 +51,17 @@ _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "GCSPY_C_CODE", "NUMBA_")
 _SEARCHED = "PYTHONPATH"
 """This one also counts later."""
 
-# Not what needs Qt, numba, pyarrow or duckdb: few commands do, and the last two start threads.
+# Not pyarrow and duckdb: they start threads.
 _PACKAGES = ("gcspy", "gcspy_protocol", "gcspy_server", "gcspy_session", "gcspy_drivers")
-_MODULES = ("gcspy_replay.file", "gcspy_replay.player", "gcspy_replay.samples", "rich.table")
+_MODULES = (
+    "gcspy_replay.file",
+    "gcspy_replay.player",
+    "gcspy_replay.samples",
+    "gcspy_client.app",
+    "gcspy_client.view.window",
+    "numba",
+    "rich.table",
+)
 
 _Popen: type[subprocess.Popen[Any]] = subprocess.Popen
 
@@ -203,7 +211,7 @@ _asking = threading.Lock()
 
 
 def _ask(place: str, request: dict[str, Any], fds: Sequence[int]) -> int | None:
-    """Have the server start a process; returns its process id, None where no server can be reached."""
+    """Have the server start a process; returns its process id, None where no server can be reached, or it ends."""
     data = json.dumps(request).encode()
     with _asking, socket.socket(socket.AF_UNIX) as sock:
         try:
@@ -216,6 +224,8 @@ def _ask(place: str, request: dict[str, Any], fds: Sequence[int]) -> int | None:
             socket.send_fds(sock, [len(data).to_bytes(4, "little")], list(fds))
             sock.sendall(data)
             return int.from_bytes(_read(sock, 4), "little")
+        except (EOFError, ConnectionError):
+            return None
         finally:
             _adopt_orphans(False)
 
@@ -339,14 +349,19 @@ def _show_arguments(args: Sequence[str]) -> None:
         ctypes.memmove(start, data.ljust(end - start, b"\0"), end - start)
 
 
+def _import(name: str) -> None:
+    with suppress(ImportError):  # its package may not be installed: who needs it says so
+        importlib.import_module(name)
+
+
 def _import_all() -> None:
     for package in map(importlib.import_module, _PACKAGES):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             # Libraries of C that are no modules have a dash.
             if not found.name.endswith("__main__") and "-" not in found.name:
-                importlib.import_module(found.name)
+                _import(found.name)
     for name in _MODULES:
-        importlib.import_module(name)
+        _import(name)
 
 
 def _run() -> int:

@@ -437,6 +437,8 @@ def _let_fire(scene: Scene) -> None:
     # The notice comes before the event at which it fired.
     user.wait(lambda: manager.number_of(status) > 0, "the event is in the timeline")
     user.wait(lambda: window.shift.settle(1), "it is stored")
+    user.wait(lambda: window.session.live.state is ControlState.PAUSED, "it is paused")
+    user.wait(window.triggers.notice.isVisible, "the notice is displayed")
 
 
 def _wait_for_events_or_firing(scene: Scene, wanted: int) -> None:

@@ -21,6 +21,7 @@ from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
 from gcspy_client.view.start import children
 from gcspy_client.view.window import MainWindow
+from gcspy_session.options import SessionOptions
 from tests.client.program import Program
 from tests.client.watching import Wait
 from tests.fork_server import forked
@@ -52,6 +53,16 @@ def forked_children() -> Iterator[None]:
     """Have windows start what `subprocess` would have the fork server start."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(children, "QProcess", ForkedProcess)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def patient_greetings() -> Iterator[None]:
+    """Let a greeting take as long as a busy machine may: a window whose thread got no processor for 5 s is refused for good."""
+    defaults = SessionOptions.__init__.__kwdefaults__
+    assert defaults is not None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(defaults, "handshake_secs", PATIENCE_SECS)
         yield
 
 

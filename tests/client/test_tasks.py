@@ -5,16 +5,24 @@ The tasks, and what is true of them, are those of `benchmarks/window/tasks.py`, 
 
 from __future__ import annotations
 
+from itertools import cycle, product
+
 import pytest
 
 from benchmarks.window.tasks import TASKS, WALK, Task, Way, scene
+from tests.matrix import matrix
 
 MOST_ACTIONS = 7
 """Of a task with the keyboard, without what is typed to find a process."""
 
 
-@pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name.replace(" ", "-"))
+@pytest.mark.parametrize(
+    ("task", "way"),
+    matrix(
+        product(TASKS, Way), usual=zip(TASKS, cycle(Way), strict=False)
+    ),  # in turns with the keyboard and the mouse
+    ids=lambda one: one.value if isinstance(one, Way) else one.name.replace(" ", "-"),
+)
 def test_a_task_is_done_in_a_few_actions(task: Task, way: Way) -> None:
     with scene() as one:
         one.watch()

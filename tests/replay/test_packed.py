@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 
 from tests.cli.every_command import assert_every_command_reads
 from tests.examples import examples
+from tests.matrix import matrix
 from tests.replay.recorded import Small, small
 
 
@@ -229,7 +230,7 @@ FILLINGS = {
 
 
 @pytest.mark.parametrize("table", [True, False], ids=["table", "no table"])
-@pytest.mark.parametrize("blocks", [12, 150])
+@pytest.mark.parametrize("blocks", matrix([12, 150], usual=[12]))
 def test_a_file_that_would_unpack_to_more_than_a_recording_can_is_refused_unread(
     blocks: int, *, table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

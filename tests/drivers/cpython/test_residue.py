@@ -8,11 +8,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from gcspy_drivers.cpython.cooperation.stub_events import GC_END
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_protocol.errors import TargetError
 
 from gcspy_server.api import AttachOptions, Event
 from tests.drivers.cpython.answering import SERVER, Client, files_of, residue, running
@@ -65,8 +67,7 @@ def _attach_and_detach(process: subprocess.Popen[str], way: str) -> None:
 
 def again_and_again(python: str, way: str, times: int) -> str:
     """Attach and detach this often; return the measurements, for a human."""
-    with running(python, SERVER) as process:
-        client = Client(process)
+    with running(python, SERVER) as process, closing(Client(process)) as client:
         for _ in range(2):  # the module of the stub, and what it imports, stay
             _asked_meanwhile(client, lambda: _attach_and_detach(process, way))
             client.ask("how")
@@ -98,7 +99,6 @@ def again_and_again(python: str, way: str, times: int) -> str:
         )
         assert more <= _MORE_RSS_KIB, f"{more} KiB more after {times} times"
         answers = client.asked - asked
-        client.close()
     return (
         f"{way or 'passive'}: attached {times} times, {took / times * 1000:.0f} ms each; {answers} requests, none missed, the longest "
         f"{longest * 1000:.0f} ms; {more:+d} KiB, {after.objects - before.objects:+d} objects"
@@ -130,7 +130,15 @@ WAYS = [
 def test_attaching_and_detaching_leaves_nothing_and_misses_no_request(
     way: str, version: str
 ) -> None:
-    again_and_again(_python_for(way, version), way, 2)
+    try:
+        again_and_again(_python_for(way, version), way, 2)
+    except TargetError as error:
+        if "extended state" not in str(error):
+            raise
+        reason = "the gdb here is older than its processor, and cannot write its registers"
+    else:
+        return
+    pytest.skip(reason)
 
 
 @pytest.mark.soak

@@ -200,13 +200,13 @@ def test_survivors_of_each_collection_are_told_with_exact_events(python: str, le
         until_line(target, watching)
         truth, micros = json.loads(target.read_line())
         took = value("Last collection", 2)
-        assert took is not None
-        assert (
-            micros / 3 <= took <= micros + 1
-        )  # its own figure has the callbacks, and both ends of its clock, in it
         (_, _, total) = (value("Collecting", number) for number in range(3))
-        assert total is not None
-        assert total >= took
+        if not unread[-1]:  # else the display is of an earlier event
+            assert took is not None
+            # Its own figure has the callbacks, and both ends of its clock, in it.
+            assert micros / 3 <= took <= micros + 1
+            assert total is not None
+            assert total >= took
         assert "ms of processor time" in space.info
     assert (None, None) in timed[0], "one that was never timed took no zero time"
     assert all(None not in one or one == (None, None) for looks in timed for one in looks)

@@ -93,7 +93,7 @@ def test_every_pause_of_the_log_comes_and_nothing_is_missed(
         before = len(_PAUSE.findall(log.read_text()))
         told.during(lambda: jvm.tell("keep", 8))
         told.beside(lambda: jvm.tell("churn", 4))
-        while told.server.counts()[GC_END] < 20:
+        while told.server.counts()[GC_END] < 8:
             told.holder.wait(0.05)
             told.driver.tick()
         told.during(lambda: jvm.tell("churn", 0))

@@ -25,6 +25,7 @@ from gcspy_server.api import AttachOptions, ServerStream, StringNames, UniformNa
 from tests.drivers.hotspot.agents import Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm, agreed
 from tests.drivers.hotspot.watching import Watched
+from tests.matrix import matrix
 
 Classes = dict[str, tuple[int, int]]
 
@@ -34,10 +35,11 @@ _ARRAYS = "[I"
 _FILLERS = (_ARRAYS, "[Ljdk.internal.vm.FillerElement;", "jdk.internal.vm.FillerObject")
 _SMALL = ("-Xms48m", "-Xmx64m")
 _FEW = 60
+COLLECTORS = ("Serial", "Parallel", "G1")
 _IN_FLIGHT_TILES = 300
 
 
-@pytest.fixture(scope="module", params=["Serial", "Parallel", "G1"])
+@pytest.fixture(scope="module", params=matrix(COLLECTORS, usual=["Serial", "G1"]))
 def jvm(request: pytest.FixtureRequest, java: str, classes: Path) -> Iterator[Jvm]:
     """Return a JVM with each collector, of all tests here."""
     with Jvm(java, classes, f"-XX:+Use{request.param}GC", *_SMALL) as started:
@@ -469,7 +471,7 @@ def test_the_histogram_of_the_debugger_is_the_same(classes: Path, java: str) -> 
                 assert theirs[name] == mine[name]
 
 
-@pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
+@pytest.mark.parametrize("collector", matrix(COLLECTORS, usual=["G1"]))
 def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
     java: str, classes: Path, collector: str
 ) -> None:

@@ -32,10 +32,11 @@ class Order:
 AUDIT = []
 print("begun", flush=True)
 while True:
-    AUDIT.extend([Order(n) for n in range(200)])
+    for n in range(200):
+        AUDIT.append(Order(n))
     time.sleep(0.02)
 """
-LINE = LEAK.split("AUDIT.extend")[0].count("\n") + 1
+LINE = LEAK.split("AUDIT.append")[0].count("\n") + 1
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import Feed
+from tests.matrix import matrix
 
 HEAP, FEW, COUNTS = 1, 2, {1: 40_000, 2: 12}
 LEAST = 4.5
@@ -131,7 +132,7 @@ def show(window: MainWindow) -> None:
     QApplication.processEvents()
 
 
-@pytest.mark.parametrize("theme", list(Theme))
+@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.DARK, Theme.LIGHT]))
 def test_every_text_of_a_window_can_be_read(theme: Theme, make_window: MakeWindow) -> None:
     window = make_window(theme=theme)
     show(window)
@@ -163,7 +164,7 @@ def hard_to_read(top: QWidget) -> tuple[int, dict[str, float]]:
     return len(ratios), {text: round(one, 1) for text, one in ratios.items() if one < LEAST}
 
 
-@pytest.mark.parametrize("theme", list(Theme))
+@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.DARK, Theme.LIGHT]))
 def test_words_upon_tiles_can_be_read(theme: Theme, make_window: MakeWindow) -> None:
     window = make_window(theme=theme)
     show(window)
@@ -191,7 +192,7 @@ def test_words_upon_tiles_can_be_read(theme: Theme, make_window: MakeWindow) -> 
     assert {code: round(ratio, 1) for code, ratio in ratios.items() if ratio < LEAST} == {}
 
 
-@pytest.mark.parametrize("theme", list(Theme))
+@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.DARK, Theme.LIGHT]))
 def test_a_tooltip_can_be_read(theme: Theme, make_window: MakeWindow) -> None:
     window = make_window(theme=theme)
     show(window)

@@ -13,6 +13,7 @@ from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, MemoryReport
 from tests.drivers.hotspot.jvms import compile_java
 from tests.drivers.report_tables import column, total
+from tests.matrix import matrix
 
 PROGRAM = """
 import java.util.*;
@@ -43,7 +44,10 @@ public class Growing {
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("held", [True, False], ids=["dump", "running"])
-@pytest.mark.parametrize("collector", ["-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC"])
+@pytest.mark.parametrize(
+    "collector",
+    matrix(["-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC"], usual=["-XX:+UseG1GC"]),
+)
 def test_what_memory_is_for_and_what_grew(
     java: str, collector: str, tmp_path: Path, *, held: bool
 ) -> None:

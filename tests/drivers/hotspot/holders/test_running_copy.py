@@ -36,6 +36,7 @@ _FLAGS = (
     ("-XX:+UseG1GC",),
     ("-XX:+UseG1GC", "-XX:+UseCompactObjectHeaders"),
 )
+_USUAL = _FLAGS[1:3]
 _OF_THE_VM = {
     ("java.lang.Class", "int[]"),  # a lock that the VM keeps for a class until it is initialised
     ("java.lang.Class", "java.security.ProtectionDomain"),
@@ -113,7 +114,11 @@ def test_a_report_of_its_memory_says_what_is_missing(planted: int) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("flags", _FLAGS, ids=lambda flags: flags[-1])
+@pytest.mark.parametrize(
+    "flags",
+    [one if one in _USUAL else pytest.param(one, marks=pytest.mark.matrix) for one in _FLAGS],
+    ids=lambda flags: flags[-1],
+)
 def test_objects_and_references_are_those_of_a_heap_dump(
     java: str,
     planted_classes: Path,
