@@ -152,7 +152,6 @@ def _watched(
             told=folder / "told",
             most_secs=options.most + _REST_SECS,
             started=record,
-            environment={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         )
         if run.wall_secs > options.most:
             run = replace(run, finished=False)

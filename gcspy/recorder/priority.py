@@ -11,8 +11,8 @@ from typing import Final
 
 __all__ = ["give_way"]
 
-_NICE: Final = 10
-"""A tenth of the weight of a program of normal priority; on an idle processor it is as fast."""
+_NICE: Final = 5
+"""A third of the weight of a program of normal priority; on an idle processor it is as fast."""
 
 
 def give_way(address: str) -> None:

@@ -25,6 +25,9 @@ _NANOS = 1_000_000_000
 _LOOK_SECS = 0.5
 """How often a waiting thread checks whether it must continue."""
 
+_LONGEST_UNHELD = 30 * _NANOS
+"""Wait for a client's room if the target does not wait with us, whatever its deadline: that bounds how long a target is held."""
+
 _MOST_IN_FLIGHT = 16
 """Maximum events in flight to the session, however much room there is behind it."""
 
@@ -94,12 +97,13 @@ class Backpressure:
             return 0
         start = time.monotonic_ns()
         with self._changed:
-            if self._flow.silent or self._left(0, held_nanos) <= 0:
+            longest = 0 if holds else _LONGEST_UNHELD
+            if self._flow.silent or self._left(0, held_nanos, longest) <= 0:
                 return 0
             self._held = True
             try:
                 while (
-                    left := self._left(time.monotonic_ns() - start, held_nanos)
+                    left := self._left(time.monotonic_ns() - start, held_nanos, longest)
                 ) > 0 and not self._flow.silent:
                     self._changed.wait(min(left / _NANOS, _LOOK_SECS))
                     if self._flow.must_let_go() if holds else self._flow.ended:
@@ -108,8 +112,14 @@ class Backpressure:
                 self._held = False
         return time.monotonic_ns() - start
 
-    def _left(self, elapsed_nanos: int, held_nanos: int) -> int:
-        """Remaining time to wait, with the condition held; 0 or less: none."""
+    def _left(self, elapsed_nanos: int, held_nanos: int, unheld_nanos: int) -> int:
+        """Remaining time to wait, with the condition held; 0 or less: none.
+
+        Args:
+            elapsed_nanos: Since the wait began.
+            held_nanos: How long the target was held before.
+            unheld_nanos: Deadline of every client, if the target is not held; 0: it is.
+        """
         while self._in_flight and self._in_flight[0][0] <= self._shared:
             self._in_flight.popleft()
         events = len(self._in_flight)
@@ -119,7 +129,8 @@ class Backpressure:
             for one in self._capacities
             if events >= min(one.events, _MOST_IN_FLIGHT) or size >= one.size_bytes
         ]
-        left = max((one.deadline_nanos for one in full), default=0) - elapsed_nanos
-        if self._longest_hold is not None:
+        left = max((max(one.deadline_nanos, unheld_nanos) for one in full), default=0)
+        left -= elapsed_nanos
+        if self._longest_hold is not None and not unheld_nanos:
             left = min(left, self._longest_hold - held_nanos - elapsed_nanos)
         return left

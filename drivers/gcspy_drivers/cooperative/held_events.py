@@ -233,7 +233,8 @@ class HeldEvents:
         return self._background.run(
             lambda stopping: self._take_pending(
                 server, lambda: stopping() or time.monotonic() > until
-            )
+            ),
+            meanwhile=self._keep,  # the thread may be starved, or wait for a client
         )
 
     def _take_pending(self, server: Server, ends: Callable[[], bool]) -> int:

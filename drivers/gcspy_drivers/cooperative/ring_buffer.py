@@ -2,7 +2,7 @@
 
     stub ──copies, event──▶ ring ──take──▶ sidecar      the program has gone on meanwhile
 
-One writer and one reader. The writer is a program that we do not trust: each record is copied out
+One writer and one reader; two threads of the sidecar may take turns as the reader. The writer is a program that we do not trust: each record is copied out
 of the shared memory once, and then checked. The plan says what is copied; it is replaced as a
 whole, so that a sidecar that is killed meanwhile leaves none. Knows the ring's bytes
 (`gcspy_drivers/cpython/cooperation/compiled/collect.c`); does not know what the copies mean.
@@ -16,18 +16,23 @@ import fcntl
 import mmap
 import os
 import struct
+import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import zstandard
 from gcspy_protocol.errors import TargetError
 
 __all__ = ["MOST_KEPT_BYTES", "CopyPlan", "CopyRing", "EventCopy", "PoolPlan"]
 
 MOST_KEPT_BYTES: Final = 64 << 20
-"""Records that are kept for later in our memory, so that a program which collects faster than we gather waits for nobody."""
+"""Most bytes of records that are kept for later in our memory, packed, so that a program which collects faster than we gather waits for nobody."""
+
+_MOST_PLAIN_BYTES: Final = 4 << 20
+"""Records beyond this are packed, by zstd at its fastest: several times smaller."""
 
 _PLAN: Final = 0
 _TAKEN: Final = 1
@@ -138,7 +143,10 @@ class CopyRing:
         self._bytes = memoryview(self._map)
         self._words = self._bytes.cast("Q")
         self._number = self._taken = self._kept_bytes = self._waited = 0
-        self._kept: deque[tuple[bytes, CopyPlan]] = deque()
+        self._kept: deque[tuple[bytes, int, CopyPlan]] = deque()
+        self._reading = threading.Lock()
+        self._packer = zstandard.ZstdCompressor(level=1)
+        self._unpacker = zstandard.ZstdDecompressor()
         self._plan: CopyPlan | None = None
         self._plans: dict[int, CopyPlan] = {}
 
@@ -227,12 +235,17 @@ class CopyRing:
         Raises:
             TargetError: One is not valid.
         """
-        for _ in range(self._left()):
-            if self._kept_bytes >= most_bytes:
-                return
-            one = self._read()
-            self._kept.append(one)
-            self._kept_bytes += len(one[0])
+        with self._reading:
+            for _ in range(self._left()):
+                if self._kept_bytes >= most_bytes:
+                    return
+                record, plan = self._read()
+                size = len(record)
+                packs = self._kept_bytes >= _MOST_PLAIN_BYTES
+                if packs:
+                    record = self._packer.compress(record)
+                self._kept.append((record, size if packs else 0, plan))
+                self._kept_bytes += len(record)
 
     def take(self) -> EventCopy | None:
         """Return the oldest record, and free its place; None: there is none.
@@ -240,14 +253,17 @@ class CopyRing:
         Raises:
             TargetError: It is not valid.
         """
-        if self._kept:
-            one = self._kept.popleft()
-            self._kept_bytes -= len(one[0])
-        elif self._left():
-            one = self._read()
-        else:
-            return None
-        return _parse(*one)
+        with self._reading:
+            if self._kept:
+                record, size, plan = self._kept.popleft()
+                self._kept_bytes -= len(record)
+                if size:
+                    record = self._unpacker.decompress(record, max_output_size=size)
+            elif self._left():
+                record, plan = self._read()
+            else:
+                return None
+        return _parse(record, plan)
 
     def _left(self) -> int:
         """How many records are in the shared memory."""
