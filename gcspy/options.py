@@ -311,6 +311,14 @@ class DriverCommand(click.Command):
                 formatter.write_dl(rows)
 
 
+original_port_option = click.option(
+    "--listen-gcspy666",
+    "original_port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="Also serve a visualiser of GCspy 1.0 (2002), on this TCP port of this machine.",
+)
+
 theme_option = click.option(
     "--theme",
     type=click.Choice(["dark", "light", "dark-contrast", "light-contrast"]),

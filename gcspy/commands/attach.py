@@ -27,6 +27,7 @@ from gcspy.options import (
     inject_option,
     loads_stub,
     mode_option,
+    original_port_option,
     read_token,
     sampling_options,
     theme_option,
@@ -84,6 +85,7 @@ class _Target(click.ParamType[int | OriginalServer]):
 @inject_option
 @sampling_options
 @mode_option
+@original_port_option
 @token_option
 @theme_option
 @class_options
@@ -101,6 +103,7 @@ def command(
     level: int,
     budget: int,
     mode: str | None,
+    original_port: int | None,
     token_file: Path | None,
     theme: str | None,
     person: str,
@@ -141,6 +144,7 @@ def command(
             drivers=drivers,
             share_events=share_events,
             values=values,
+            original_port=original_port,
             longest_hold_secs=LONGEST_HOLD_SECS
             if no_window and (is_original or loads_stub(values))
             else None,  # sampling may be held indefinitely

@@ -17,7 +17,14 @@ from gcspy.hosts.launcher import front_door
 from gcspy.hosts.playback_host import PlayingOptions, default_playing_address, play
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.stop_signals import stop_at_signals
-from gcspy.options import class_options, read_token, theme_option, token_option, trace_options
+from gcspy.options import (
+    class_options,
+    original_port_option,
+    read_token,
+    theme_option,
+    token_option,
+    trace_options,
+)
 from gcspy.output.share_lines import reachable_ones, say_addresses
 from gcspy.output.terminal import say, say_aside
 from gcspy_client.interruption import interruption_held_back
@@ -128,6 +135,7 @@ class _Played(click.Path):
     help="Show this recording beside the first, for comparison. Repeatable for the files of a split recording.",
 )
 @trace_options
+@original_port_option
 @token_option
 @theme_option
 @class_options
@@ -145,6 +153,7 @@ def command(
     compare: tuple[Path, ...],
     tile_bytes: int | None,
     clock_bytes: int | None,
+    original_port: int | None,
     token_file: Path | None,
     theme: str | None,
     person: str,
@@ -188,6 +197,7 @@ def command(
             event=event,
             tile_bytes=tile_bytes,
             clock_bytes=clock_bytes,
+            original_port=original_port,
         )
         if no_window:
             return _serve(options)

@@ -26,6 +26,7 @@ from gcspy.options import (
     CONDITION,
     DriverCommand,
     driver_options,
+    original_port_option,
     read_token,
     sampling_options,
     theme_option,
@@ -82,6 +83,7 @@ _ENDING_SECS = 1.0
 )
 @driver_options
 @sampling_options
+@original_port_option
 @token_option
 @theme_option
 @click.argument("program")
@@ -102,6 +104,7 @@ def command(
     tiles: int,
     level: int,
     budget: int,
+    original_port: int | None,
     token_file: Path | None,
     theme: str | None,
     program: str,
@@ -144,6 +147,7 @@ def command(
             drivers=drivers,
             share_events=share_events,
             values=driver_values,
+            original_port=original_port,
         )
         try:
             if no_window:

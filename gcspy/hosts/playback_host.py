@@ -15,6 +15,7 @@ from gcspy_protocol.address import UnixAddress
 from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
+from gcspy.hosts.original_gateway import original_gateway
 from gcspy.objects.trace_conversion import named_trace
 from gcspy.output.progress import progress_bar
 from gcspy.recorder.original_traces import named_original, original_recording
@@ -55,6 +56,7 @@ class PlayingOptions:
         tile_bytes: For an object trace: bytes of a tile; None: by the size of its heap.
         clock_bytes: For an object trace: bytes allocated between two events of the clock; None: by
             all allocations.
+        original_port: TCP port of this machine for visualisers of GCspy 1.0; None: none.
     """
 
     files: tuple[str, ...]
@@ -70,6 +72,7 @@ class PlayingOptions:
     event: int | None = None
     tile_bytes: int | None = None
     clock_bytes: int | None = None
+    original_port: int | None = None
 
     def beginning(self) -> PlaybackStart:
         """How each playback begins."""
@@ -159,6 +162,9 @@ def play(
                 growing=_is_written(recording),
                 query_service=None if traced is None else traced.query_service,
             )
+        )
+        stack.enter_context(
+            original_gateway(playing.addresses[0], options.original_port, options.token)
         )
         on_ready(recording, playing, (*losses_of(recording), *notes))
         stop.wait()

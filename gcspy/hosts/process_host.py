@@ -12,6 +12,7 @@ from gcspy_protocol.address import UnixAddress
 from gcspy_protocol.errors import CommandError, ExpressionError
 
 from gcspy.connection.original_server import OriginalServer
+from gcspy.hosts.original_gateway import original_gateway
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class ServingOptions:
         drivers: Names of the drivers, the leading one first; none: the most specific one.
         share_events: Each driver gathers at the exact events of the others, too.
         values: Options of the drivers: ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``.
+        original_port: TCP port of this machine for visualisers of GCspy 1.0; None: none.
     """
 
     pid: int
@@ -71,6 +73,7 @@ class ServingOptions:
     drivers: tuple[str, ...] = ()
     share_events: bool = False
     values: tuple[str, ...] = ()
+    original_port: int | None = None
 
 
 def serve_target(
@@ -106,7 +109,10 @@ def serve_target(
             except ExpressionError as error:
                 raise CommandError(f"--trigger: {error}") from error
         addresses = options.listen or (str(_local_address(options)),)
-        with server.serve(*addresses, token=options.token) as listening:
+        with (
+            server.serve(*addresses, token=options.token) as listening,
+            original_gateway(listening.addresses[0], options.original_port, options.token),
+        ):
             on_ready(server, listening)
             while (
                 options.wait

@@ -93,7 +93,12 @@ class OutgoingSession:
         return "\n".join([welcome.general_info, *facts]).strip()
 
     def event(
-        self, state: ClientInterpreter, change: EventChange, *, everything: bool = False
+        self,
+        state: ClientInterpreter,
+        change: EventChange,
+        *,
+        everything: bool = False,
+        shown: bool = True,
     ) -> list[Command]:
         """Return what the original sends at an event.
 
@@ -101,6 +106,7 @@ class OutgoingSession:
             state: The session after the event.
             change: What it changed.
             everything: Whether all values are sent, to a client that has none yet.
+            shown: Whether the event itself is sent; otherwise its values belong to the next one.
         """
         event = change.event
         found: list[Command] = []
@@ -127,7 +133,7 @@ class OutgoingSession:
             found.append(
                 EventCounts(counts=tuple(min(one, _GREATEST) for one in counts[:MOST_EVENTS]))
             )
-        if event.event < MOST_EVENTS:
+        if shown and event.event < MOST_EVENTS:
             found.append(self._timed(change))
         return found
 
