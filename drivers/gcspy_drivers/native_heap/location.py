@@ -31,6 +31,9 @@ MOST_ARENAS: Final = 1 << 14
 _MOST_RANGE_BYTES: Final = 64 << 20
 _MOST_FILES: Final = 64
 _BIN_WORDS: Final = 2 * BINS
+_REST_WORDS: Final = 7
+"""Behind the bins: their map, the next arena, the next free one, threads, bytes from the system, the most that they were."""
+_MOST_THREADS: Final = 1 << 22
 _DISTANCES: Final = range(24, 257, 8)
 _LEAST_LINKED: Final = 0.8
 """The share of filled bins whose chunks must lead back; while the program runs, some change."""
@@ -191,7 +194,7 @@ def _find_arena(
 ) -> tuple[int, ArenaLayout] | None:
     for first in _bin_rows(begin, words).tolist():
         bins = begin + 8 * first
-        if first + _BIN_WORDS + 8 > len(words) or not _links_back(memory, bins, words[first:]):
+        if not _links_back(memory, bins, words[first:]):
             continue
         following = int(words[first + 256])
         for distance in _DISTANCES:
@@ -205,14 +208,20 @@ def _find_arena(
 
 
 def _bin_rows(begin: int, words: U64) -> npt.NDArray[np.intp]:
-    """Return the words from which on 254 in a row can be links of bins."""
+    """Return the words from which on 254 in a row can be links of bins, and what is behind them can be the rest of an arena."""
     own = np.uint64(begin) + np.arange(len(words), dtype=np.uint64) * np.uint64(8)
     can = (words & np.uint64(15) == 0) & (words >= 65536) & (words < _USER_SPACE)
     can |= (words == own - np.uint64(16)) | (words == own - np.uint64(24))
     if len(words) < _BIN_WORDS:
         return np.zeros(0, dtype=np.intp)
     sums = np.concatenate(([0], np.cumsum(can)))
-    return np.flatnonzero(sums[_BIN_WORDS:] - sums[:-_BIN_WORDS] == _BIN_WORDS)
+    rows = np.flatnonzero(sums[_BIN_WORDS:] - sums[:-_BIN_WORDS] == _BIN_WORDS)
+    rows = rows[rows + _BIN_WORDS + _REST_WORDS <= len(words)]
+    following, free, threads, system, most = (words[rows + _BIN_WORDS + 2 + at] for at in range(5))
+    fits = (following >= 4096) & (following < _USER_SPACE) & (following & np.uint64(7) == 0)
+    fits &= (free == 0) | ((free >= 4096) & (free < _USER_SPACE))
+    fits &= (threads < _MOST_THREADS) & (system <= most) & (most < _USER_SPACE)
+    return rows[fits]
 
 
 def _links_back(memory: Memory, bins: int, words: U64) -> bool:
