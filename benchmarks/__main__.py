@@ -52,6 +52,7 @@ BENCHMARKS = {
     "tasks": "benchmarks.window.tasks",
     "levels": "benchmarks.cpython.levels",
     "holders": "benchmarks.cpython.holders",
+    "malloc": "benchmarks.native.malloc",
     "simulator": "benchmarks.objects.simulator",
     "traces": "benchmarks.objects.traces",
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",

@@ -130,12 +130,12 @@ def report_of_malloc(pid: int, *, hold: bool) -> MallocReport:
         reader = MallocReader(process)
         stopped: Hold | None = None
         try:
-            reader.read(2)  # what is looked for only once, and the lists' room, need no hold
+            reader.read(1)  # what is looked for only once needs no hold
             if hold:
                 with held(process, longest_secs=_LONGEST_HOLD_SECS) as stopped:
-                    reading = reader.read(_ALL)
+                    reading = reader.read(_ALL, bins=False)
             else:
-                reading = reader.read(_ALL)
+                reading = reader.read(_ALL, bins=False)
         finally:
             reader.close()
         process.check()

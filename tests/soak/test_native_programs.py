@@ -245,6 +245,8 @@ class Compiler:
         self._command = [
             str(program[-1]),
             "-quiet",
+            "-imultiarch",
+            "x86_64-linux-gnu",
             "-O2",
             str(folder / "x.cc"),
             "-o",

@@ -78,7 +78,8 @@ class ArenaSpace:
             "top": [arena.top_bytes for arena in arenas],
         }
         users = Counter(cache.arena for cache in reading.caches)
-        if reading.found_threads == reading.threads:
+        known = len(reading.caches) == reading.threads and all(one.arena for one in reading.caches)
+        if known:
             columns["threads"] = [users[arena.address] for arena in arenas]
         if reading.level >= BINS_LEVEL:
             whole = [lists.whole for lists in reading.lists]
@@ -102,6 +103,9 @@ class ArenaSpace:
                 columns["reclaimable"] = [
                     None if arena.unknown else arena.reclaimable for arena in summary.arenas
                 ]
+        if reading.missed_caches:
+            for key in ("used", "cached", "used_chunks", "threads"):
+                columns.pop(key, None)
         for key, stream in self._streams.items():
             _show(stream, columns.get(key))
         self.space.info = _info(reading, summary, anonymous_bytes)

@@ -122,9 +122,9 @@ class MallocDriver(SampledDriver):
         level = self._needed(request)
         note = ""
         if self._stops:
-            reading, note = self._read_held(level)
+            reading, note = self._read_held(level, request)
         else:
-            reading = self._reader.read(level, tiles=self.options.tiles)
+            reading = self._read(level, request)
         self._last = reading
         wants = request.wants
         if wants(self._arenas.space):
@@ -157,7 +157,12 @@ class MallocDriver(SampledDriver):
         system = sum(arena.system_bytes for arena in reading.arenas)
         used: int | None = None
         tops = [arena.top_bytes for arena in reading.arenas]
-        if reading.lists and all(lists.whole for lists in reading.lists) and None not in tops:
+        if (
+            reading.lists
+            and not reading.missed_caches
+            and all(lists.whole for lists in reading.lists)
+            and None not in tops
+        ):
             free = sum(lists.free_bytes + lists.fast_bytes for lists in reading.lists)
             cached = 0 if reading.cached is None else int(reading.cached[1].sum())
             used = max(0, system - free - cached - sum(filter(None, tops))) + mapped
@@ -183,17 +188,19 @@ class MallocDriver(SampledDriver):
             return min(level, BINS_LEVEL)
         return ARENAS
 
-    def _read_held(self, level: int) -> tuple[MallocReading, str]:
+    def _read(self, level: int, request: GatherRequest) -> MallocReading:
+        bins = request.wants(self._bins.space)
+        return self._reader.read(level, tiles=self.options.tiles, bins=bins)
+
+    def _read_held(self, level: int, request: GatherRequest) -> tuple[MallocReading, str]:
         """Read it while it is stopped; with a note, and while it runs, where it cannot be."""
         try:
             with held(self.process, longest_secs=_LONGEST_HOLD_SECS) as hold:
-                reading = self._reader.read(level, tiles=self.options.tiles)
+                reading = self._read(level, request)
         except TargetGone:
             raise
         except TargetError as error:
-            return self._reader.read(
-                level, tiles=self.options.tiles
-            ), f"Read while it ran: {error}."
+            return self._read(level, request), f"Read while it ran: {error}."
         self.server.held(hold.nanos)
         note = f"{hold.threads} threads were held for {hold.nanos / 1e6:.1f} ms."
         if hold.expired:

@@ -105,6 +105,9 @@ class ClassSpace:
                 self._counts[kind].data[:] += walk.counts[kind][_CLASSES].astype(np.int64)
         if not reading.arenas:
             hide_all(self.space.streams)
+        if reading.missed_caches:
+            hide_all([self._bytes[kind] for kind in (ChunkKind.USED, ChunkKind.CACHED)])
+            hide_all([self._counts[kind] for kind in (ChunkKind.USED, ChunkKind.CACHED)])
         unknown = sum(walk.unknown_bytes for walk in walks)
         chunks = int(self._counts[ChunkKind.USED].data.sum())
         self.space.info = f"{chunks:,} chunks are in use" + (

@@ -139,6 +139,7 @@ class ChunkWalker:
         main: bool,
         cell_bytes: int,
         wanted: U64 | None = None,
+        linked: Callable[[], U64] | None = None,
     ) -> SpanWalk:
         """Walk one span.
 
@@ -146,6 +147,7 @@ class ChunkWalker:
             span: The span.
             known: Chunks that lists name.
             main: Whether it belongs to the main arena.
+        linked: Returns the sorted chunks of bins, if a walk needs them to go on; None: those of `known`.
             cell_bytes: Size of the cells, a power of two.
             wanted: (n,) sorted addresses whose chunk is asked for; None: none.
 
@@ -168,7 +170,7 @@ class ChunkWalker:
             fast=known.fast,
             wanted=np.zeros(0, dtype=np.uint64) if wanted is None else wanted,
         )
-        walk = _Walk(self._pages, sums, span, known.free, self._step)
+        walk = _Walk(self._pages, sums, span, linked or (lambda: known.free), self._step)
         walk.state.first_cell, walk.state.cell_shift = first_cell, cell_bytes.bit_length() - 1
         walk.state.non_main = int(not main)
         walk.go(self._buffer, self._window)
@@ -211,10 +213,15 @@ class _Walk:
     """One walk over one span."""
 
     def __init__(
-        self, pages: PresentMemory, sums: WalkSums, span: Span, free: U64, step: _Step
+        self,
+        pages: PresentMemory,
+        sums: WalkSums,
+        span: Span,
+        linked: Callable[[], U64],
+        step: _Step,
     ) -> None:
         self._pages, self._sums, self._span, self._step = pages, sums, span, step
-        self._free = free
+        self._linked = linked
         self._retried = -1
         self.runs: list[U64] = []
         self.unknown: list[tuple[int, int]] = []
@@ -274,8 +281,10 @@ class _Walk:
         if self._retried != state.position and state.damage != Damage.FENCE:
             self._retried = state.position
             return  # it may have changed between two windows: read it once more
-        following = int(np.searchsorted(self._free, np.uint64(state.position), side="right"))
-        self._skip(int(self._free[following]) if following < len(self._free) else state.end)
+        free = self._linked()
+        following = int(np.searchsorted(free, np.uint64(state.position), side="right"))
+        inside = following < len(free) and int(free[following]) < state.end
+        self._skip(int(free[following]) if inside else state.end)
 
     def _skip(self, position: int) -> None:
         """Go on at another chunk; what is before it is unknown."""

@@ -221,7 +221,7 @@ def _bin_rows(begin: int, words: U64) -> npt.NDArray[np.intp]:
     fits = (following >= 4096) & (following < _USER_SPACE) & (following & np.uint64(7) == 0)
     fits &= (free == 0) | ((free >= 4096) & (free < _USER_SPACE))
     fits &= (threads < _MOST_THREADS) & (system <= most) & (most < _USER_SPACE)
-    return rows[fits]
+    return np.asarray(rows[fits])
 
 
 def _links_back(memory: Memory, bins: int, words: U64) -> bool:

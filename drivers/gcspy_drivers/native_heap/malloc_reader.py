@@ -7,8 +7,8 @@ Knows what the other modules find; knows neither spaces nor streams.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -59,24 +59,33 @@ class ArenaLists:
     Attributes:
         bins: Its bins, from 1 on.
         fast: Its fast bins.
+        walked: Chunks and bytes in bins, as a walk counted them; None: the bins were followed.
+        torn: Whether that walk met a contradiction.
     """
 
     bins: tuple[ChunkList, ...]
     fast: tuple[ChunkList, ...]
+    walked: tuple[int, int] | None = None
+    torn: bool = False
 
     @property
     def whole(self) -> bool:
         """Whether no list contradicted itself."""
-        return all(one.state is ListState.WHOLE for one in self.bins + self.fast)
+        followed = all(one.state is ListState.WHOLE for one in self.bins + self.fast)
+        return followed and not self.torn
 
     @cached_property
     def free_chunks(self) -> int:
         """Chunks in bins."""
+        if self.walked is not None:
+            return self.walked[0]
         return sum(len(one.chunks) for one in self.bins)
 
     @cached_property
     def free_bytes(self) -> int:
         """Bytes in bins."""
+        if self.walked is not None:
+            return self.walked[1]
         return sum(int(one.sizes.sum()) for one in self.bins)
 
     @cached_property
@@ -126,6 +135,7 @@ class MallocReading:
         changed: Arenas that changed during the read.
         spans: The spans of each arena; empty: not read.
         cell_bytes: Size of cells of walks and maps.
+        missed_caches: Caches of threads that could not be read: their chunks seem to be in use.
     """
 
     level: int
@@ -142,6 +152,7 @@ class MallocReading:
     changed: frozenset[int]
     spans: tuple[tuple[Span, ...], ...] = ()
     cell_bytes: int = PAGE_BYTES
+    missed_caches: int = 0
 
     def maps(self) -> tuple[tuple[SpanWalk, ...], ...]:
         """Return a map of each span, from its lists alone."""
@@ -208,12 +219,13 @@ class MallocReader:
                 return int(line.split()[1]) * 1024
         return None
 
-    def read(self, level: int, *, tiles: int = 1 << 16) -> MallocReading:
+    def read(self, level: int, *, tiles: int = 1 << 16, bins: bool = True) -> MallocReading:
         """Read it.
 
         Args:
             level: 1 to 4.
             tiles: How many cells a walk may have, roughly.
+            bins: Whether to follow bins where a walk finds their chunks as well: it takes longer than the walk where millions are free.
 
         Raises:
             TargetGone: The process has ended.
@@ -240,13 +252,16 @@ class MallocReader:
             cached = join_lists(
                 [one for cache in caches for one in follow(cache, self._lists, mangled=mangled)]
             )
-            lists = tuple(self._lists_of(arena, mangled) for arena in arenas)
+            with_bins = bins or level < CHUNKS
+            lists = tuple(self._lists_of(arena, mangled, with_bins) for arena in arenas)
             spans = [self._arenas.spans(arena, parameters, self._maps) for arena in arenas]
             taken = [(span.heap, span.end) for each in spans for span in each]
             mapped = self._mapped.find(self._maps, taken, parameters)
         cell_bytes = _cell_bytes(spans, tiles)
         if level >= CHUNKS and arenas:
             walks = self._walk(arenas, spans, lists, cached, cell_bytes)
+            if not bins:
+                lists = tuple(map(_counted, lists, walks))
         if level >= PAGES:
             resident = self._resident_pages(walks)
         if level >= BINS_LEVEL:
@@ -266,6 +281,7 @@ class MallocReader:
             changed=changed,
             spans=tuple(map(tuple, spans)),
             cell_bytes=cell_bytes,
+            missed_caches=self._caches.missed,
         )
 
     def name_chunks(self, addresses: U64) -> NamedChunks:
@@ -325,18 +341,34 @@ class MallocReader:
             fields += [int(entry) for cache in caches for entry in cache.entries[cache.counts > 0]]
             self._mangled = is_mangled(self.memory, self._maps, fields)
 
-    def _lists_of(self, arena: Arena, mangled: bool) -> ArenaLists:
+    def _lists_of(self, arena: Arena, mangled: bool, with_bins: bool) -> ArenaLists:
         """Follow the lists of an arena, each up to as many chunks as fit in its memory."""
         most = min(arena.system_bytes // LEAST_CHUNK_BYTES + 1, _MOST_CHUNKS)
-        pairs = arena.bins.reshape(-1, 2).tolist()
-        bins = []
-        for index, (first, last) in enumerate(pairs[:BINS]):
-            head = arena.bins_at + 16 * index - 16
-            bins.append(self._lists.bin(head, first, last, most))
+        bins = self._follow_bins(arena, most) if with_bins else []
         fast = [
             self._lists.list(first, most, mangled=mangled, contents=False) for first in arena.fast
         ]
         return ArenaLists(tuple(bins), tuple(fast))
+
+    def _follow_bins(self, arena: Arena, most: int) -> list[ChunkList]:
+        pairs = arena.bins.reshape(-1, 2).tolist()
+        heads = [arena.bins_at + 16 * index - 16 for index in range(BINS)]
+        return [
+            self._lists.bin(head, first, last, most)
+            for head, (first, last) in zip(heads, pairs, strict=True)
+        ]
+
+    def _linked_later(self, arena: Arena) -> Callable[[], U64]:
+        """Return a function that follows the bins of an arena, once, when a walk asks for them."""
+        kept: list[U64] = []
+
+        def follow_now() -> U64:
+            if not kept:
+                most = min(arena.system_bytes // LEAST_CHUNK_BYTES + 1, _MOST_CHUNKS)
+                kept.append(join_lists(self._follow_bins(arena, most))[0])
+            return kept[0]
+
+        return follow_now
 
     @staticmethod
     def _known(lists: ArenaLists, cached: tuple[U64, U64] | None) -> KnownChunks:
@@ -359,9 +391,10 @@ class MallocReader:
         found = []
         for arena, each, of_arena in zip(arenas, spans, lists, strict=True):
             known = self._known(of_arena, cached)
+            linked = None if of_arena.bins else self._linked_later(arena)
             found.append(
                 tuple(
-                    walker.walk(span, known, main=arena.main, cell_bytes=cell_bytes)
+                    walker.walk(span, known, main=arena.main, cell_bytes=cell_bytes, linked=linked)
                     for span in each
                 )
             )
@@ -399,3 +432,11 @@ def _cell_bytes(spans: list[list[Span]], tiles: int) -> int:
     while cell_bytes * tiles < total and cell_bytes < _MOST_CELL_BYTES:
         cell_bytes *= 2
     return cell_bytes
+
+
+def _counted(lists: ArenaLists, walks: tuple[SpanWalk, ...]) -> ArenaLists:
+    """Take the numbers of chunks in bins from a walk."""
+    chunks = sum(int(walk.counts[ChunkKind.FREE].sum()) for walk in walks)
+    size = sum(int(walk.sums[ChunkKind.FREE].sum()) for walk in walks)
+    torn = any(walk.unknown_bytes for walk in walks)
+    return replace(lists, walked=(chunks, size), torn=torn)

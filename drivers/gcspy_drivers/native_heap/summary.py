@@ -202,7 +202,7 @@ def _summary_of(
     return ArenaSummary(
         index=index,
         address=arena.address,
-        threads=users[arena.address] if reading.found_threads == reading.threads else None,
+        threads=users[arena.address] if all(one.arena for one in reading.caches) else None,
         spans=len(walks),
         system=arena.system_bytes,
         used=used,

@@ -65,6 +65,9 @@ class CacheReader:
 
     Args:
         pages: Its memory.
+
+    Attributes:
+        missed: How many caches could not be read at the last reading: their chunks seem to be in use.
     """
 
     def __init__(self, pages: PresentMemory) -> None:
@@ -75,6 +78,7 @@ class CacheReader:
         self._offset: int | None = None
         self._arena_offset: int | None = None
         self._layout: CacheLayout | None = None
+        self.missed = 0
 
     @property
     def layout(self) -> CacheLayout | None:
@@ -117,14 +121,16 @@ class CacheReader:
             TargetGone: The process has ended.
             NotPermitted: The system does not let us read it.
         """
+        self.missed = 0
         if self._layout is None or self._offset is None or not self._blocks:
             return []
         threads = sorted(self._blocks)
         blocks = np.array([self._blocks[thread] for thread in threads], dtype=np.uint64)
-        caches, known = self._variables(blocks, self._offset)
-        arenas, _ = self._variables(blocks, self._arena_offset)
+        caches, known, readable = self._variables(blocks, self._offset)
+        arenas, _, _ = self._variables(blocks, self._arena_offset)
         raw, read = self._memory.read_many(caches[known], self._layout.size_bytes)
         rows = np.flatnonzero(known)[read]
+        self.missed = int(np.count_nonzero(~readable)) + int(np.count_nonzero(~read))
         found = []
         for row, data in zip(rows.tolist(), raw[read], strict=True):
             cache = _decode(data, self._layout, slots, strict=False)
@@ -132,15 +138,17 @@ class CacheReader:
                 found.append(ThreadCache(threads[row], int(caches[row]), int(arenas[row]), *cache))
         return found
 
-    def _variables(self, blocks: U64, offset: int | None) -> tuple[U64, npt.NDArray[np.bool_]]:
-        """Return a variable of each thread, and whether it can lead to something."""
+    def _variables(
+        self, blocks: U64, offset: int | None
+    ) -> tuple[U64, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Return a variable of each thread, whether it can lead to something, and whether it could be read."""
         if offset is None:
-            return np.zeros(len(blocks), dtype=np.uint64), np.zeros(len(blocks), dtype=np.bool_)
+            none = np.zeros(len(blocks), dtype=np.bool_)
+            return np.zeros(len(blocks), dtype=np.uint64), none, none
         raw, read = self._memory.read_many(blocks - np.uint64(offset), 8)
         values = raw.view(np.uint64)[:, 0]
-        return values, read & (values >= 4096) & (values < _USER_SPACE) & (
-            values & np.uint64(7) == 0
-        )
+        leads = (values >= 4096) & (values < _USER_SPACE) & (values & np.uint64(7) == 0)
+        return values, read & leads, read
 
     def _measure(self, maps: Maps, arenas: set[int], slots: int) -> None:
         """Find at which distance below their control block threads have their cache, and their arena."""

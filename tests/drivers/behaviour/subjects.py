@@ -376,6 +376,10 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
         load=_installed("boehm"),
         start=_start_boehm,
         partial=frozenset({"Heap", "Kinds and sizes", "Free blocks"}),
+        name="malloc",
+        load=_installed("malloc"),
+        start=_start_python,
+        partial=frozenset({"malloc bins", "malloc size classes"}),
     ),
     AttachedSubject(
         name="published",
