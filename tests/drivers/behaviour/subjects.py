@@ -376,6 +376,8 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
         load=_installed("boehm"),
         start=_start_boehm,
         partial=frozenset({"Heap", "Kinds and sizes", "Free blocks"}),
+    ),
+    AttachedSubject(
         name="malloc",
         load=_installed("malloc"),
         start=_start_python,
