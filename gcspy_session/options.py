@@ -61,7 +61,7 @@ class SessionOptions:
         max_pending: Connections without a greeting; for one more the oldest is closed. Large enough
             for a class that joins at the same moment.
         handshake_secs: From connecting to HELLO, and to the client's proof if it has to give one;
-            half-open peers are disconnected after it.
+            half-open peers are disconnected after it. Long enough for a window on a busy machine.
         silence_secs: While the target is held, a controller that is silent for this long has lost
             control.
         succession_secs: A controller with a successor that is silent for this long gives way to it.
@@ -83,7 +83,7 @@ class SessionOptions:
 
     max_clients: int = 256
     max_pending: int = 128
-    handshake_secs: float = 5.0
+    handshake_secs: float = 15.0
     silence_secs: float = 5.0
     succession_secs: float = 1.5
     stall_secs: float = 30.0

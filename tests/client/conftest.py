@@ -58,7 +58,7 @@ def forked_children() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def patient_greetings() -> Iterator[None]:
-    """Let a greeting take as long as a busy machine may: a window whose thread got no processor for 5 s is refused for good."""
+    """Let a greeting take as long as a busy machine may: a window whose thread got no processor for 15 s is refused for good otherwise."""
     defaults = SessionOptions.__init__.__kwdefaults__
     assert defaults is not None
     with pytest.MonkeyPatch.context() as patched:
