@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -62,9 +61,50 @@ def test_a_killed_recorder_loses_no_event_that_it_told_of(tmp_path: Path, events
     assert_survived(path, record_and_kill(path, events))
 
 
+NURSERY = """
+import os, random, signal, sys, time
+from pathlib import Path
+from gcspy_replay.file import ChunkRule, FileStore
+from tests.replay.recorded import Small
+moments = random.Random(int(sys.argv[2]))
+for number in range(int(sys.argv[3])):
+    reading, writing = os.pipe()
+    recorder = os.fork()
+    if not recorder:
+        store = FileStore(Path(sys.argv[1]) / f"{number}.gcspy")
+        session = Small(store, rule=ChunkRule(weight=99, most_events=7), tiles=5000)
+        while True:
+            session.event()
+            os.write(writing, session.number.to_bytes(4, "little"))
+    os.close(writing)
+    told = os.read(reading, 4)
+    time.sleep(moments.random() * 0.04)
+    os.kill(recorder, signal.SIGKILL)
+    os.waitpid(recorder, 0)
+    while more := os.read(reading, 1 << 16):
+        told = more[-4:]
+    os.close(reading)
+    print(number, int.from_bytes(told, "little"), flush=True)
+"""
+
+
 @pytest.mark.soak
-def test_fifty_killed_recorders_lose_no_event(tmp_path: Path, soak_seed: int) -> None:
-    moments = random.Random(soak_seed)
-    for i in range(50):
-        path = tmp_path / f"{i}.gcspy"
-        assert_survived(path, record_and_kill(path, moments.randint(1, 400)))
+def test_a_thousand_recorders_killed_at_any_moment_lose_no_event(
+    tmp_path: Path, soak_seed: int
+) -> None:
+    """Recorders are forks of one process, which has loaded everything; each is killed within 40 ms of its first event."""
+    kills = 0
+    with subprocess.Popen(
+        [sys.executable, "-c", NURSERY, str(tmp_path), str(soak_seed), "1000"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as nursery:
+        assert nursery.stdout is not None
+        for line in nursery.stdout:
+            number, told = map(int, line.split())
+            path = tmp_path / f"{number}.gcspy"
+            assert_survived(path, told)
+            path.unlink()
+            kills += 1
+    assert kills == 1000
