@@ -42,10 +42,10 @@ def attribute(
     readings: Sequence[HeapReading],
     traced_bytes: int = 0,
 ) -> KnownMemory:
-    """Report the use of the memory.
+    """Report the use of the memory, and count what objects own of malloc's with them: it would be freed with them.
 
     Args:
-        graph: All objects.
+        graph: All objects; sizes grow by what they own.
         loops: The loops, compiled or not.
         found: The process's memory by kind, arenas among it.
         readings: Each pymalloc of the process.
@@ -102,6 +102,8 @@ def attribute(
     parts.extend(MemoryPart(name, int(rss[kind])) for kind, name in _NAMES)
     parts.sort(key=lambda part: -part.size)
     types = bytes_by_type(graph.kind, held, graph.types.names.__getitem__)
+    graph.own[:] += chunks.by_object
+    graph.elsewhere[:] += chunks.by_object
     return KnownMemory(found.total_rss_bytes, types, tuple(part for part in parts if part.size))
 
 

@@ -61,6 +61,10 @@ def test_buffers_belong_to_their_objects_and_lost_memory_to_nobody(
     assert 500 * 2_000 <= sizes["c_char_Array_2000"] < 500 * 2_300
     assert 10 * 200_000 <= sizes["malloc: memory of C code, owner not known"] < 3_000_000
     assert min(sizes.values()) > -65536
+    holder, *_ = report.holders.rows
+    names = [each.name for each in report.holders.columns]
+    assert holder[0] == "__main__.BUFFERS"
+    assert int(str(holder[names.index("Retained")])) > 20 * 300_000, "freed with their list"
 
 
 @pytest.mark.timeout(300)
