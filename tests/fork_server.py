@@ -51,7 +51,8 @@ _AT_START = ("PYTHON", "LANG", "LC_", "LD_", "GCSPY_C_CODE", "NUMBA_")
 _SEARCHED = "PYTHONPATH"
 """This one also counts later."""
 
-# Not pyarrow and duckdb: they start threads.
+# Not pyarrow and duckdb, which start threads, and not numba, which few commands need: it takes longer
+# than all others where its modules have to be compiled first.
 _PACKAGES = ("gcspy", "gcspy_protocol", "gcspy_server", "gcspy_session", "gcspy_drivers")
 _MODULES = (
     "gcspy_replay.file",
@@ -59,7 +60,6 @@ _MODULES = (
     "gcspy_replay.samples",
     "gcspy_client.app",
     "gcspy_client.view.window",
-    "numba",
     "rich.table",
 )
 
