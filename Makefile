@@ -17,7 +17,7 @@ DISTURBANCES ?= 500
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench programs soak fuzz mutants screenshots constraints audit clean qt-libraries
+.PHONY: help demo test check bench paper programs soak fuzz mutants screenshots constraints audit clean qt-libraries
 
 help:
 	@echo "make demo         watch a Python program that ships with this: its heap, live (without a display: a picture)"
@@ -25,6 +25,7 @@ help:
 	@echo "make check        style, types, and who may import whom"
 	@echo "make bench        the numbers that matter, as ratios in one run"
 	@echo "make programs     record programs of the pyperformance suite: the paper's table 3; needs a package index"
+	@echo "make paper        the paper's tables 1 and 3, in docs/paper.md"
 	@echo "make fuzz         inputs that nobody meant, for each decoder: TIME=$(TIME) seconds each, SEED=$(SEED), DECODER=$(DECODER)"
 	@echo "make soak         the long tests, all versions of the others, and many examples of each property, SEED=$(SEED)"
 	@echo "make mutants      plant small faults, SEED=$(SEED), and name those that no test finds"
@@ -58,6 +59,9 @@ check: $(READY)
 
 bench: qt-libraries
 	$(BIN)/python -m benchmarks
+
+paper: $(READY)
+	$(BIN)/python -m benchmarks paper
 
 programs: $(READY)
 	$(BIN)/python -m benchmarks.cpython.programs

@@ -62,6 +62,7 @@ BENCHMARKS = {
 
 BY_NAME_ONLY = {
     "programs": "benchmarks.cpython.programs",
+    "paper": "benchmarks.recording.paper",
     "slowdown": "benchmarks.cpython.slowdown",
     "beside": "benchmarks.cpython.beside",
     "holders_beside": "benchmarks.cpython.holders_beside",
