@@ -140,21 +140,6 @@ def test_a_table_that_does_not_agree_is_refused(monkeypatch: pytest.MonkeyPatch)
             Collector(process)
 
 
-@pytest.mark.soak
-def test_a_program_that_allocates_is_read_a_thousand_times() -> None:
-    with started() as program, Process(program.pid) as process:
-        collector = Collector(process)
-        whole = 0
-        program._process.stdin.write("keep 1000000\ndrop 2\ncollect\n" * 20)  # type: ignore[union-attr]
-        program._process.stdin.flush()  # type: ignore[union-attr]
-        for _ in range(1000):
-            table = collector.blocks(marks=True)
-            assert (table.marked <= table.objects).all()
-            whole += table.bytes_in_all == collector.heap_bytes()
-        print(f"{whole} of 1,000 readings of a running program are all of its heap")
-        assert whole
-
-
 def test_the_program_of_the_suite_answers() -> None:
     program = BoehmProgram()
     try:
