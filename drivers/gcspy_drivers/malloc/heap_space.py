@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.kit.streams import add_bytes, add_count, add_percent, hide, hide_all, show_names
+from gcspy_drivers.kit.streams import add_amount, add_bytes, add_count, hide, hide_all, show_names
 from gcspy_drivers.native_heap.arenas import Arena
 from gcspy_drivers.native_heap.chunk_walk import SpanWalk
 from gcspy_drivers.native_heap.malloc_reader import CHUNKS, PAGES, MallocReading
@@ -64,11 +64,21 @@ class HeapSpace:
             ("In bins", "Bytes of free chunks in bins", (60, 140, 200)),
             ("Top", "Free bytes above the last chunk of an arena", None),
         )
+        self.extent = add_bytes(
+            self.space, "Extent", "Bytes of the tile that belong to malloc", order=9
+        )
         kinds = []
         for order, (name, about, colour) in enumerate(texts):
             kinds.append(
-                add_percent(
-                    self.space, name, about, order=order, most=_MOST_TILE_BYTES, colour=colour
+                add_amount(
+                    self.space,
+                    name,
+                    about,
+                    order=order,
+                    most=_MOST_TILE_BYTES,
+                    suffix=" bytes",
+                    of=self.extent,
+                    colour=colour,
                 )
             )
         self.used, self.cached, self.fast, self.binned, self.top = kinds
@@ -114,6 +124,7 @@ class HeapSpace:
         ):
             stream.data[:] = rows[kind]
         self.top.data[:] = np.concatenate([part.top for part in parts])
+        self.extent.data[:] = rows.sum(axis=0) + self.top.data
         self.begins.data[:] = np.concatenate([part.begins for part in parts])
         self.holes.data[:] = np.concatenate([part.holes for part in parts])
         for stream, name in ((self.resident, "resident"), (self.reclaimable, "reclaimable")):
