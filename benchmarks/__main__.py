@@ -67,7 +67,7 @@ BY_NAME_ONLY = {
     "beside": "benchmarks.cpython.beside",
     "holders_beside": "benchmarks.cpython.holders_beside",
     "leaks": "benchmarks.leaks.leaks",
-    "counting": "benchmarks.cpython.site_counts",
+    "site_counts": "benchmarks.cpython.site_counts",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
     "jvm_samples": "benchmarks.jvm.jvm_samples",
     "jvm_poll": "benchmarks.jvm.jvm_poll",

@@ -27,7 +27,7 @@ _COMMANDS = {
     "Watch": {
         "start": "Open the start page.",
         "ps": "List the processes that can be monitored.",
-        "attach": "Attach to the running process PID and show its heap.",
+        "attach": "Attach to the running process PID, or to a server of GCspy 1.0 (2002), and show its heap.",
         "run": "Start a program and show its heap with exact events.",
         "view": "Open a window on a served session.",
         "tail": "Print events as text: of a session, a process or a recording.",
@@ -36,7 +36,7 @@ _COMMANDS = {
         "record": "Record a session or a process to a file.",
         "replay": "Play a recording, an object trace or a lesson in a window.",
         "screenshot": "Write a picture of the window to a PNG file.",
-        "export": "Export to CSV, Parquet, MCAP, PNG files or GIF.",
+        "export": "Export to CSV, Parquet, MCAP, PNG files, GIF, or a trace of GCspy 1.0.",
     },
     "Ask": {
         "ask.why": "Show what memory is for, who holds it, and why it grows.",
@@ -58,7 +58,7 @@ _COMMANDS = {
         "files.repair": "Recover a damaged recording into a new file.",
         "files.cut": "Copy a range of events to a new file.",
         "files.pack": "Compress a recording, to keep or to send it.",
-        "files.convert": "Convert an object trace to a recording.",
+        "files.convert": "Convert an object trace, or a trace of GCspy 1.0, to a recording.",
     },
     "Extend": {
         "drivers": "List the installed drivers, or the options of the driver NAME.",

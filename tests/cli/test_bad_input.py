@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import socket
 import struct
@@ -31,10 +32,30 @@ def _one_line(done: subprocess.CompletedProcess[str], code: ExitCode, *words: st
     assert done.stdout == ""
 
 
+_PAUSE = bytes.fromhex("b822000000 0f05 ebf7")
+"""Machine code of x86-64: pause(), again and again."""
+_BASE = 0x400000
+
+
+def _program_without_memory() -> bytes:
+    """Return an executable of x86-64 without libraries, and so without any memory manager."""
+    start = 64 + 56
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, _BASE + start, 64, 0, 0, 64, 56, 1, 0, 0, 0
+    )
+    size = start + len(_PAUSE)
+    return header + struct.pack("<IIQQQQQQ", 1, 5, 0, _BASE, _BASE, size, size, 4096) + _PAUSE
+
+
 @pytest.fixture
-def sleeper() -> Iterator[int]:
-    """A process that is no Python."""
-    with subprocess.Popen(["sleep", "60"]) as process:
+def sleeper(tmp_path: Path) -> Iterator[int]:
+    """A process without a memory manager that a driver knows."""
+    if platform.machine() != "x86_64":
+        pytest.skip("the program without a memory manager is machine code of x86-64")
+    program = tmp_path / "pause"
+    program.write_bytes(_program_without_memory())
+    program.chmod(0o755)
+    with subprocess.Popen([program]) as process:
         yield process.pid
         process.kill()
 
@@ -51,8 +72,8 @@ def test_no_such_process(gcspy: Run, command: list[str]) -> None:
     )
 
 
-def test_a_process_that_is_no_python(here: Run, sleeper: int) -> None:
-    _one_line(here("tail", str(sleeper)), ExitCode.UNSUPPORTED, str(sleeper), "sleep", "cpython")
+def test_a_process_without_a_known_memory_manager(here: Run, sleeper: int) -> None:
+    _one_line(here("tail", str(sleeper)), ExitCode.UNSUPPORTED, str(sleeper), "pause", "cpython")
 
 
 def test_a_program_that_a_debugger_has_is_not_held(

@@ -305,7 +305,7 @@ def killed_reader(pid: int, dice: random.Random) -> Iterator[None]:
                 while True:
                     with held(process, longest_secs=2.0):
                         reader.read(4)
-        except BaseException:  # noqa: BLE001
+        except BaseException:  # noqa: BLE001  # a child of the test ends, whatever happened to it
             os._exit(0)
     time.sleep(dice.random() * 0.06)
     os.kill(child, signal.SIGKILL)

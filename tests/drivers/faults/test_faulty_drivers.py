@@ -42,7 +42,7 @@ USUAL = (
 HEAD = """# Messages about faulty drivers
 
 Each row is a driver with one mistake. `tests/drivers/faults` runs it against `gcspy ps`,
-`gcspy check-driver`, `gcspy tail --driver NAME --events 8`, and a window on a session that it
+`gcspy check-driver`, `gcspy tail --driver NAME --events 40`, and a window on a session that it
 shares with another driver. Every message begins with the name of the driver and of its package.
 
 * *ps*: whether the mistake is reported on standard error; the process is listed in any case.
@@ -192,7 +192,7 @@ def tail(name: str, target: int, environment: dict[str, str]) -> tuple[int | Non
     """Run `gcspy tail`; return its exit code, None if it hangs, and all that it said."""
     command = [sys.executable, "-m", "gcspy", "tail", str(target), "--driver", name]
     with subprocess.Popen(
-        [*command, "--events", "8", "--clock", "50"],
+        [*command, "--events", "40", "--clock", "50"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
