@@ -97,7 +97,7 @@ def test_long_tests_are_not_ended_as_if_they_hung() -> None:
     """A soak takes hours; what ends a worker that hangs ends it after four minutes, and is no matter of `--timeout`."""
     (recipe,) = re.findall(r"^soak:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     runs = [line for line in recipe.splitlines() if "pytest" in line]
-    assert len(runs) == 2
+    assert len(runs) == 3
     for line in runs:
         assert "--timeout=0" in line
         assert "-o faulthandler_timeout=0" in line

@@ -53,8 +53,10 @@ _MOST_NAME_PERCENT = 28
 """Of the width of a line."""
 _LEAST_NAME_WIDTH, _LEAST_SUMMARY_WIDTH = 130, 84
 """Of a heading, in logical pixels."""
-_MOST_NAME_WIDTH = 190
+_NAME_WIDTH, _MOST_NAME_WIDTH = 190, 240
+"""Of a line. The latter bounds the width that a wide line demands, so that it can become narrow again."""
 _MOST_SUMMARY_WIDTH = 250
+_MOST_TREND_WIDTH = 130
 
 
 _HOW_TO_ENLARGE = {
@@ -172,7 +174,7 @@ class SpacePanel(QFrame):
         self._view = ElidedLabel()
         self._view.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._view.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._trend = PlainLabel()
+        self._trend = ElidedLabel()
         self._trend.setProperty("dim", "true")
         self._stale = PlainLabel("stale")
         self._stale.setProperty("chip", "true")
@@ -316,11 +318,12 @@ class SpacePanel(QFrame):
         """Widths that the name, the summary and its trend want in a line."""
         return (
             min(
-                max(_MOST_NAME_WIDTH, self.width() * _MOST_NAME_PERCENT // 100),
+                max(_NAME_WIDTH, self.width() * _MOST_NAME_PERCENT // 100),
+                _MOST_NAME_WIDTH,
                 self._name.sizeHint().width(),
             ),
             min(_MOST_SUMMARY_WIDTH, self._view.sizeHint().width()),
-            self._trend.sizeHint().width(),
+            min(_MOST_TREND_WIDTH, self._trend.sizeHint().width()),
         )
 
     def use_column_widths(self, name: int, summary: int, trend: int) -> None:

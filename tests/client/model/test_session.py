@@ -223,6 +223,7 @@ def test_what_was_gathered_without_a_sum_is_a_gap_and_no_zero(
 def test_a_tile_is_told_in_every_stream_the_most_important_first(
     session: ClientSession, feed: Feed
 ) -> None:
+    feed.sequence += 30  # three seconds later: what was not gathered is old
     follow(session, feed.event({(1, 2): np.arange(100)}))
     space = session.interpreter.spaces[1]
     rows = tile_rows(space, 7, session.interpreter.last_event)
