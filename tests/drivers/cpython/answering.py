@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from gcspy_drivers.cpython.cooperation.injection import OLD_GDB
+from gcspy_protocol.errors import TargetError
+
 # It answers each line at once, and collects now and then: a missed or mangled answer is a missed request.
 SERVER = """
 import gc, json, socket, sys
@@ -31,6 +35,17 @@ for number, line in enumerate(stream):
     stream.write(answer + "\\n")
     stream.flush()
 """
+
+
+@contextmanager
+def skipped_with_old_gdb() -> Iterator[None]:
+    """Skip the test if gdb can load nothing into any process of this machine."""
+    try:
+        yield
+    except TargetError as error:
+        if OLD_GDB not in str(error):
+            raise
+        pytest.skip(OLD_GDB)
 
 
 @contextmanager

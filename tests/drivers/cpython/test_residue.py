@@ -14,10 +14,16 @@ import pytest
 from gcspy_drivers.cpython.cooperation.stub_events import GC_END
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_protocol.errors import TargetError
 
 from gcspy_server.api import AttachOptions, Event
-from tests.drivers.cpython.answering import SERVER, Client, files_of, residue, running
+from tests.drivers.cpython.answering import (
+    SERVER,
+    Client,
+    files_of,
+    residue,
+    running,
+    skipped_with_old_gdb,
+)
 from tests.drivers.targets import find_python
 from tests.waiting import PATIENCE_SECS
 
@@ -130,15 +136,8 @@ WAYS = [
 def test_attaching_and_detaching_leaves_nothing_and_misses_no_request(
     way: str, version: str
 ) -> None:
-    try:
+    with skipped_with_old_gdb():
         again_and_again(_python_for(way, version), way, 2)
-    except TargetError as error:
-        if "extended state" not in str(error):
-            raise
-        reason = "the gdb here is older than its processor, and cannot write its registers"
-    else:
-        return
-    pytest.skip(reason)
 
 
 @pytest.mark.soak

@@ -37,11 +37,13 @@ from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["WAYS", "bring_in"]
+__all__ = ["OLD_GDB", "WAYS", "bring_in"]
 
 WAYS: Final = ("auto", "remote-exec", "gdb")
 """``auto`` uses the way that stops nothing: ``remote-exec``, never ``gdb``."""
 
+OLD_GDB = "gdb is older than this processor and cannot write its registers"
+"""Reason for which gdb can load nothing into any process of this machine."""
 _GDB_SECS: Final = 60.0
 _HURRY_SECS: Final = 0.2
 """How long a target may take to run it by itself before it is interrupted."""
@@ -259,6 +261,10 @@ def _run_gdb(gdb: str, process: Process, passed: int, *calls: str) -> None:
             f"process {process.pid}: gdb did not finish within {_GDB_SECS:g} s and was killed; the target keeps running"
         ) from None
     if "$1 = 1" not in done.stdout or "$2 = 0" not in done.stdout:
+        if "extended state" in done.stderr:
+            raise TargetError(
+                f"process {process.pid}: {OLD_GDB}: install gdb 14 or later; from Python 3.14 on --inject remote-exec needs no gdb"
+            )
         said = " ".join(done.stderr.split())[-400:]
         raise TargetError(
             f"process {process.pid}: gdb could not load the stub: {said or 'no reason given'}"
