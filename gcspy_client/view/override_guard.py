@@ -23,6 +23,7 @@ from types import FunctionType
 from typing import Any, Final, cast
 
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QLayout
 
 __all__ = ["VIRTUAL_METHODS", "install_override_guard", "is_virtual"]
 
@@ -83,9 +84,14 @@ VIRTUAL_METHODS: Final = frozenset(
 )
 """Virtual methods of Qt that are no event handlers; the names of those end in ``Event``."""
 
+_ONLY_OF_LAYOUTS: Final = frozenset(["addItem"])
+"""Methods that are virtual in layouts; in other classes of the same method's name only Python calls them."""
 
-def is_virtual(name: str) -> bool:
-    """Whether Qt calls a method of this name."""
+
+def is_virtual(cls: type, name: str) -> bool:
+    """Whether Qt calls a method of this name of a class."""
+    if name in _ONLY_OF_LAYOUTS and not issubclass(cls, QLayout):
+        return False
     return name in VIRTUAL_METHODS or name.endswith("Event")
 
 
@@ -98,7 +104,7 @@ def _guard_class(cls: Any, /, **options: Any) -> None:
     """Guard the methods of a new class that override one of Qt's."""
     super(QObject, cls).__init_subclass__(**options)
     for name, method in list(vars(cls).items()):
-        if isinstance(method, FunctionType) and is_virtual(name) and _overrides_qt(cls, name):
+        if isinstance(method, FunctionType) and is_virtual(cls, name) and _overrides_qt(cls, name):
             setattr(cls, name, _guarded(cls, name, method))
 
 
