@@ -76,6 +76,7 @@ class ForkServer:
         self.place = os.path.join(os.environ[RUN_FOLDER], f"fork-server-{os.getpid()}")
         self._process: subprocess.Popen[Any] | None = None
         self._owner = os.getpid()
+        self._searched = os.environ.get(_SEARCHED, "")
         self._lock = threading.Lock()
 
     @property
@@ -100,7 +101,11 @@ class ForkServer:
                     cwd=_ROOT,
                     pass_fds=[listener.fileno()],
                     stdin=subprocess.PIPE,  # it ends when this is closed
-                    env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # else numpy starts threads
+                    env={
+                        **os.environ,
+                        _SEARCHED: self._searched,  # not that of the test that needs it first
+                        "OPENBLAS_NUM_THREADS": "1",  # else numpy starts threads
+                    },
                 )
 
     def stop(self) -> None:
