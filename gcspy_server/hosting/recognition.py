@@ -22,6 +22,7 @@ from gcspy_server.driver_options import DriverOption, announced_by
 from gcspy_server.driver_recognition import (
     Recogniser,
     Recognition,
+    Specificity,
     find_drivers,
     find_recognisers,
 )
@@ -50,10 +51,18 @@ class Candidate:
     recognition: Recognition
 
     @property
-    def order(self) -> tuple[bool, int, str]:
-        """The best first: supported ones first, then the most specific, then by name."""
+    def order(self) -> tuple[int, int, str]:
+        """The best first: supported ones first, then the most specific, then by name.
+
+        A driver that can monitor any process comes behind one that knows the runtime and does not support it: the user
+        learns why, and may name the other.
+        """
         found = self.recognition
-        return not found.supported, -found.specificity, self.name
+        if found.supported:
+            rank = 0 if found.specificity > Specificity.ANY_PROCESS else 2
+        else:
+            rank = 1 if found.runtime and found.specificity >= Specificity.RUNTIME else 3
+        return rank, -found.specificity, self.name
 
 
 class DriverBench:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import socket
 import struct
@@ -21,6 +20,7 @@ from gcspy_drivers.remote.process_hold import held
 from benchmarks.targets.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
 from tests.cli.conftest import Run
+from tests.unknown_process import unknown_process
 
 
 def _one_line(done: subprocess.CompletedProcess[str], code: ExitCode, *words: str) -> None:
@@ -32,32 +32,11 @@ def _one_line(done: subprocess.CompletedProcess[str], code: ExitCode, *words: st
     assert done.stdout == ""
 
 
-_PAUSE = bytes.fromhex("b822000000 0f05 ebf7")
-"""Machine code of x86-64: pause(), again and again."""
-_BASE = 0x400000
-
-
-def _program_without_memory() -> bytes:
-    """Return an executable of x86-64 without libraries, and so without any memory manager."""
-    start = 64 + 56
-    header = struct.pack(
-        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, _BASE + start, 64, 0, 0, 64, 56, 1, 0, 0, 0
-    )
-    size = start + len(_PAUSE)
-    return header + struct.pack("<IIQQQQQQ", 1, 5, 0, _BASE, _BASE, size, size, 4096) + _PAUSE
-
-
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Iterator[int]:
     """A process without a memory manager that a driver knows."""
-    if platform.machine() != "x86_64":
-        pytest.skip("the program without a memory manager is machine code of x86-64")
-    program = tmp_path / "pause"
-    program.write_bytes(_program_without_memory())
-    program.chmod(0o755)
-    with subprocess.Popen([program]) as process:
-        yield process.pid
-        process.kill()
+    with unknown_process(tmp_path) as pid:
+        yield pid
 
 
 def _impossible_pid() -> int:

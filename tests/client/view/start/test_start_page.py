@@ -28,6 +28,7 @@ from gcspy_client.settings import UserSettings
 from gcspy_client.view.start.thumbnails import THUMBNAIL
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
+from tests.unknown_process import unknown_process
 
 Open = Callable[..., MainWindow]
 PATIENCE_MILLIS = 150_000
@@ -93,25 +94,24 @@ def test_a_process_is_found_by_typing_and_attached_to_with_enter(
     assert psutil.Process(workload).is_running(), "the target goes on"
 
 
-def test_a_process_that_cannot_be_watched_is_grey_and_says_why(opened: Open, qtbot: QtBot) -> None:
-    with subprocess.Popen(["sleep", "600"]) as other:
-        try:
-            window = opened()
-            page = window.opener.page
-            page.processes.everything.click()
-            QTest.keyClicks(page.processes.field, f"{other.pid} sleep")
-            rows = page.processes.model.rows
-            qtbot.waitUntil(
-                lambda: [row.pid for row in page.processes.model.rows] == [other.pid],
-                timeout=PATIENCE_MILLIS,
-            )
-            assert not rows or not rows[0].watchable
-            assert "not recognised by any driver" in page.processes.said.text()
-            assert not page.processes.attach.isEnabled()
-            with qtbot.assertNotEmitted(page.processes.attach_asked):
-                QTest.keyClick(page.processes.table, Qt.Key.Key_Return)
-        finally:
-            other.kill()
+def test_a_process_that_cannot_be_watched_is_grey_and_says_why(
+    opened: Open, qtbot: QtBot, tmp_path: Path
+) -> None:
+    with unknown_process(tmp_path) as other:
+        window = opened()
+        page = window.opener.page
+        page.processes.everything.click()
+        QTest.keyClicks(page.processes.field, f"{other} pause")
+        rows = page.processes.model.rows
+        qtbot.waitUntil(
+            lambda: [row.pid for row in page.processes.model.rows] == [other],
+            timeout=PATIENCE_MILLIS,
+        )
+        assert not rows or not rows[0].watchable
+        assert "not recognised by any driver" in page.processes.said.text()
+        assert not page.processes.attach.isEnabled()
+        with qtbot.assertNotEmitted(page.processes.attach_asked):
+            QTest.keyClick(page.processes.table, Qt.Key.Key_Return)
 
 
 def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(
