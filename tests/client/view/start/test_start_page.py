@@ -115,18 +115,17 @@ def test_a_process_that_cannot_be_watched_is_grey_and_says_why(
 
 
 def test_what_goes_wrong_with_a_process_is_told_on_the_page_with_its_remedy(
-    opened: Open, qtbot: QtBot
+    opened: Open, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    with subprocess.Popen(["sleep", "600"]) as other:
+    with unknown_process(tmp_path) as other:
         window = opened()
-        window.opener.attach(other.pid)  # as if it had been watchable when it was listed
+        window.opener.attach(other)  # as if it had been watchable when it was listed
         page = window.opener.page
         qtbot.waitUntil(lambda: "failed" in page.said.text(), timeout=PATIENCE_MILLIS)
         assert "no driver supports the runtime" in page.said.text()
         assert page.isVisible()
         assert page.cancel.isHidden()
-        other.kill()
-    window.opener.attach(other.pid)
+    window.opener.attach(other)
     qtbot.waitUntil(lambda: "gcspy ps" in page.said.text(), timeout=PATIENCE_MILLIS)
 
 
