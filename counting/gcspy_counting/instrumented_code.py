@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import repeat
 from types import CodeType
@@ -14,8 +15,7 @@ from typing import Any
 
 from gcspy_counting.bytecode.assembler import Additions, Assembled, assemble
 from gcspy_counting.bytecode.opcodes import OP
-from gcspy_counting.flow_graph import OUTSIDE, EdgeKind, FlowGraph
-from gcspy_counting.network import Network
+from gcspy_counting.flow_graph import OUTSIDE, Edge, EdgeKind, FlowGraph
 from gcspy_counting.plans.plan import Plan, PlanKind
 from gcspy_counting.sites import Site
 from gcspy_counting.solver import FlowSolver
@@ -112,9 +112,15 @@ class InstrumentedCode:
         if plan.kind is PlanKind.SITE:
             return additions if self._site_counters else None
         if plan.counted:
+            block_of = {edge: block for block, edge in plan.network.block_edges.items()}
+            ways_in = Counter(edge.target for edge in graph.edges)
             for edge in plan.counted:
                 counter = self._counters[edge] = _counter()
-                _place(additions, plan.network, edge, counter)
+                if edge in block_of:
+                    begin = graph.blocks[block_of[edge]].begin
+                    additions.inside.setdefault(begin, []).append(counter)
+                else:
+                    _place(additions, graph, graph.edges[edge], ways_in, counter)
             for row in graph.handlers:
                 additions.handlers[row] = self._hooks[row] = _HandlerHook(self, graph, row)
             additions.uncovered = self._hooks[-1] = _HandlerHook(self, graph, -1)
@@ -226,22 +232,23 @@ class InstrumentedCode:
         return found
 
 
-def _place(additions: Additions, network: Network, edge: int, counter: Any) -> None:
-    """Put the counter of an edge where exactly the control along it passes."""
-    graph = network.graph
-    if edge >= len(graph.edges):
-        block = next(each for each, mine in network.block_edges.items() if mine == edge)
-        additions.inside.setdefault(graph.blocks[block].begin, []).append(counter)
-        return
-    found = graph.edges[edge]
-    if found.kind in (EdgeKind.EXIT, EdgeKind.GOTO):
-        additions.inside.setdefault(graph.blocks[found.source].last, []).append(counter)
-    elif (
-        sum(each.target == found.target for each in graph.edges) == 1
-        and found.kind is not EdgeKind.ENTRY
-    ):
-        additions.inside.setdefault(graph.blocks[found.target].begin, []).append(counter)
-    elif found.kind is EdgeKind.JUMP:
-        additions.jumps.setdefault(graph.blocks[found.source].last, []).append(counter)
+def _place(
+    additions: Additions, graph: FlowGraph, edge: Edge, ways_in: Mapping[int, int], counter: Any
+) -> None:
+    """Put the counter of an edge where exactly the control along it passes.
+
+    Args:
+        additions: What is added.
+        graph: The flow graph.
+        edge: The edge.
+        ways_in: Number of edges into each block.
+        counter: The counter.
+    """
+    if edge.kind in (EdgeKind.EXIT, EdgeKind.GOTO):
+        additions.inside.setdefault(graph.blocks[edge.source].last, []).append(counter)
+    elif ways_in[edge.target] == 1 and edge.kind is not EdgeKind.ENTRY:
+        additions.inside.setdefault(graph.blocks[edge.target].begin, []).append(counter)
+    elif edge.kind is EdgeKind.JUMP:
+        additions.jumps.setdefault(graph.blocks[edge.source].last, []).append(counter)
     else:
-        additions.before.setdefault(graph.blocks[found.target].start, []).append(counter)
+        additions.before.setdefault(graph.blocks[edge.target].start, []).append(counter)
