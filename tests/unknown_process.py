@@ -27,11 +27,11 @@ def _program_without_memory() -> bytes:
 
 
 @contextmanager
-def unknown_process(folder: Path) -> Iterator[int]:
-    """Run it; it is killed at the end."""
+def unknown_process(folder: Path, name: str = "pause") -> Iterator[int]:
+    """Run it under a name; it is killed at the end."""
     if platform.machine() != "x86_64":
         pytest.skip("the program without a memory manager is machine code of x86-64")
-    program = folder / "pause"
+    program = folder / name
     program.write_bytes(_program_without_memory())
     program.chmod(0o755)
     with subprocess.Popen([program]) as process:

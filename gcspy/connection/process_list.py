@@ -260,9 +260,7 @@ def _row(
     """Make a row; None: no driver has examined the process yet."""
     from gcspy.connection.driver_bench import options_of
 
-    best = next(
-        ((n, r) for n, r in recognised or () if r.supported), recognised[0] if recognised else None
-    )
+    best = recognised[0] if recognised else None
     drivers = tuple(name for name, found in recognised or () if found.supported)
     runtime, why_not = _unsupported(one)
     looked = recognised is not None
@@ -281,7 +279,7 @@ def _row(
         rss_bytes=one.rss_bytes,
         command=" ".join(one.arguments or (one.name,)),
         program=best[1].program if best else "",
-        detail=best[1].detail if best else "",
+        detail=_detail(best[1], why_not) if best else "",
         modes=best[1].modes if best else (),
         drivers=drivers,
         options=tuple(option for name in drivers for option in options_of(name)),
@@ -294,6 +292,12 @@ def _row(
     )
 
 
+def _detail(found: Recognition, why_not: str) -> str:
+    """Return details about the program, and why the runtime that it has by its name is not shown."""
+    reason = "" if found.specificity else why_not
+    return "; ".join(text for text in (found.detail, reason) if text)
+
+
 def _ancestors(one: _Seen, seen: dict[int, _Seen]) -> tuple[int, ...]:
     found: list[int] = []
     above = one.parent
@@ -304,7 +308,7 @@ def _ancestors(one: _Seen, seen: dict[int, _Seen]) -> tuple[int, ...]:
 
 
 def _unsupported(one: _Seen) -> tuple[str, str]:
-    """The runtime of a process that no driver recognises, by the name of its program, and the reason; empty: unknown."""
+    """The runtime of a process by the name of its program, and why no driver of that runtime recognises it; empty: unknown."""
     program = os.path.basename(one.arguments[0]) if one.arguments else one.name
     for pattern, runtime, why_not in _UNSUPPORTED:
         if pattern.search(program):

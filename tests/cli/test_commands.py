@@ -21,6 +21,7 @@ from benchmarks.targets.busy_target import BusyTarget
 from gcspy.exit_codes import ExitCode
 from gcspy.output import share_lines as sharing
 from tests.cli.conftest import Run
+from tests.unknown_process import unknown_process
 from tests.waiting import PATIENCE_SECS
 
 
@@ -90,15 +91,21 @@ def test_ps_lists_what_has_the_name_of_a_runtime_with_the_reason_and_its_parent(
 ) -> None:
     program = tmp_path / "pypy3"
     shutil.copy("/bin/sleep", program)
-    with subprocess.Popen([program, "600"]) as target:
+    with (
+        subprocess.Popen([program, "600"]) as with_malloc,
+        unknown_process(tmp_path, "pypy3.10") as without,
+    ):
         try:
             rows = json.loads(gcspy("ps", "--json").stdout)
         finally:
-            target.kill()
-    (row,) = [row for row in rows if row["pid"] == target.pid]
+            with_malloc.kill()
+    (row,) = [row for row in rows if row["pid"] == without]
     assert (row["runtime"], row["watchable"], row["parent"]) == ("PyPy", False, os.getpid())
     assert "another way than CPython" in row["why_not"]
     assert row["ancestors"][0] == os.getpid()
+    (row,) = [row for row in rows if row["pid"] == with_malloc.pid]
+    assert (row["runtime"], row["watchable"]) == ("glibc malloc", True)
+    assert "another way than CPython" in row["detail"]
 
 
 def test_ps_does_not_list_gcspy_itself_unless_asked(busy_target: BusyTarget, gcspy: Run) -> None:

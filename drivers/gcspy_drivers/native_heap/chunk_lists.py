@@ -52,6 +52,11 @@ class ChunkList(NamedTuple):
     sizes: U64
     state: ListState
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all."""
+        return self.state is ListState.WHOLE
+
 
 class _Pages(ctypes.Structure):
     """``struct pages``."""

@@ -135,7 +135,7 @@ class MallocReading:
         changed: Arenas that changed during the read.
         spans: The spans of each arena; empty: not read.
         cell_bytes: Size of cells of walks and maps.
-        missed_caches: Caches of threads that could not be read: their chunks seem to be in use.
+        missed_caches: Caches of threads that could not be read, or whose lists ended early: chunks of theirs seem to be in use.
     """
 
     level: int
@@ -241,6 +241,7 @@ class MallocReader:
         lists: tuple[ArenaLists, ...] = ()
         walks: list[tuple[SpanWalk, ...]] = []
         cached = mapped = None
+        incomplete = 0
         resident: dict[int, npt.NDArray[np.bool_]] = {}
         changed: frozenset[int] = frozenset()
         spans: list[list[Span]] = []
@@ -249,9 +250,9 @@ class MallocReader:
             self._lists.begin()
             self._find_mangling(arenas, caches)
             mangled = bool(self._mangled)
-            cached = join_lists(
-                [one for cache in caches for one in follow(cache, self._lists, mangled=mangled)]
-            )
+            followed = [follow(cache, self._lists, mangled=mangled) for cache in caches]
+            cached = join_lists([one for each in followed for one in each])
+            incomplete = sum(not all(one.is_whole for one in each) for each in followed)
             with_bins = bins or level < CHUNKS
             lists = tuple(self._lists_of(arena, mangled, with_bins) for arena in arenas)
             spans = [self._arenas.spans(arena, parameters, self._maps) for arena in arenas]
@@ -281,7 +282,7 @@ class MallocReader:
             changed=changed,
             spans=tuple(map(tuple, spans)),
             cell_bytes=cell_bytes,
-            missed_caches=self._caches.missed,
+            missed_caches=self._caches.missed + incomplete,
         )
 
     def name_chunks(self, addresses: U64) -> NamedChunks:

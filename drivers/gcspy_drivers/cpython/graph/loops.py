@@ -350,6 +350,11 @@ def rounded(size: int) -> int:
     return (size + 15) & ~15 if size <= _SMALL_BYTES else (size + 8 + 15) & ~15
 
 
+def magnitude(number: int) -> int:
+    """Return a number without its sign, at most LIMIT: machine code has no magnitude of the least one."""
+    return abs(min(max(number, -LIMIT), LIMIT))
+
+
 def chunk(size: int) -> int:
     """Return the allocated size of a request to malloc itself, with the chunk's header."""
     return max(32, (size + 8 + 15) & ~15) if size > 0 else 0
@@ -471,8 +476,8 @@ def attributes(object_: int, way: int, keys: int, basic: int, by: int, walked: W
     if start == 0 or begin == 0:
         return 0
     follow(start, entries, 1, by, walked)
-    head = place(keys, 4, runs, granules)
-    return rounded(values_before(entries, words[head + 2]))
+    usable = words[place(keys, 4, runs, granules) + 2]
+    return rounded(values_before(entries, usable)) if 0 <= usable <= LIMIT else 0
 
 
 def deque(object_: int, by: int, walked: Walked) -> int:
@@ -507,6 +512,8 @@ def array_bytes(at: int, words: I64, runs: I64, granules: I32) -> int:
     # numpy 1 has the size of an item as 32 bits, beside its alignment; numpy 2 as 64, behind flags.
     flags = words[descriptor + 4]
     total = flags & _U32 if flags >> 32 else words[descriptor + 5]
+    if total < 0 or total > LIMIT:
+        return 0
     for each in range(dimensions):
         extent = words[sizes + each]
         if extent < 0 or (extent > 0 and total > LIMIT // extent):
@@ -514,7 +521,7 @@ def array_bytes(at: int, words: I64, runs: I64, granules: I32) -> int:
         total *= extent
     if (words[descriptor + 3] >> 32) & _U32 == _OBJECT_DTYPE:
         return int(-total)
-    return total if 0 <= total <= LIMIT else 0
+    return total
 
 
 def shape_bytes(word: int) -> int:
@@ -580,7 +587,7 @@ def look_into(number: int, walked: Walked, forms: I64, out: I64) -> None:
             follow(here + 8 * first, word - first, 1, number, walked)
         word += 1
     if at >= 0 and item > 0 and form not in (_TEXT, _INTEGER, _FRAME, _GENERATOR):
-        count = abs(words[at + 2])
+        count = magnitude(words[at + 2])
         if count < LIMIT // item:
             out[0] += count * item
             if forms[row, 9]:
@@ -598,10 +605,11 @@ def measure(at: int, form: int, walked: Walked, out: I64) -> None:
         else:
             out[1] += rounded(-size)
     elif form == _INTEGER:
-        digits = words[at + 2] >> layout[15] if layout[15] else abs(words[at + 2])
+        digits = words[at + 2] >> layout[15] if layout[15] else magnitude(words[at + 2])
         out[0] = 24 + 4 * min(max(digits, 1), LIMIT)
     elif form == _ARRAY or not layout[23]:
         size = words[at + 3] if form == _BYTEARRAY else words[at + 4]
+        size = size if 0 < size < LIMIT else 0
         if form == _ARRAY:
             description = place(words[at + 5], 1, runs, granules)
             size *= words[description] >> 32 & _BYTE_MASK if description >= 0 else 1
@@ -675,10 +683,12 @@ def frames(here: int, at: int, form: int, number: int, walked: Walked) -> int:
         # For a running frame only the variables are known; for another one the stack behind them,
         # too.
         stack, top = words[at + (layout[18] >> 3)], words[at + (layout[11] >> 3)]
-        count = (stack - here - layout[10]) >> 3
         if layout[3] == _POINTS_TO_TOP and top != 0:
-            count = (top - here - layout[10]) >> 3
-        elif layout[3] > _POINTS_TO_TOP and top & _U32 < _SIGN_32:
+            stack = top
+        if stack < 0 or stack >= _USER_SPACE:
+            return 0
+        count = (stack - here - layout[10]) >> 3
+        if layout[3] > _POINTS_TO_TOP and top & _U32 < _SIGN_32:
             count += top & _U32
         if count < 0 or count > 1 << 16:
             return 0

@@ -31,6 +31,7 @@ _HELPERS: Final = {
     "next_run": f"int64(int64, {_I64_2})",
     "rounded": "int64(int64)",
     "chunk": "int64(int64)",
+    "magnitude": "int64(int64)",
     "shape_bytes": "int64(int64)",
     "resident": f"int64(int64, int64, {_I64_2})",
     "enter": f"int64(int64, int64, {_WALKED})",

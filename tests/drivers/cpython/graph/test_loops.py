@@ -111,8 +111,8 @@ def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
     other = copy.words[numbers.integers(0, len(copy.words), len(places))]
     copy.words[places] = np.select(
         [kinds == 0, kinds == 1, kinds == 2],
-        [other, numbers.integers(0, 1 << 62, len(places)), -values],
-        values ^ (1 << numbers.integers(0, 62, len(places))),
+        [other, numbers.integers(0, (1 << 63) - 1, len(places)), -values],
+        values ^ (1 << numbers.integers(0, 63, len(places))),
     )
     damaged = source._replace(copy=copy)
     graph = build_graph(damaged, in_c)

@@ -104,7 +104,13 @@ static inline struct copy copy_of(const struct walked *w)
     return copy;
 }
 
-static inline int64_t magnitude(int64_t number) { return number < 0 ? -number : number; }
+/* A number without its sign, at most LIMIT. */
+static inline int64_t magnitude(int64_t number)
+{
+    if (number < 0)
+        number = number < -LIMIT ? LIMIT : -number;
+    return number < LIMIT ? number : LIMIT;
+}
 
 /* Row of the run that has a word's address, or -1. */
 static inline int64_t locate(int64_t address, const struct i64s *runs, const struct i32s *granules)
@@ -406,7 +412,10 @@ static int64_t attributes(const struct walked *w, int64_t object, int64_t way, i
     follow(w, start, table.entries, 1, by);
     /* The values of 3.11 and 3.12, with the order of their insertion before them. */
     int64_t head = place(w, keys, 4);
-    int64_t room = table.entries + (head < 0 ? 0 : words[head + 2]);
+    int64_t usable = head < 0 ? -1 : words[head + 2];
+    if (usable < 0 || usable > LIMIT)
+        return 0;
+    int64_t room = table.entries + usable;
     return rounded(8 * room + ((room + 2 + 7) & ~(int64_t)7));
 }
 
@@ -445,6 +454,8 @@ static int64_t array_bytes(const struct walked *w, int64_t at)
     /* numpy 1 has the size of an item as 32 bits, beside its alignment; numpy 2 as 64, behind flags. */
     int64_t flags = words[descriptor + 4];
     int64_t total = flags >> 32 ? flags & U32 : words[descriptor + 5];
+    if (total < 0 || total > LIMIT)
+        return 0;
     for (int64_t each = 0; each < dimensions; each++) {
         int64_t extent = words[sizes + each];
         if (extent < 0 || (extent > 0 && total > LIMIT / extent))
@@ -453,7 +464,7 @@ static int64_t array_bytes(const struct walked *w, int64_t at)
     }
     if (((words[descriptor + 3] >> 32) & U32) == OBJECT_DTYPE)
         return -total;
-    return total >= 0 && total <= LIMIT ? total : 0;
+    return total;
 }
 
 /* Bytes of the extents and strides of a numpy array, by the word with its number of dimensions. */
@@ -541,6 +552,8 @@ static void measure(const struct walked *w, int64_t at, int64_t form, struct siz
         out->own = 24 + 4 * digits;
     } else if (form == ARRAY || !w->layout.at[BYTEARRAY_OBJECT]) {
         int64_t size = form == BYTEARRAY ? words[at + 3] : words[at + 4];
+        if (size <= 0 || size >= LIMIT)
+            size = 0;
         if (form == ARRAY) {
             int64_t description = place(w, words[at + 5], 1);
             size *= description >= 0 ? (words[description] >> 32) & BYTE : 1;
@@ -579,10 +592,12 @@ static int64_t frames(const struct walked *w, int64_t here, int64_t at, int64_t 
             return 0;
         /* For a running frame only the variables are known; for another one the stack behind them, too. */
         int64_t stack = words[at + (layout[STACK_AT] >> 3)], top = words[at + (layout[FRAME_TOP] >> 3)];
-        int64_t count = (stack - here - layout[FRAME_LOCALS]) >> 3;
         if (layout[VERSION] == POINTS_TO_TOP && top != 0)
-            count = (top - here - layout[FRAME_LOCALS]) >> 3;
-        else if (layout[VERSION] > POINTS_TO_TOP && (top & U32) < SIGN_32)
+            stack = top;
+        if (stack < 0 || stack >= USER_SPACE)
+            return 0;
+        int64_t count = (stack - here - layout[FRAME_LOCALS]) >> 3;
+        if (layout[VERSION] > POINTS_TO_TOP && (top & U32) < SIGN_32)
             count += top & U32;
         if (count < 0 || count > MOST_FRAME_WORDS)
             return 0;
