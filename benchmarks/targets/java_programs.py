@@ -50,7 +50,7 @@ class JavaProgram:
 
 
 PROGRAMS = (
-    JavaProgram("javac", "Compiling", 96, 1, (), lambda sources, out, rounds: [str(sources), str(out), str(rounds), "java/util/concurrent"]),
+    JavaProgram("javac", "Compiling", 160, 1, (), lambda sources, out, rounds: [str(sources), str(out), str(rounds), "java/util/concurrent"]),
     JavaProgram(
         "Lucene", "Indexing", 64, 2, ("lucene-core-4.10.4.jar", "lucene-analyzers-common-4.10.4.jar"),
         lambda sources, _out, rounds: [str(sources), str(rounds), "java/util", "java/text"],
