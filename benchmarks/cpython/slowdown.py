@@ -29,6 +29,14 @@ from pathlib import Path
 from benchmarks.harness.environment import Unavailable
 from benchmarks.harness.recorded_run import RecordedEvents, Recorder, recorder
 from benchmarks.harness.report_section import machine_line, put_section
+from benchmarks.harness.slowdown_modes import (
+    MODES,
+    WatchMode,
+    chosen_modes,
+    clock_cell,
+    own_cell,
+    run_in_turns,
+)
 from benchmarks.harness.suite import PROGRAMS, Program, Suite, installed
 from benchmarks.harness.timed_run import CODE, TimedRun, run_timed
 
@@ -42,35 +50,8 @@ _BY_DEFAULT = (
     "pickle_pure_python",
     "gc_collect",
 )
-_BETWEEN = 2
-"""A run alone follows this many recorded runs."""
-
 _REST_SECS = 30.0
 """How long gcspy may take for what is left when the program has ended; the program does not wait for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """A way to watch.
-
-    Attributes:
-        name: As it stands in the table.
-        level: Of the driver; None: there is a stub and a server, and no client.
-        budget: As `--budget` takes it.
-        more: Whether it is measured only if it is named.
-    """
-
-    name: str
-    level: int | None
-    budget: str = "off"
-    more: bool = False
-
-
-MODES = (
-    Mode("no client", None, more=True),
-    *(Mode(f"level {level}", level, more=level > 3) for level in (1, 2, 3, 4)),
-    *(Mode(f"level {level}, 5 %", level, "5%", more=True) for level in (1, 2, 3, 4)),
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,7 +105,7 @@ class _Recorded:
 
 
 def _watched(
-    suite: Suite, program: Program, mode: Mode, folder: Path, options: argparse.Namespace
+    suite: Suite, program: Program, mode: WatchMode, folder: Path, options: argparse.Namespace
 ) -> _Recorded:
     socket = folder / "bench.sock"
     socket.unlink(missing_ok=True)
@@ -132,13 +113,13 @@ def _watched(
     # A tick a hundred seconds: only collections are recorded.
     watching = [sys.executable, "-m", "gcspy", "run", "-c", "--no-window", "--clock", "0.01"]
     watching += ["--listen", address, "--python", str(suite.python)]
-    if mode.level is not None:
+    if mode.recorded:
         watching += ["--wait", "--level", str(mode.level), "--budget", mode.budget]
     with ExitStack() as stack:
         clients: list[Recorder] = []
 
         def record(_pid: int) -> None:
-            if mode.level is not None:
+            if mode.recorded:
                 clients.append(stack.enter_context(recorder(address, folder / "run.gcspy")))
 
         command: list[str | Path] = [
@@ -161,11 +142,8 @@ def _watched(
 
 
 def _measure(
-    python: str, suite: Suite, program: Program, modes: list[Mode], options: argparse.Namespace
+    python: str, suite: Suite, program: Program, modes: list[WatchMode], options: argparse.Namespace
 ) -> list[Row]:
-    found: dict[str, list[tuple[_Recorded, tuple[TimedRun, TimedRun]]]] = {
-        mode.name: [] for mode in modes
-    }
     with tempfile.TemporaryDirectory(prefix="gcspy-slowdown-") as name:
         folder = Path(name)
 
@@ -179,24 +157,17 @@ def _measure(
                 most_secs=10 * options.most,
             )
 
-        for pair in range(options.pairs):
-            # First the one, then the other, so that a machine that gets slower or faster favours neither.
-            order = modes if pair % 2 == 0 else modes[::-1]
-            before = alone()
-            for first in range(0, len(order), _BETWEEN):
-                some = order[first : first + _BETWEEN]
-                runs = [_watched(suite, program, mode, folder, options) for mode in some]
-                after = alone()
-                for mode, run in zip(some, runs, strict=True):
-                    found[mode.name].append((run, (before, after)))
-                before = after
+        def watched(mode: WatchMode) -> _Recorded:
+            return _watched(suite, program, mode, folder, options)
+
+        found = run_in_turns(modes, options.pairs, alone, watched)
     return [_row(python, program, mode, found[mode.name]) for mode in modes]
 
 
 def _row(
     python: str,
     program: Program,
-    mode: Mode,
+    mode: WatchMode,
     pairs: list[tuple[_Recorded, tuple[TimedRun, TimedRun]]],
 ) -> Row:
     ended = [(one, beside) for one, beside in pairs if one.run.finished]
@@ -231,18 +202,10 @@ def _share(row: Row) -> str:
     return f"{row.events:,} of {2 * row.collections:,}, {row.gathered:.1%}"
 
 
-def _clock(row: Row) -> str:
-    return f"{'> ' if row.bound else ''}{statistics.median(row.slowdowns):.2f}"
-
-
-def _own(row: Row) -> str:
-    return f"{statistics.median(row.own_slowdowns):.2f}" if row.own_slowdowns else "–"
-
-
-def tables(rows: list[Row], modes: list[Mode]) -> str:
+def tables(rows: list[Row], modes: list[WatchMode]) -> str:
     """Return the tables as Markdown: one for each interpreter, with the medians of its columns."""
     said: list[str] = []
-    columns = (("slowdown", _clock), ("own time", _own), ("events gathered", _share))
+    columns = (("slowdown", clock_cell), ("own time", own_cell), ("events gathered", _share))
     for python in dict.fromkeys(row.python for row in rows):
         named = [f"{mode.name}: {title}" for mode in modes for title, _ in columns]
         said += [
@@ -269,7 +232,7 @@ def tables(rows: list[Row], modes: list[Mode]) -> str:
     return "\n".join(said)
 
 
-def _medians(rows: list[Row], modes: list[Mode]) -> str:
+def _medians(rows: list[Row], modes: list[WatchMode]) -> str:
     texts = []
     for mode in modes:
         here = [row for row in rows if row.mode == mode.name and row.program != "gc_collect"]
@@ -318,9 +281,7 @@ def _tell(options: argparse.Namespace) -> list[Row]:
         raise Unavailable(
             f"there is no program {', '.join(sorted(unknown))}; there are {', '.join(by_name)}"
         )
-    modes = [
-        mode for mode in MODES if (mode.name in options.mode if options.mode else not mode.more)
-    ]
+    modes = chosen_modes(options.mode)
     rows: list[Row] = []
     for python in options.python or [sys.executable]:
         with installed(python) as suite:
@@ -337,8 +298,8 @@ def _tell(options: argparse.Namespace) -> list[Row]:
                 rows += new
                 for row in new:
                     print(
-                        f"{version} {row.program}, {row.mode}: {_clock(row)} ({', '.join(f'{one:.2f}' for one in row.slowdowns)}), "
-                        f"own {_own(row)}; events {_share(row)}, fresh {row.fresh:.0%}, missed {row.missed}, "
+                        f"{version} {row.program}, {row.mode}: {clock_cell(row)} ({', '.join(f'{one:.2f}' for one in row.slowdowns)}), "
+                        f"own {own_cell(row)}; events {_share(row)}, fresh {row.fresh:.0%}, missed {row.missed}, "
                         f"held {row.held_secs:.2f} s; load {row.load}",
                         flush=True,
                     )

@@ -32,40 +32,20 @@ from pathlib import Path
 from benchmarks.harness.environment import Unavailable
 from benchmarks.harness.recorded_run import RecordedEvents, Recorder, recorder
 from benchmarks.harness.report_section import machine_line, put_section
+from benchmarks.harness.slowdown_modes import (
+    MODES,
+    WatchMode,
+    chosen_modes,
+    clock_cell,
+    own_cell,
+    run_in_turns,
+)
 from benchmarks.targets.java_programs import PROGRAMS, JavaProgram, JavaPrograms, JavaRun
 
 __all__ = ["main"]
 
 COLLECTORS = {"Serial": "-XX:+UseSerialGC", "Parallel": "-XX:+UseParallelGC", "G1": "-XX:+UseG1GC"}
 _PATIENCE_SECS = 30.0
-_BETWEEN = 2
-"""A run alone follows this many observed runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """A way to watch.
-
-    Attributes:
-        name: As it stands in the table.
-        level: Of the driver.
-        budget: As `--budget` takes it.
-        recorded: Whether there is a recorder; otherwise there is no client.
-        more: Whether it is measured only if it is named.
-    """
-
-    name: str
-    level: int = 2
-    budget: str = "off"
-    recorded: bool = True
-    more: bool = False
-
-
-MODES = (
-    Mode("no client", recorded=False, more=True),
-    *(Mode(f"level {level}", level, more=level > 3) for level in (1, 2, 3, 4)),
-    *(Mode(f"level {level}, 5 %", level, "5%", more=True) for level in (1, 2, 3, 4)),
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,7 +110,7 @@ def watched(
     programs: JavaPrograms,
     program: JavaProgram,
     collector: str,
-    mode: Mode,
+    mode: WatchMode,
     options: argparse.Namespace,
     told: Path,
 ) -> Watched:
@@ -175,11 +155,10 @@ def measure(
     programs: JavaPrograms,
     program: JavaProgram,
     collector: str,
-    modes: list[Mode],
+    modes: list[WatchMode],
     options: argparse.Namespace,
 ) -> list[Row]:
     """Measure a program with one collector in all modes."""
-    found: dict[str, list[tuple[Watched, list[JavaRun]]]] = {mode.name: [] for mode in modes}
     with tempfile.TemporaryDirectory(prefix="gcspy-jvm-slowdown-") as folder:
         told = Path(folder, "told")
 
@@ -198,21 +177,18 @@ def measure(
             )
             return run
 
-        for pair in range(options.pairs):
-            order = modes if pair % 2 == 0 else modes[::-1]
-            before = alone()
-            for first in range(0, len(order), _BETWEEN):
-                some = order[first : first + _BETWEEN]
-                runs = [watched(programs, program, collector, mode, options, told) for mode in some]
-                after = alone()
-                for mode, run in zip(some, runs, strict=True):
-                    found[mode.name].append((run, [before, after]))
-                before = after
+        def watch(mode: WatchMode) -> Watched:
+            return watched(programs, program, collector, mode, options, told)
+
+        found = run_in_turns(modes, options.pairs, alone, watch)
     return [_row(program, collector, mode, found[mode.name]) for mode in modes]
 
 
 def _row(
-    program: JavaProgram, collector: str, mode: Mode, pairs: list[tuple[Watched, list[JavaRun]]]
+    program: JavaProgram,
+    collector: str,
+    mode: WatchMode,
+    pairs: list[tuple[Watched, tuple[JavaRun, JavaRun]]],
 ) -> Row:
     alone = [statistics.mean(run.wall_secs for run in beside) for _, beside in pairs]
     own = [statistics.mean(run.own_secs for run in beside) for _, beside in pairs]
@@ -240,21 +216,13 @@ def _row(
     )
 
 
-def _clock(row: Row) -> str:
-    return f"{'> ' if row.bound else ''}{statistics.median(row.slowdowns):.2f}"
-
-
-def _own(row: Row) -> str:
-    return f"{statistics.median(row.own_slowdowns):.2f}" if row.own_slowdowns else "–"
-
-
 def _gathered(row: Row) -> str:
     return f"{row.events:,} of {row.happened:,}" if row.fresh is not None else "–"
 
 
-def table(rows: list[Row], modes: list[Mode]) -> str:
+def table(rows: list[Row], modes: list[WatchMode]) -> str:
     """Return a table as Markdown, with the medians of its columns."""
-    columns = (("slowdown", _clock), ("own time", _own), ("events gathered", _gathered))
+    columns = (("slowdown", clock_cell), ("own time", own_cell), ("events gathered", _gathered))
     named = [f"{mode.name}: {title}" for mode in modes for title, _ in columns]
     said = [
         f"| program | collector | collections | alone, s | {' | '.join(named)} |",
@@ -342,9 +310,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the tables; the exit code is 1 when they are empty."""
     options = _arguments()
-    modes = [
-        mode for mode in MODES if (mode.name in options.mode if options.mode else not mode.more)
-    ]
+    modes = chosen_modes(options.mode)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="gcspy-java-") as folder:
         try:
