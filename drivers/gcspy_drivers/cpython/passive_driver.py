@@ -36,23 +36,16 @@ from gcspy_drivers.cpython.spaces.generation_space import (
 from gcspy_drivers.cpython.spaces.object_view import ObjectView, title_of
 from gcspy_drivers.cpython.spaces.process_memory_space import open_memory_space
 from gcspy_drivers.cpython.spaces.size_class_space import SizeClassSpace
-from gcspy_drivers.cpython.stopped_target import (
-    ABOUT_HOLDS,
-    LONGEST_HOLD_SECS,
-    HeldReader,
-    why_not_held,
-)
+from gcspy_drivers.cpython.stopped_target import ABOUT_HOLDS, HeldReader
 from gcspy_drivers.cpython.target import InterpreterReading, ObjectCopies, PymallocHeap, Target
 from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.memory_map import MemoryMap
 from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import SampledDriver
-from gcspy_drivers.remote.process_hold import held
+from gcspy_drivers.kit.stopped_mode import StoppedMode
 from gcspy_server.api import (
-    MODE,
     AttachOptions,
     GatherRequest,
-    Mode,
     PauseActsOn,
     Recognition,
     Server,
@@ -73,9 +66,6 @@ _LEVELS: Final = (
     "3: objects in all pools",
     "4: references in them",
 )
-
-_MODES: Final = (Mode.PASSIVE, Mode.STOPPED)
-"""Values of the setting "Mode"."""
 
 COLLECTIONS: Final = 1
 
@@ -153,7 +143,7 @@ class PassiveDriver(SampledDriver):
         self._map_due_nanos = 0
         self._heaps_read: tuple[PymallocHeap, ...] = ()
         self._objects = ObjectView(target, tiles=options.tiles)
-        self._stops = options.text("mode") == Mode.STOPPED.value
+        self._stopped = StoppedMode(target.process, options)
         self._held_reader: HeldReader | None = None
         self._counted = False  # whether objects were gathered at this event
 
@@ -173,13 +163,11 @@ class PassiveDriver(SampledDriver):
             TargetError: It is, and is not as its version should be; or it is to be held, and cannot be.
         """
         target = Target(pid)
-        if options.text("mode") == Mode.STOPPED.value:
-            try:
-                with held(target.process, longest_secs=LONGEST_HOLD_SECS):
-                    pass
-            except BaseException:
-                target.close()
-                raise
+        try:
+            StoppedMode(target.process, options).check()
+        except BaseException:
+            target.close()
+            raise
         return cls(target, options)
 
     @property
@@ -207,9 +195,9 @@ class PassiveDriver(SampledDriver):
         return ServerDescription(
             name=self.title,
             events=self.events,
-            mode=Mode.STOPPED if self._stops else Mode.PASSIVE,
-            modes=_MODES,
-            mode_refusal=self._why_not_mode,
+            mode=self._stopped.mode,
+            modes=self._stopped.modes,
+            mode_refusal=self._stopped.refusal,
             pause_acts_on=PauseActsOn.SAMPLING,
             general_info=info,
         )
@@ -370,7 +358,7 @@ class PassiveDriver(SampledDriver):
 
     def _read_heaps(self, *, objects: bool) -> tuple[tuple[PymallocHeap, ...], ObjectCopies | None]:
         """Read the heaps, and the data for `ObjectView.fill` if it is not to read that itself."""
-        if self._stops and self._held_reader is not None:
+        if self._stopped.on and self._held_reader is not None:
             return self._held_reader.read(self._interpreters, objects=objects)
         return self._target.heaps(self._interpreters), None
 
@@ -499,15 +487,9 @@ class PassiveDriver(SampledDriver):
 
     def _follow_mode(self) -> None:
         """Notice between events that the target shall be held while it is read, or not any more."""
-        self._stops = _MODES[self.server.take_setting(MODE)] is Mode.STOPPED
-        if self._stops and self._held_reader is None:
+        self._stopped.follow(self.server)
+        if self._stopped.on and self._held_reader is None:
             self._held_reader = HeldReader(self._target, self.server)
-
-    def _why_not_mode(self, mode: Mode) -> str:
-        """Why the target cannot be monitored in this mode; empty: it can. Called in the session's thread."""
-        if mode is not Mode.STOPPED or self._stops:
-            return ""
-        return why_not_held(self._target)
 
     def _without_pymalloc(self) -> str:
         """Say that no object can be shown, and why; empty if there is a pymalloc."""

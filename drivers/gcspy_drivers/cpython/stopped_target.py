@@ -19,14 +19,12 @@ from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.target import ObjectCopies, PymallocHeap, Target
+from gcspy_drivers.kit.stopped_mode import LONGEST_HOLD_SECS
 from gcspy_drivers.kit.streams import add_amount
 from gcspy_drivers.remote.process_hold import Hold, held
 from gcspy_server.api import Presentation, Server, StringNames
 
-__all__ = ["ABOUT_HOLDS", "LONGEST_HOLD_SECS", "HeldReader", "HoldSpace", "why_not_held"]
-
-LONGEST_HOLD_SECS: Final = 2.0
-"""The program continues after this time, whether it was read or not: a gigabyte is copied in a third of that."""
+__all__ = ["ABOUT_HOLDS", "HeldReader", "HoldSpace"]
 
 ABOUT_HOLDS: Final = (
     "All threads are held while pools are read, and go on before anything is made of it: arenas, size classes and objects in pools "
@@ -154,12 +152,3 @@ class HeldReader:
             self._server.held(hold.nanos)
         self._space.fill(hold, objects=copies is not None, note=note)
         return heaps, copies
-
-
-def why_not_held(target: Target) -> str:
-    """Hold a process once, for as long as it takes to see that it can be; return why it cannot, empty if it can."""
-    try:
-        with held(target.process, longest_secs=LONGEST_HOLD_SECS):
-            return ""
-    except TargetError as error:
-        return str(error)

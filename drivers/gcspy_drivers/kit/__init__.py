@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gcspy_drivers.kit.memory_space import MemorySpace
     from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
     from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
+    from gcspy_drivers.kit.stopped_mode import LONGEST_HOLD_SECS, StoppedMode
     from gcspy_drivers.kit.stream_sequence import StreamSequence
     from gcspy_drivers.kit.streams import (
         Colour,
@@ -59,6 +60,7 @@ __all__ = [
     "HELLO_SECS",
     "HeapBytes",
     "INJECT",
+    "LONGEST_HOLD_SECS",
     "MemoryHistorySpace",
     "MemoryKind",
     "MemoryMap",
@@ -67,6 +69,7 @@ __all__ = [
     "Piece",
     "RecordBuffers",
     "SampledDriver",
+    "StoppedMode",
     "StreamSequence",
     "StubEvent",
     "StubbedDriver",
@@ -108,6 +111,8 @@ _HOMES: Final = {
     "MemorySpace": "gcspy_drivers.kit.memory_space",
     "CLOCK": "gcspy_drivers.kit.sampled_driver",
     "SampledDriver": "gcspy_drivers.kit.sampled_driver",
+    "LONGEST_HOLD_SECS": "gcspy_drivers.kit.stopped_mode",
+    "StoppedMode": "gcspy_drivers.kit.stopped_mode",
     "StreamSequence": "gcspy_drivers.kit.stream_sequence",
     "Colour": "gcspy_drivers.kit.streams",
     "add_amount": "gcspy_drivers.kit.streams",

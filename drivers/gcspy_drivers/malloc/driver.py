@@ -12,6 +12,7 @@ from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.sampled_driver import SampledDriver
+from gcspy_drivers.kit.stopped_mode import LONGEST_HOLD_SECS, StoppedMode
 from gcspy_drivers.malloc.arena_space import ArenaSpace
 from gcspy_drivers.malloc.heap_space import HeapSpace
 from gcspy_drivers.malloc.list_spaces import BinSpace, CacheSpace, ClassSpace, MappedSpace
@@ -25,12 +26,9 @@ from gcspy_drivers.native_heap.malloc_reader import (
     MallocReading,
 )
 from gcspy_drivers.remote.process import Process
-from gcspy_drivers.remote.process_hold import held
 from gcspy_server.api import (
-    MODE,
     AttachOptions,
     GatherRequest,
-    Mode,
     PauseActsOn,
     Recognition,
     ServerDescription,
@@ -45,8 +43,6 @@ _LEVELS: Final = (
     "3: all chunks",
     "4: resident pages",
 )
-_MODES: Final = (Mode.PASSIVE, Mode.STOPPED)
-_LONGEST_HOLD_SECS: Final = 2.0
 _MALLOC: Final = "malloc"
 
 
@@ -64,17 +60,16 @@ class MallocDriver(SampledDriver):
     declared_options = OPTIONS
     info = (
         "Passive: read from outside while it runs; chunks that change during the read are unknown. "
-        f"Stopped: all threads are stopped while the heap is read, for at most {_LONGEST_HOLD_SECS:g} s. "
+        f"Stopped: all threads are stopped while the heap is read, for at most {LONGEST_HOLD_SECS:g} s. "
         "Chunks in thread caches are shown as free; malloc itself counts them as in use."
     )
 
     def __init__(self, process: Process, options: AttachOptions) -> None:
         super().__init__(process, options)
-        self._stops = options.text("mode") == Mode.STOPPED.value
+        self._stopped = StoppedMode(process, options)
         self._reader = MallocReader(process)
         try:
-            if self._stops and (reason := self._why_not_held()):
-                raise TargetError(reason)
+            self._stopped.check()
         except BaseException:
             self._reader.close()
             raise
@@ -95,9 +90,9 @@ class MallocDriver(SampledDriver):
         return ServerDescription(
             name=self.title,
             events=self.events,
-            mode=Mode.STOPPED if self._stops else Mode.PASSIVE,
-            modes=_MODES,
-            mode_refusal=self._why_not_mode,
+            mode=self._stopped.mode,
+            modes=self._stopped.modes,
+            mode_refusal=self._stopped.refusal,
             pause_acts_on=PauseActsOn.SAMPLING,
             general_info=self.info,
         )
@@ -115,13 +110,13 @@ class MallocDriver(SampledDriver):
     def prepare(self) -> None:
         """Apply level and mode."""
         super().prepare()
-        self._stops = _MODES[self.server.take_setting(MODE)] is Mode.STOPPED
+        self._stopped.follow(self.server)
 
     def gather(self, request: GatherRequest) -> None:
         """Read the heap at the level, and fill the requested spaces."""
         level = self._needed(request)
         note = ""
-        if self._stops:
+        if self._stopped.on:
             reading, note = self._read_held(level, request)
         else:
             reading = self._read(level, request)
@@ -195,7 +190,7 @@ class MallocDriver(SampledDriver):
     def _read_held(self, level: int, request: GatherRequest) -> tuple[MallocReading, str]:
         """Read it while it is stopped; with a note, and while it runs, where it cannot be."""
         try:
-            with held(self.process, longest_secs=_LONGEST_HOLD_SECS) as hold:
+            with self._stopped.held() as hold:
                 reading = self._read(level, request)
         except TargetGone:
             raise
@@ -204,19 +199,8 @@ class MallocDriver(SampledDriver):
         self.server.held(hold.nanos)
         note = f"{hold.threads} threads were held for {hold.nanos / 1e6:.1f} ms."
         if hold.expired:
-            note += f" They were resumed after {_LONGEST_HOLD_SECS:g} s, before all was read."
+            note += f" They were resumed after {LONGEST_HOLD_SECS:g} s, before all was read."
         return reading, note
-
-    def _why_not_mode(self, mode: Mode) -> str:
-        """Why the target cannot be monitored in this mode; empty: it can. Called in the session's thread."""
-        return self._why_not_held() if mode is Mode.STOPPED and not self._stops else ""
-
-    def _why_not_held(self) -> str:
-        try:
-            with held(self.process, longest_secs=_LONGEST_HOLD_SECS):
-                return ""
-        except TargetError as error:
-            return str(error)
 
     def _anonymous_bytes(self) -> int | None:
         return self._reader.anonymous_bytes()
