@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError
 
-from gcspy.recorder.server_recording import record_server
+from gcspy.recorder.in_process_recorder import record_server
 
 if TYPE_CHECKING:
     from gcspy_drivers.traced import TracedOptions, TracedSession

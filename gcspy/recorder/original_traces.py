@@ -89,7 +89,7 @@ def record_original(
     from gcspy_original.wire import Connection, Side
     from gcspy_original.wire.trace_file import StoredTrace
 
-    from gcspy.recorder.server_recording import record_server
+    from gcspy.recorder.in_process_recorder import record_server
 
     trace, connection = StoredTrace(path), Connection(Side.SERVER)
     chunks = trace.chunks()
