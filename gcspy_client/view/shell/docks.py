@@ -106,7 +106,9 @@ class _Title(QWidget):
 
 
 class Dock(QDockWidget):
-    """One panel. Its title bar is made when it opens: most panels of a window never do.
+    """One panel. It gets its title bar and its content when it first opens: most panels of a window never do.
+
+    Until then the content is in no window, so that Qt looks up no style for it.
 
     Signals:
         seen: Whether it can be seen changed: one behind another cannot, though Qt calls it visible.
@@ -121,7 +123,8 @@ class Dock(QDockWidget):
         self._bar: _Title | None = None
         self._theme = theme
         self.setObjectName(name)
-        self.setWidget(widget)
+        self._content = widget
+        self.destroyed.connect(widget.deleteLater)  # in no window it would outlast this one
         self.in_sight = False
         self.visibilityChanged.connect(self._seen)
 
@@ -140,14 +143,16 @@ class Dock(QDockWidget):
             self._bar.set_theme(theme)
 
     def setVisible(self, visible: bool) -> None:
-        """Open, with a title bar, or close."""
+        """Open, with title bar and content, or close."""
         if visible:
             self.bar()
+            if self.widget() is None:
+                self.setWidget(self._content)
         super().setVisible(visible)
 
     def wanted_height(self) -> int:
         """Height in which all that stands in it now can be seen; what Qt remembers may be older."""
-        inside = self.widget()
+        inside = self._content
         content = inside.widget() if isinstance(inside, QScrollArea) else inside
         if content is None:
             wanted = 0
