@@ -13,6 +13,7 @@ from gcspy_server import driver_recognition
 from gcspy_server.driver_recognition import find_drivers, find_recognisers
 from gcspy_server.hosting import recognition
 from gcspy_server.hosting.recognition import DriverBench
+from tests.waiting import PATIENCE_SECS
 
 _GOOD = """
 from gcspy_server.api import Driver, Recognition, Specificity
@@ -78,6 +79,30 @@ def test_a_faulty_driver_is_told_of_once_and_harms_no_other(
     for module in (name, f"{name}_good"):
         sys.modules.pop(module, None)
     assert threading.current_thread() is threading.main_thread()
+
+
+def test_time_without_a_processor_does_not_count_against_a_driver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recognition, "_delay_secs", lambda _thread: 60.0)
+    waited = threading.Event()
+
+    def answer() -> bool:
+        return waited.wait(60.0)
+
+    threading.Timer(0.1, waited.set).start()
+    assert recognition._within(0.01, answer)
+
+
+def test_the_time_without_a_processor_is_that_of_the_thread() -> None:
+    go = threading.Event()
+    thread = threading.Thread(target=go.wait)
+    assert recognition._delay_secs(thread) == 0.0, "it has not begun"
+    thread.start()
+    assert 0.0 <= recognition._delay_secs(thread) < PATIENCE_SECS
+    go.set()
+    thread.join()
+    assert recognition._delay_secs(thread) == 0.0, "it has ended"
 
 
 RECOGNISERS = {
