@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import uuid
@@ -46,10 +47,10 @@ os.environ[_RUN_MARK] = uuid.uuid4().hex
 _OWN_FOLDER = None if RUN_FOLDER in os.environ else tempfile.mkdtemp(prefix="gcspy-tests-")
 os.environ.setdefault(RUN_FOLDER, _OWN_FOLDER or "")
 
-# Programs that tests start find code compiled by others, even where the environment forbids to keep
-# it: hundreds of starts.
-os.environ.setdefault("PYTHONPYCACHEPREFIX", os.path.join(os.environ[RUN_FOLDER], "bytecode"))
+# Programs that tests start find code compiled by others, even where the environment forbids keeping
+# it: hundreds of starts. It is kept where Python keeps it, since pip has compiled the packages there.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Hundreds of starts of commands and sidecars, too.
 _FORK_SERVER = ForkServer()

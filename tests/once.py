@@ -11,9 +11,10 @@ from typing import TypeVar
 
 import pytest
 
+from gcspy_compiled.libraries import find_library
 from gcspy_compiled.machine_code import VARIABLE, cache_folder
 
-__all__ = ["RUN_FOLDER", "compiled_once", "made_once"]
+__all__ = ["RUN_FOLDER", "compiled_once", "made_once", "machine_code_allowed"]
 
 RUN_FOLDER = "GCSPY_TESTS_FOLDER"
 """Environment variable: the folder that the workers of a run share, removed with the run."""
@@ -62,3 +63,19 @@ def compiled_once(load: Callable[[], Loops]) -> Loops:
             return load()
         with _alone(folder / "tests.lock"):
             return load()
+
+
+def machine_code_allowed(patch: pytest.MonkeyPatch) -> None:
+    """Let loops run as machine code until the patch is undone, as users' do: as Python runs them they take minutes.
+
+    Loops in C run without it. Where they are built nothing changes, so that no command loads numba,
+    or compiles what its short life does not need.
+    """
+    from gcspy_drivers.cpython.graph import machine_code as graph
+    from gcspy_drivers.hotspot.copied import machine_code as copied
+    from gcspy_objects.graph import kernels
+    from gcspy_objects.hprof import machine_code as hprof
+
+    libraries = (graph.LIBRARY, copied.LIBRARY, kernels.LIBRARY, hprof.LIBRARY)
+    if any(find_library(library.name, library.folder) is None for library in libraries):
+        patch.delenv(VARIABLE, raising=False)

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.leaks.answers import Answer, holder_in, sentence_in
 from benchmarks.leaks.leak_programs import LeakingProgram, programs
 from benchmarks.leaks.leaks import measure, names
-from gcspy_compiled.machine_code import VARIABLE
+from tests.once import machine_code_allowed
 
 SAID = """\
 process 7: resident set 55.9 MiB
@@ -81,7 +81,7 @@ def test_each_program_states_its_cause_and_its_holder() -> None:
 
 @pytest.mark.timeout(300)
 def test_the_holder_in_a_real_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    machine_code_allowed(monkeypatch)
     (cache,) = (each for each in programs() if each.name == "dict_cache")
     row = measure(cache, sys.executable, ["--over", "1"])
     assert row.named, row

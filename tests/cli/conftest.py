@@ -16,8 +16,8 @@ from gcspy_objects.graph.kernels import compile_kernels
 from benchmarks.targets.busy_target import BusyTarget
 from benchmarks.targets.busy_target import busy_target as running
 from gcspy.cli import main
-from gcspy_compiled.machine_code import VARIABLE, forget
-from tests.once import compiled_once
+from gcspy_compiled.machine_code import forget
+from tests.once import compiled_once, machine_code_allowed
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_once(machine_code.load)
     compiled_once(compile_kernels)
     forget()
-    monkeypatch.delenv(VARIABLE)
+    machine_code_allowed(monkeypatch)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -358,16 +357,12 @@ def ground_of(env: Mapping[str, str] | None = None) -> Iterator[Ground]:
     own_tmp = shutil.which("unshare") is not None and _may_mount()
     # Not below /tmp, which the commands see another of; short, as sockets lie in it.
     folder = Path(tempfile.mkdtemp(prefix="gcspy-soak-", dir="/dev/shm"))
-    for name in ("run", "out", "beats", "files", "small", "cache"):
+    for name in ("run", "out", "beats", "files", "small"):
         (folder / name).mkdir(mode=0o700)
     command: Sequence[str] = [sys.executable, "-m", "tests.soak.starter"]
     if own_tmp:
-        cache = os.environ.get("PYTHONPYCACHEPREFIX")
-        if cache:
-            Path(cache).mkdir(exist_ok=True)
         mounts = (
-            (f"mount --bind {shlex.quote(cache)} {folder}/cache && " if cache else "")
-            + "mount -t tmpfs tmpfs /tmp"
+            "mount -t tmpfs tmpfs /tmp"
             f" && mount -t tmpfs -o size={SMALL_KIB}k tmpfs {folder}/small"
             ' && exec "$@"'
         )
@@ -380,7 +375,6 @@ def ground_of(env: Mapping[str, str] | None = None) -> Iterator[Ground]:
         env={
             **os.environ,
             "XDG_RUNTIME_DIR": str(folder / "run"),
-            "PYTHONPYCACHEPREFIX": str(folder / "cache"),
             "OPENBLAS_NUM_THREADS": "1",
             "GCSPY_SETTINGS": "none",
             "PYTHONFAULTHANDLER": "1",

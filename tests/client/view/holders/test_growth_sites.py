@@ -19,11 +19,10 @@ from gcspy.hosts.process_host import ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy_client.view.panels.growth import GrowthPanel
 from gcspy_client.view.window import MainWindow
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, Server, UniformNames
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait
-from tests.once import compiled_once
+from tests.once import compiled_once, machine_code_allowed
 
 LEAK = """
 import time
@@ -60,7 +59,7 @@ def watched(folder: Path, *options: str) -> Iterator[str]:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the sidecar follow references with compiled loops, as users' sidecars do: interpreted ones take minutes."""
     compiled_once(machine_code.load)
-    monkeypatch.delenv(VARIABLE)
+    machine_code_allowed(monkeypatch)
 
 
 def looked(window: MainWindow, wait: Wait) -> GrowthPanel:

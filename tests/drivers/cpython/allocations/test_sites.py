@@ -8,10 +8,10 @@ from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.kit.allocation_sites import ALL_TRACED, NOT_KNOWN
 
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import Cell, HeapQuestion, HeapQuestionKind, MemoryQuestion, MemoryReport
 from tests.drivers.conftest import Start
 from tests.drivers.report_tables import column
+from tests.once import machine_code_allowed
 
 PROGRAM = """
 import copy, json
@@ -57,7 +57,7 @@ def looked_at_twice(
     with Target(target.pid) as reader:
         version = reader.version
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         question = MemoryQuestion(over_secs=0.01, most=50)
         reports = CPythonDriver.explain_memory(target.pid, question, lambda *_: None)
         first = next(reports)
@@ -122,7 +122,7 @@ def test_objects_from_before_tracing_began_have_no_site(
     target = start(own_python, source)
     target.wait_objects()
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         (report,) = CPythonDriver.explain_memory(
             target.pid, MemoryQuestion(over_secs=0, most=50), lambda *_: None
         )
@@ -155,7 +155,7 @@ def test_the_answer_who_holds_objects_names_the_lines_that_allocated_them(
         target.wait_objects()
         question = HeapQuestion(kind=HeapQuestionKind.HOLDERS, type_name="Order", most=5)
         with pytest.MonkeyPatch.context() as patched:
-            patched.delenv(VARIABLE, raising=False)
+            machine_code_allowed(patched)
             answers.append(CPythonDriver.investigate(target.pid, question, lambda *_: None))
     with_sites, without = answers
     assert with_sites.rows[0][:3] == without.rows[0][:3] == ("__main__.AUDIT", "list", 75_000)

@@ -16,9 +16,9 @@ from gcspy_drivers.cpython.graph.names import Namer
 from gcspy_drivers.cpython.target import Target
 from gcspy_protocol.errors import TargetError
 
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import DetailTable, HeapQuestion, HeapQuestionKind
 from tests.drivers.conftest import Start
+from tests.once import machine_code_allowed
 from tests.waiting import PATIENCE_SECS, wait_until
 
 PLANTED = """
@@ -91,7 +91,7 @@ def ask(
     """Ask the driver as the command does."""
     question = HeapQuestion(kind=kind, type_name=type_name, address=address, most=most, held=held)
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         return CPythonDriver.investigate(pid, question, lambda *_: None)
 
 

@@ -17,10 +17,10 @@ from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.maps import parse_maps
 
 from gcspy.output.memory_text import NOTHING_GREW, print_first, print_later
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, MemoryReport
 from tests.drivers.conftest import Start
 from tests.drivers.report_tables import column, total
+from tests.once import machine_code_allowed
 from tests.waiting import wait_until
 
 PROGRAM = """
@@ -49,7 +49,7 @@ def test_what_memory_is_for_and_what_grew(start: Start, python: str, compiled: L
     target = start(python, PROGRAM)
     target.wait_still()
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         with Target(target.pid) as reader:
             version = reader.version
         reports = CPythonDriver.explain_memory(
@@ -117,7 +117,7 @@ def test_one_look_is_enough_if_no_growth_is_asked_for(
     target.wait_still()
     question = MemoryQuestion(over_secs=0, most=3)
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         (report,) = CPythonDriver.explain_memory(target.pid, question, lambda *_: None)
     assert report.holders.rows[0][:3] == ("__main__.HELD", "list", 31)
     assert len(report.memory.rows) == 3
@@ -146,7 +146,7 @@ def test_garbage_and_what_c_code_holds_are_told_apart(
     target = start(python, UNREACHED)
     target.wait_still()
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         with Target(target.pid) as reader:
             version = reader.version
         reports = CPythonDriver.explain_memory(
@@ -223,7 +223,7 @@ def test_a_hold_that_ends_before_the_copy_is_told_also_if_nothing_grows(
 
     monkeypatch.setattr("gcspy_drivers.cpython.target._LONGEST_HOLD_SECS", 1e-9)
     monkeypatch.setattr("gcspy_drivers.cpython.target.copy_memory", late)
-    monkeypatch.delenv(VARIABLE, raising=False)
+    machine_code_allowed(monkeypatch)
     question = MemoryQuestion(over_secs=0.01, held=True)
     first, later = CPythonDriver.explain_memory(target.pid, question, lambda *_: None)
     for report, write in (

@@ -7,9 +7,9 @@ import sys
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
 
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, MemoryReport
 from tests.drivers.conftest import Start
+from tests.once import machine_code_allowed
 
 BUFFERS = """
 import ctypes
@@ -35,7 +35,7 @@ tell()
 
 def report_of(pid: int) -> MemoryReport:
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         (report,) = CPythonDriver.explain_memory(
             pid, MemoryQuestion(over_secs=0, most=1000), lambda *_: None
         )

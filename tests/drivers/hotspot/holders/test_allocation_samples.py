@@ -25,9 +25,9 @@ from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import Cell, MemoryQuestion, MemoryReport
 from tests.drivers.hotspot.jvms import compile_java
+from tests.once import machine_code_allowed
 
 PROGRAM = """
 import java.util.*;
@@ -111,7 +111,7 @@ def test_what_is_alive_has_the_line_that_allocated_it_and_garbage_has_none(
 ) -> None:
     question = MemoryQuestion(over_secs=0.01, most=20, held=True, sample_bytes=INTERVAL)
     with running(java, tmp_path) as process, pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         reports = HotSpotDriver.explain_memory(process.pid, question, lambda *_: None)
         first = next(reports)
         go_on(process)
@@ -143,7 +143,7 @@ def test_what_is_alive_has_the_line_that_allocated_it_and_garbage_has_none(
 def test_a_reader_that_leaves_early_ends_the_sampling(java: str, tmp_path: Path) -> None:
     question = MemoryQuestion(over_secs=60, most=20, held=True, sample_bytes=INTERVAL)
     with running(java, tmp_path) as target, pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         reports = HotSpotDriver.explain_memory(target.pid, question, lambda *_: None)
         next(reports)
         with Process(target.pid) as process, Jvm(process, read_maps(process)) as jvm:
@@ -173,7 +173,7 @@ def test_a_jvm_before_jdk_11_is_refused() -> None:
 def test_without_being_asked_for_nothing_is_sampled(java: str, tmp_path: Path) -> None:
     question = MemoryQuestion(over_secs=0, held=True)
     with running(java, tmp_path) as process, pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         (report,) = HotSpotDriver.explain_memory(process.pid, question, lambda *_: None)
         maps = Path(f"/proc/{process.pid}/maps").read_text()
     assert "--allocation-samples" in report.sites.note

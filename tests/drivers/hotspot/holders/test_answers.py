@@ -9,10 +9,10 @@ import pytest
 from gcspy_drivers.hotspot.driver import HotSpotDriver
 from gcspy_protocol.errors import TargetError
 
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import DetailTable, HeapQuestion, HeapQuestionKind
 from tests.drivers.hotspot.holders.planted import ORDERS, running
 from tests.drivers.hotspot.residue import residue
+from tests.once import machine_code_allowed
 
 
 def ask(
@@ -24,7 +24,7 @@ def ask(
 ) -> DetailTable:
     question = HeapQuestion(kind=kind, type_name=type_name, most=most, held=held)
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         return HotSpotDriver.investigate(pid, question, lambda *_: None)
 
 

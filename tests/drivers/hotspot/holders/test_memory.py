@@ -9,11 +9,11 @@ import pytest
 from gcspy_drivers.hotspot.driver import HotSpotDriver
 
 from gcspy.output.memory_text import sentence_of
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import MemoryQuestion, MemoryReport
 from tests.drivers.hotspot.jvms import compile_java
 from tests.drivers.report_tables import column, total
 from tests.matrix import matrix
+from tests.once import machine_code_allowed
 
 PROGRAM = """
 import java.util.*;
@@ -92,7 +92,7 @@ def looks(
     ):
         assert process.stdin is not None
         assert process.stdout is not None
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         assert process.stdout.readline() == "ready\n"
         question = MemoryQuestion(over_secs=0.01, most=100_000, held=held)
         reports = HotSpotDriver.explain_memory(process.pid, question, lambda *_: None)

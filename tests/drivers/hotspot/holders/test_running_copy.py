@@ -22,13 +22,12 @@ from gcspy_objects.hprof.layout import Sub
 from gcspy_objects.hprof.machine_code import Loops
 from gcspy_protocol.errors import TargetError, Unsupported
 
-from gcspy_compiled.machine_code import VARIABLE
 from gcspy_server.api import HeapQuestionKind, MemoryQuestion
 from tests.drivers.hotspot.holders.planted import ORDERS, running
 from tests.drivers.hotspot.holders.test_answers import ask, dumps, rows
 from tests.drivers.hotspot.holders.test_truth import dump_of
 from tests.drivers.report_tables import column, total
-from tests.once import compiled_once
+from tests.once import compiled_once, machine_code_allowed
 
 _FLAGS = (
     ("-XX:+UseSerialGC",),
@@ -104,7 +103,7 @@ def test_what_keeps_most_alive_comes_first(planted: int) -> None:
 def test_a_report_of_its_memory_says_what_is_missing(planted: int) -> None:
     question = MemoryQuestion(over_secs=0, most=100_000)
     with pytest.MonkeyPatch.context() as patched:
-        patched.delenv(VARIABLE, raising=False)
+        machine_code_allowed(patched)
         report = next(HotSpotDriver.explain_memory(planted, question, lambda *_: None))
     assert total(report.memory, "Bytes") == report.resident
     sizes = column(report.memory, "Bytes")
