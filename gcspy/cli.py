@@ -51,6 +51,7 @@ _COMMANDS = {
     },
     "Teach": {
         "demo": "Show a demo program, simulate a collector, or take a lesson.",
+        "lesson": "Check lessons.",
     },
     "Files": {
         "files.info": "Summarise a recording.",

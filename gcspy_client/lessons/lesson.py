@@ -7,11 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final
 
 from gcspy_protocol.model import EventFilter
 
-__all__ = ["BEGINS", "TRIGGER", "Filter", "Lesson", "LessonQuestion", "LessonStep", "View"]
+__all__ = [
+    "BEGINS",
+    "TRIGGER",
+    "Claim",
+    "Filter",
+    "Lesson",
+    "LessonQuestion",
+    "LessonStep",
+    "View",
+]
 
 TRIGGER: Final = 1
 """Number of the trigger that stops at a step's event: there is one at a time."""
@@ -27,14 +37,53 @@ class LessonQuestion:
     Attributes:
         ask: The question.
         choices: The possible answers, two or more.
-        answer: Place of the right one.
+        answer: Place of the right one in `choices`.
         because: Explanation; shown with the answer.
+        feedback: For each choice, what is told to whoever takes it; empty: nothing in particular.
     """
 
     ask: str
     choices: tuple[str, ...]
     answer: int
     because: str = ""
+    feedback: tuple[str, ...] = ()
+
+    @property
+    def tries(self) -> int:
+        """How often a student may answer: twice, but never so often that only the right one is left."""
+        return min(2, len(self.choices) - 1)
+
+    def feedback_on(self, choice: int) -> str:
+        """What is told to whoever takes this choice."""
+        return self.feedback[choice] if choice < len(self.feedback) else ""
+
+    def order(self, seed: str) -> tuple[int, ...]:
+        """The places of `choices` in the order in which they are shown: shuffled, and the same for the same seed on every system."""
+
+        def key(place: int) -> bytes:
+            text = f"{seed}\0{self.ask}\0{self.choices[place]}\0{place}"
+            return blake2b(text.encode(), digest_size=8).digest()
+
+        return tuple(sorted(range(len(self.choices)), key=key))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """What a text says, as a condition on the values that the student sees.
+
+    Attributes:
+        text: Quoted from the step: its text, title, question or an explanation.
+        condition: The condition.
+        at: Place of the step at whose event it holds; None: its own.
+        since: Place of a step: the condition holds at each event from that step's to `at`, as far as values are known; None: at the event alone.
+        line: The line in its file.
+    """
+
+    text: str
+    condition: str
+    at: int | None = None
+    since: int | None = None
+    line: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,6 +144,7 @@ class LessonStep:
         view: The view; None: unchanged.
         filters: Event filters that hold from now on; None: as before.
         question: Asked when the step's event was reached; None: there is none.
+        claims: What the texts say, as conditions that can be checked.
         line: The line in its file where it begins.
     """
 
@@ -105,6 +155,7 @@ class LessonStep:
     view: View | None = None
     filters: tuple[Filter, ...] | None = None
     question: LessonQuestion | None = None
+    claims: tuple[Claim, ...] = ()
     line: int = 0
 
 
@@ -127,3 +178,8 @@ class Lesson:
     simulation: Mapping[str, Any]
     steps: tuple[LessonStep, ...]
     path: str = ""
+
+    def order(self, place: int, seed: str = "") -> tuple[int, ...]:
+        """The order in which the choices of a step's question are shown; empty: it has no question."""
+        question = self.steps[place].question
+        return () if question is None else question.order(f"{self.name}/{place}/{seed}")

@@ -1,7 +1,8 @@
 """Reading a lesson: a head in TOML between two lines of ``+++``, then Markdown; each heading of the second level begins a step.
 
 In a step, a fenced block with the word ``step`` defines actions in TOML, one with the word
-``question`` the question; everything else is its text.
+``question`` the question, one with the word ``claims`` what can be checked of its texts; everything
+else is its text.
 
     +++
     title = "What is a tile?"
@@ -30,7 +31,14 @@ from typing import Any, Final
 from gcspy_protocol.errors import CommandError, ExpressionError
 from gcspy_protocol.expression import parse_condition
 
-from gcspy_client.lessons.lesson import Filter, Lesson, LessonQuestion, LessonStep, View
+from gcspy_client.lessons.lesson import (
+    Claim,
+    Filter,
+    Lesson,
+    LessonQuestion,
+    LessonStep,
+    View,
+)
 
 __all__ = ["MOST_BYTES", "parse_lesson", "read_lesson"]
 
@@ -53,7 +61,15 @@ _VIEW_KEYS: Final = {
     "tile": int,
 }
 _FILTER_KEYS: Final = {"event": str, "enabled": bool, "delay": int, "period": int}
-_QUESTION_KEYS: Final = {"ask": str, "choices": list, "answer": int, "because": str}
+_QUESTION_KEYS: Final = {
+    "ask": str,
+    "choices": list,
+    "answer": int,
+    "because": str,
+    "feedback": list,
+}
+_CLAIM_KEYS: Final = {"holds": str, "always": str, "at": int, "since": int}
+_BLOCKS: Final = ("step", "question", "claims")
 _WORDS: Final = {
     str: "a text",
     int: "a whole number",
@@ -80,11 +96,15 @@ class _Block:
 
     def wrong(self, key: str, what: str) -> CommandError:
         """The error that a key's value is wrong."""
+        return CommandError(f"{self._path}:{self.line_of(key)}: {what}")
+
+    def line_of(self, key: str) -> int:
+        """The line of the file in which a key stands."""
         pattern = re.compile(
             rf"^\s*\[?\s*[\"']?{re.escape(key)}[\"']?\s*[\]=.]|[{{,]\s*[\"']?{re.escape(key)}[\"']?\s*="
         )
         place = next((number for number, line in enumerate(self._lines) if pattern.search(line)), 0)
-        return CommandError(f"{self._path}:{self._first + place}: {what}")
+        return self._first + place
 
     def check(self, values: Mapping[str, Any], keys: Mapping[str, type], where: str) -> None:
         """Refuse keys that there are not, and values of another kind."""
@@ -180,7 +200,7 @@ def _step(path: str, lines: list[str], start: int, end: int) -> LessonStep:
     while number < end:
         line = lines[number]
         word = line.removeprefix("```").strip() if line.startswith("```") else ""
-        if word not in ("step", "question"):
+        if word not in _BLOCKS:
             text.append(line)
             number += 1
             continue
@@ -199,6 +219,7 @@ def _step(path: str, lines: list[str], start: int, end: int) -> LessonStep:
         title=lines[start].removeprefix("## ").strip(),
         text="\n".join(text).strip(),
         question=_question(blocks["question"]) if "question" in blocks else None,
+        claims=_claims(blocks["claims"]) if "claims" in blocks else (),
         line=start + 1,
         **(_doing(blocks["step"]) if "step" in blocks else {}),
     )
@@ -278,6 +299,7 @@ def _question(block: _Block) -> LessonQuestion:
         if key not in values:
             raise block.wrong(key, f"a question has no {key}: add it")
     choices, answer = values["choices"], values["answer"]
+    feedback = values.get("feedback", [])
     if len(choices) < 2 or not all(isinstance(one, str) for one in choices):
         raise block.wrong("choices", f"choices is {choices!r}: give at least two texts")
     if not 1 <= answer <= len(choices):
@@ -285,9 +307,51 @@ def _question(block: _Block) -> LessonQuestion:
             "answer",
             f"answer is {answer}: give the number of the right choice, 1 to {len(choices)}",
         )
+    if feedback and (
+        len(feedback) != len(choices) or not all(isinstance(one, str) for one in feedback)
+    ):
+        raise block.wrong(
+            "feedback",
+            f'feedback has {len(feedback)} entries: give a text for each of the {len(choices)} choices, "" for the right one',
+        )
     return LessonQuestion(
         ask=values["ask"],
         choices=tuple(choices),
         answer=answer - 1,
         because=values.get("because", ""),
+        feedback=tuple(feedback),
+    )
+
+
+def _claims(block: _Block) -> tuple[Claim, ...]:
+    return tuple(_claim(block, text, value) for text, value in block.values.items())
+
+
+def _claim(block: _Block, text: str, value: object) -> Claim:
+    """A claim: a quotation, and a condition, or a table with the condition and when it holds."""
+    if isinstance(value, str):
+        value = {"holds": value}
+    if not isinstance(value, dict) or ("holds" in value) == ("always" in value):
+        raise block.wrong(
+            text,
+            f"the claim {text!r} is {value!r}: give a condition, or a table with either holds or always",
+        )
+    block.check(value, _CLAIM_KEYS, "a claim")
+    condition = value.get("holds", "") or value.get("always", "")
+    try:
+        parse_condition(condition)
+    except ExpressionError as error:
+        raise block.wrong(text, f"the claim {text!r}: {error}") from None
+    if ("since" in value) != ("always" in value):
+        raise block.wrong(
+            text, f"the claim {text!r}: always needs since, the number of a step, and since always"
+        )
+    if min(value.get("at", 1), value.get("since", 1)) < 1:
+        raise block.wrong(text, f"the claim {text!r}: steps have numbers from 1")
+    return Claim(
+        text=text,
+        condition=condition,
+        at=value["at"] - 1 if "at" in value else None,
+        since=value["since"] - 1 if "since" in value else None,
+        line=block.line_of(text),
     )

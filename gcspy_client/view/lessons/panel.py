@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QSize, QUrl, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -19,10 +20,12 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.lessons.lesson import Lesson, LessonQuestion
 from gcspy_client.model.palette import Theme
+from gcspy_client.view.lessons.choice_button import ChoiceButton
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.plain.markdown import MarkdownParagraph, MarkdownText
 from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainLabel, PlainPushButton
+from gcspy_client.view.theme import tokens
 
 __all__ = ["LessonPanel"]
 
@@ -30,6 +33,9 @@ MOST_CHOICES = 6
 """Choices that have a key."""
 
 _LARGER = 1.15
+_LEAST_TEXT = 96
+"""Height of the text of a step, in pixels, that a long question leaves."""
+_LEAST_QUESTION = 60
 _NO_LESSON = ("no lesson",)
 """The text is to be read, not looked up."""
 
@@ -39,12 +45,14 @@ class LessonPanel(QWidget):
 
     Signals:
         guide_asked: A page of the guide was requested; its name.
+        spoken: A screen reader is to say this text.
 
     Args:
         progress: The progress in the lesson.
     """
 
     guide_asked = Signal(str)
+    spoken = Signal(str)
 
     def __init__(self, progress: LessonProgress, theme: Theme) -> None:
         super().__init__()
@@ -65,13 +73,15 @@ class LessonPanel(QWidget):
         larger.setPointSizeF(larger.pointSizeF() * _LARGER)
         self.text.setFont(larger)
         self.asked, self.told, self.note = (MarkdownParagraph() for _ in range(3))
-        self.choices: list[PlainPushButton] = []
+        self.choices: list[ChoiceButton] = []
         self._choice_column = QVBoxLayout()
         self._choice_column.setSpacing(4)
         font = self.asked.font()
         font.setBold(True)
         self.asked.setFont(font)
         self.note.setProperty("tone", "warning")
+        self.score = PlainLabel()
+        self.score.setProperty("dim", "true")
         self.back, self.next = PlainPushButton("Back"), PlainPushButton("Next")
         self.next.setProperty("primary", "true")
         self.back.clicked.connect(progress.back)
@@ -85,7 +95,7 @@ class LessonPanel(QWidget):
         head.addWidget(self.place)
         buttons = QHBoxLayout()
         buttons.addWidget(self.back)
-        buttons.addStretch(1)
+        buttons.addWidget(self.score, 1, Qt.AlignmentFlag.AlignCenter)
         buttons.addWidget(self.next)
         card = QFrame()
         card.setProperty("card", "true")
@@ -96,16 +106,20 @@ class LessonPanel(QWidget):
         inside.addLayout(self._choice_column)
         inside.addWidget(self.told)
         self._card = card
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.question = QScrollArea()
+        self.question.setWidgetResizable(True)
+        self.question.setFrameShape(QFrame.Shape.NoFrame)
+        self.question.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.question.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.question.setWidget(card)
+        self.text.setMinimumHeight(_LEAST_TEXT)
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 6, 10, 8)
         column.setSpacing(6)
         column.addLayout(head)
         column.addWidget(self.bar)
         column.addWidget(self.text, 1)
-        column.addWidget(card)
+        column.addWidget(self.question)
         column.addWidget(self.note)
         column.addLayout(buttons)
 
@@ -113,11 +127,52 @@ class LessonPanel(QWidget):
         """Wide enough for lines that read well."""
         return QSize(360, 460)
 
+    def minimumSizeHint(self) -> QSize:
+        """So low that a question and the buttons stay in sight in a small window: the question scrolls, and so does the text."""
+        return QSize(300, 240)
+
+    def hasHeightForWidth(self) -> bool:
+        """Report that any height will do: what does not fit scrolls."""
+        return False
+
+    def heightForWidth(self, width: int) -> int:
+        """The least height, of which a scroll area makes as much as it has."""
+        return self.minimumSizeHint().height()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the height anew."""
+        super().resizeEvent(event)
+        self._share_height()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Share the height anew when letters become larger."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._share_height()
+
+    def _share_height(self) -> None:
+        """Give the question the height that it needs, as long as some lines of the text stay in sight."""
+        if self.question.isHidden():
+            return
+        inside, column = self._card.layout(), self.layout()
+        if inside is None or column is None:
+            return
+        column.invalidate()  # the note or the title may have got another height since
+        least = column.totalMinimumHeightForWidth(self.width()) - self.question.minimumHeight()
+        wanted = inside.totalHeightForWidth(self.width() - column.contentsMargins().left() * 2)
+        self.question.setFixedHeight(max(min(wanted, self.height() - least), _LEAST_QUESTION))
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw for another ground."""
+        self._theme = theme
+        for button in self.choices:
+            button.set_colours(tokens(theme))
+
     def refresh(self) -> None:
         """Update all texts."""
         progress = self._progress
         lesson, step = progress.lesson, progress.step
-        for part in (self.bar, self.back, self.next, self.place):
+        for part in (self.bar, self.back, self.next, self.place, self.score):
             part.setVisible(lesson is not None)
         if lesson is None or step is None:
             self.title.setText("No lesson")
@@ -126,7 +181,7 @@ class LessonPanel(QWidget):
                 self.text.show_markdown(
                     "`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own."
                 )
-            self._card.hide()
+            self.question.hide()
             self.note.hide()
             return
         self.title.setText(lesson.title)
@@ -138,6 +193,7 @@ class LessonPanel(QWidget):
             self.text.show_markdown(self._markdown(lesson, progress.at))
             self._make_choices(step.question)
         self._refresh_question(step.question)
+        self._share_height()
         self.note.setText(
             progress.problem
             or (
@@ -147,6 +203,7 @@ class LessonPanel(QWidget):
             )
         )
         self.note.setVisible(bool(self.note.text()))
+        self.score.setText(str(progress.score))
         why = progress.why_not_next
         self.next.setEnabled(not why)
         set_tip(self.next, why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
@@ -161,42 +218,51 @@ class LessonPanel(QWidget):
     def _make_choices(self, question: LessonQuestion | None) -> None:
         for button in self.choices:
             self._choice_column.removeWidget(button)
+            button.hide()
             button.deleteLater()
         self.choices = []
-        for number, words in enumerate(question.choices if question is not None else ()):
-            button = PlainPushButton(f"{number + 1}   {words}")
-            button.setStyleSheet("text-align: left")
-            button.clicked.connect(partial(self._progress.answer, number))
+        words = () if question is None else question.choices
+        for number, place in enumerate(self._progress.order):
+            button = ChoiceButton(number + 1, words[place], tokens(self._theme))
+            button.clicked.connect(partial(self._progress.answer, place))
             self._choice_column.addWidget(button)
+            button.show()  # at once: its height counts when the room is shared
             self.choices.append(button)
 
     def _refresh_question(self, question: LessonQuestion | None) -> None:
         progress = self._progress
         shown = question is not None and progress.arrived
-        self._card.setVisible(shown)
+        self.question.setVisible(shown)
         if question is None or not shown:
             return
         self.asked.setText(question.ask)
-        given = progress.answers.get(progress.at)
-        for number, button in enumerate(self.choices):
-            mark = (
-                ""
-                if given is None
-                else "✓ "
-                if number == question.answer
-                else "✗ "
-                if number == given
-                else ""
-            )
-            button.setText(f"{mark}{number + 1}   {question.choices[number]}")
-            button.setEnabled(given is None)
-        self.told.setVisible(given is not None)
-        if given is not None:
-            right = given == question.answer
-            self.told.setProperty("tone", "good" if right else "warning")
+        tries = progress.tries.get(progress.at, ())
+        over = progress.is_answered(progress.at)
+        for place, button in zip(progress.order, self.choices, strict=True):
+            right = over and place == question.answer
+            button.mark = "✓" if right else "✗" if place in tries else ""
+            button.setEnabled(not over and place not in tries)
+        self.told.setVisible(bool(tries))
+        if tries:
+            tone, words = self._feedback(question, tries, over=over)
+            self.told.setProperty("tone", tone)
             self.told.style().unpolish(self.told)
             self.told.style().polish(self.told)
-            self.told.setText(f"{'Correct.' if right else 'Not correct.'} {question.because}")
+            if words != self.told.text():
+                self.told.setText(words)
+                self.spoken.emit(words)
+
+    @staticmethod
+    def _feedback(
+        question: LessonQuestion, tries: tuple[int, ...], *, over: bool
+    ) -> tuple[str, str]:
+        """The tone and the words after the latest try; the explanation only when no try is left."""
+        own = question.feedback_on(tries[-1])
+        if tries[-1] == question.answer:
+            return "good", f"Correct. {own} {question.because}".replace("  ", " ")
+        if over:
+            return "warning", f"Not correct. {own} {question.because}".replace("  ", " ")
+        return "warning", f"Not correct. {own} Try once more.".replace("  ", " ")
 
     def _follow(self, link: QUrl) -> None:
         if link.scheme() == "page":

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from gcspy_protocol.errors import CommandError
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
 from gcspy_client.lessons import Lesson, View, find_lesson, lesson_names, read_lesson
@@ -27,6 +28,7 @@ from gcspy_client.view.lessons.panel import MOST_CHOICES, LessonPanel
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.part import Part
 from gcspy_client.view.plain.dialogs import ask_file
+from gcspy_client.view.plain.text import shown
 from gcspy_client.view.spaces.view_controller import ViewController
 from gcspy_client.view.theme import tokens
 from gcspy_client.view.triggers.part import TriggerPart
@@ -37,6 +39,8 @@ _LESSON = "&Lesson"
 _HIDDEN = "The rest is hidden until you answer the question."
 _HISTORY_SHARE = 0.5
 _LAID_OUT_MILLIS = 120
+_LOW = 880
+"""A window of fewer pixels has no room for a lesson and a timeline."""
 
 
 class LessonPart(Part):
@@ -50,6 +54,7 @@ class LessonPart(Part):
         show_guide: Shows a page of the guide.
         over_now: Widgets that show the event of now; hidden while a question waits.
         over_time: Widgets that show later events as well.
+        gives_room: Widget that is hidden during a lesson in a low window, so that text, question and buttons are in sight.
 
     Attributes:
         progress: The progress in the lesson.
@@ -66,13 +71,17 @@ class LessonPart(Part):
         show_guide: Callable[[str], object],
         over_now: Sequence[QWidget],
         over_time: Sequence[QWidget],
+        gives_room: QWidget,
     ) -> None:
         super().__init__(desk)
         self._triggers, self._views, self._history = triggers, views, history
         self._of = ""
+        self._gives_room = gives_room
+        desk.frame.installEventFilter(self)
         self.progress = LessonProgress(desk.session, desk.link, self)
         self.panel = LessonPanel(self.progress, desk.theme)
         self.panel.guide_asked.connect(show_guide)
+        self.panel.spoken.connect(self._speak)
         about = "the lesson: its text and questions"
         desk.docks.add(
             "lesson", "Lesson", self.panel, Qt.DockWidgetArea.LeftDockWidgetArea, about=about
@@ -84,6 +93,16 @@ class LessonPart(Part):
         self.progress.view_requested.connect(self.look)
         self.progress.event_requested.connect(self._go_to)
         triggers.manager.fired.connect(self.progress.fired)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the height of the window."""
+        if event.type() is QEvent.Type.Resize and watched is self._desk.frame:
+            self._share_room()
+        return False
+
+    def _share_room(self) -> None:
+        low = self._desk.frame.height() < _LOW
+        self._gives_room.setVisible(self.progress.lesson is None or not low)
 
     @property
     def curtains(self) -> tuple[Curtain, ...]:
@@ -120,6 +139,7 @@ class LessonPart(Part):
         self._find()
         self.progress.follow()
         self.panel.refresh()
+        self._share_room()
         limit = self.progress.limit
         session = self._desk.session
         beyond = limit is not None and session.number > limit
@@ -128,6 +148,10 @@ class LessonPart(Part):
             curtain.draw(closed=beyond)
         for curtain in self._over_time:
             curtain.draw(closed=known)
+
+    def _speak(self, text: str) -> None:
+        """Have a screen reader say what came of an answer."""
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.panel, shown(text)))
 
     def _find(self) -> None:
         """Open the lesson that another session is of, if it is one that is here."""
@@ -140,6 +164,9 @@ class LessonPart(Part):
             self.progress.restarted()
         elif name in lesson_names():
             self.open(find_lesson(name))
+        elif self.progress.lesson is None and self._desk.docks.is_open("lesson"):
+            # From the layout of an earlier session: there is nothing to read here.
+            self._desk.docks["lesson"].close()
 
     def _go_to(self, number: int) -> None:
         desk = self._desk
@@ -208,6 +235,7 @@ class LessonPart(Part):
         """Draw for another ground."""
         for curtain in self.curtains:
             curtain.set_colours(tokens(theme))
+        self.panel.set_theme(theme)
 
     def stop(self) -> None:
         """Follow nothing any more."""
@@ -257,7 +285,7 @@ class LessonPart(Part):
                     menu=_LESSON,
                     text=f"Answer &{number + 1}",
                     about=f"answer the question with choice {number + 1}",
-                    run=partial(progress.answer, number),
+                    run=partial(progress.answer_shown, number),
                     keys=(f"Alt+{number + 1}",),
                     enabled=partial(_may_answer, self, number),
                     why_not="no open question has this choice",

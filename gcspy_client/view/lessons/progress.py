@@ -15,6 +15,7 @@ from gcspy_protocol.triggers import Trigger
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.lessons.lesson import TRIGGER, Lesson, LessonStep
+from gcspy_client.lessons.score import Score
 from gcspy_client.lessons.step_requests import filters_of, problem_of_event, settings_of
 from gcspy_client.link import WindowLink
 from gcspy_client.model.panels.trigger_list import TriggerFiring
@@ -35,7 +36,8 @@ class LessonProgress(QObject):
         at: Place of the step whose text is shown.
         reached: For each step that was reached, the number of the event at which it stood.
         waiting: Whether the program runs to the event of the step `at`.
-        answers: For each question that was answered, the place of the choice.
+        tries: For each question that was tried, the places of the choices in the order of the tries.
+        seed: Seed of the order in which choices are shown.
         problem: The part of the step that failed; empty: none.
 
     Signals:
@@ -60,7 +62,8 @@ class LessonProgress(QObject):
         self.lesson: Lesson | None = None
         self.at = 0
         self.reached: dict[int, int] = {}
-        self.answers: dict[int, int] = {}
+        self.tries: dict[int, tuple[int, ...]] = {}
+        self.seed = ""
         self.waiting = False
         self.problem = ""
         self._begun = False
@@ -85,8 +88,36 @@ class LessonProgress(QObject):
             step is not None
             and step.question is not None
             and self.arrived
-            and self.at not in self.answers
+            and not self.is_answered(self.at)
         )
+
+    def is_answered(self, place: int) -> bool:
+        """Whether the question of a step was answered right, or as often as it may be."""
+        question = None if self.lesson is None else self.lesson.steps[place].question
+        tries = self.tries.get(place, ())
+        return question is not None and (question.answer in tries or len(tries) >= question.tries)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The places of this question's choices in the order in which they are shown."""
+        return () if self.lesson is None else self.lesson.order(self.at, self.seed)
+
+    @property
+    def score(self) -> Score:
+        """The result so far."""
+        steps = () if self.lesson is None else self.lesson.steps
+        questions = {
+            place: step.question for place, step in enumerate(steps) if step.question is not None
+        }
+        first = sum(
+            self.tries.get(place, ())[:1] == (question.answer,)
+            for place, question in questions.items()
+        )
+        right = sum(
+            question.answer in self.tries.get(place, ()) for place, question in questions.items()
+        )
+        done = sum(map(self.is_answered, questions))
+        return Score(first=first, later=right - first, answered=done, questions=len(questions))
 
     @property
     def limit(self) -> int | None:
@@ -132,7 +163,7 @@ class LessonProgress(QObject):
         self.lesson = lesson
         self.at, self.waiting, self.problem, self._begun = 0, False, "", False
         self.reached.clear()
-        self.answers.clear()
+        self.tries.clear()
         self.follow()
         self.changed.emit()
 
@@ -147,16 +178,27 @@ class LessonProgress(QObject):
             self._turn_to(self.at - 1)
 
     def answer(self, choice: int) -> None:
-        """Answer the question of this step; only the first answer counts."""
+        """Answer the question of this step: once more if that was wrong and another try is left.
+
+        Args:
+            choice: Its place in the question.
+        """
         step = self.step
         if (
             self.asks
             and step is not None
             and step.question is not None
             and 0 <= choice < len(step.question.choices)
+            and choice not in self.tries.get(self.at, ())
         ):
-            self.answers[self.at] = choice
+            self.tries[self.at] = (*self.tries.get(self.at, ()), choice)
             self.changed.emit()
+
+    def answer_shown(self, number: int) -> None:
+        """Answer with the choice that is shown at this place, from 0."""
+        order = self.order
+        if number < len(order):
+            self.answer(order[number])
 
     # ------------------------------------------------------------------------ messages
 

@@ -193,10 +193,14 @@ class _Area(QMainWindow):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         for side in (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea):
             self.setTabPosition(side, QTabWidget.TabPosition.North)
-        for corner in (Qt.Corner.BottomRightCorner, Qt.Corner.TopRightCorner):
-            self.setCorner(
-                corner, Qt.DockWidgetArea.RightDockWidgetArea
-            )  # the bottom is below the tiles only
+        left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
+        for corner, side in (
+            (Qt.Corner.BottomLeftCorner, left),
+            (Qt.Corner.TopLeftCorner, left),
+            (Qt.Corner.BottomRightCorner, right),
+            (Qt.Corner.TopRightCorner, right),
+        ):
+            self.setCorner(corner, side)  # the bottom is below the tiles only
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -98,9 +98,10 @@ def lead(window: MainWindow, lesson: Lesson, qtbot: QtBot) -> tuple[dict[int, in
                 "nothing goes on before the answer"
             )
             assert not panel.next.isEnabled()
-            panel.choices[0].click()
-            assert progress.answers == {step: 0}
-            assert panel.told.text() == "Not correct. so it is"
+            next(one for one in panel.choices if one.words == "a").click()
+            assert progress.tries == {step: (0,)}
+            assert panel.told.text() == "Not correct. so it is", "of two choices none is left"
+            assert str(progress.score) == "0 of 1 right at the first try"
         if step < 2:
             progress.next()
     return dict(progress.reached), seen
