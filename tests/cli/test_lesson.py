@@ -45,7 +45,7 @@ def test_a_lesson_whose_claims_are_true_is_right(
 ) -> None:
     code, out = checked(tmp_path / "good.md", LESSON, capsys)
     assert code == ExitCode.OK
-    assert 'true   step 1, event 1: \'heap is empty\': sum(Heap."Used space") is 0' in out
+    assert "true   step 1, event 1: 'heap is empty': sum(Heap.\"Used space\") is 0" in out
     assert "0 wrong claims, 0 problems" in out
 
 

@@ -27,6 +27,7 @@ from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.facts import CardTable, FreeLists, Regions, RememberedSet
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, Objects, status_of
+from gcspy_drivers.simulator.user_code.guard import StepGuard
 
 __all__ = [
     "FULL",
@@ -186,6 +187,7 @@ class Plan(ABC):
         collection: The one under way, or None.
         collections: How many there were.
         last: The last one that ended, or None.
+        guard: Runs the code of a user's file; None: the collector is ours.
     """
 
     name: ClassVar[str]
@@ -205,6 +207,7 @@ class Plan(ABC):
         self.collection: Collection | None = None
         self.collections = 0
         self.last: Collection | None = None
+        self.guard: StepGuard | None = None
         self._phases: Sequence[Phase] = ()
         self._at = 0
         self._running = False
@@ -321,6 +324,10 @@ class Plan(ABC):
         while not self.step(self.stride):
             pass
 
+    def abandon(self) -> None:
+        """Forget the collection that is under way: its code has failed, and the program will not run again."""
+        self.collection, self._phases, self._running = None, (), False
+
     def phases_left(self) -> tuple[str, ...]:
         """Names of the phases that the collection under way has not ended yet."""
         return tuple(phase.name for phase in self._phases[max(self._at + (not self._running), 0) :])
@@ -353,6 +360,11 @@ class Plan(ABC):
         """Return how many words are not free, as far as the plan knows: garbage that was not found yet counts."""
 
     # Read by drivers and `verify`.
+
+    @property
+    def position(self) -> str:
+        """Where in a user's file the collection under way stands; empty: in none."""
+        return ""
 
     @property
     def program_waits(self) -> bool:

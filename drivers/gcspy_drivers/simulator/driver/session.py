@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+from gcspy_protocol.errors import CommandError
 
 from gcspy_drivers.kit.embedded_session import EmbeddedSession
 from gcspy_drivers.simulator import loops
@@ -34,7 +35,7 @@ from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
 from gcspy_drivers.simulator.loops import Words
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, CollectionListener, OutOfHeap, Plan
-from gcspy_drivers.simulator.plans import PLANS, make_plan
+from gcspy_drivers.simulator.plans import make_plan
 from gcspy_drivers.simulator.programs import make_run
 from gcspy_server.api import (
     DetailTable,
@@ -68,6 +69,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         plan: The collector.
         program: The program.
         over: Why the program ended; empty: it has not.
+        failed: Whether it ended since code in a user's file has a mistake.
 
     Raises:
         LocalProtocolError: There is no such collector or program, or it cannot have these options.
@@ -99,7 +101,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self.program = self._run.program
         for name, value in options.program_options.items():
             self.program.turn(name, value)
-        self.kinds = Kinds(PLANS[options.collector].kinds)
+        self.kinds = Kinds(self.plan.kinds)
         self.server = Server(
             f"{self.plan.title}: {self.program.title}",
             events=self.kinds.names,
@@ -111,7 +113,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
             time_nanos=self._clock.nanos,
         )
         self.settings = LiveSettings(self.server, options, self.plan, self.program)
-        self.over = ""
+        self.over, self.failed = "", False
         self._stop = threading.Event()
         self._program = threading.Lock()
         """Lock of the heap: the program's thread has it, except while it is at an event."""
@@ -163,6 +165,9 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
             Why it ended.
         """
         self._stop = stop
+        for guard in (self.plan.guard, self.program.guard):
+            if guard is not None:
+                guard.stopped = stop.is_set
         loops.want()
         with self._program:
             self._runs = True
@@ -188,8 +193,10 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
                 if self.options.steps and steps >= self.options.steps:
                     self.over = f"the program has ended, after {steps:,} steps"
                     break
-        except OutOfHeap as error:
+        except (OutOfHeap, CommandError) as error:
             self.over = str(error)
+            self.failed = isinstance(error, CommandError)
+            self.plan.abandon()
         if self._lockstep is not None:
             self._lockstep.end(leader=self._leads)
         if not stop.is_set():
@@ -235,7 +242,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
 
     def progress(self, collection: Collection, phase: str, done: int) -> None:
         """A bit of a phase was done, in slow motion or as a step of a collection beside the program."""
-        self._event(PROGRESS, f"{collection.kind}: {phase}, {done:,} more done")
+        at = f", at {self.plan.position}" if self.plan.position else ""
+        self._event(PROGRESS, f"{collection.kind}: {phase}, {done:,} more done{at}")
 
     def collection_ends(self, collection: Collection) -> None:
         """Everything was done."""

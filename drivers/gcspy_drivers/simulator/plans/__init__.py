@@ -18,6 +18,8 @@ from gcspy_drivers.simulator.plans.refcount import RefCount
 from gcspy_drivers.simulator.plans.regions import GarbageFirst
 from gcspy_drivers.simulator.plans.semispace import SemiSpace
 from gcspy_drivers.simulator.plans.train import Train
+from gcspy_drivers.simulator.user_code.collector import collector_from_file
+from gcspy_drivers.simulator.user_code.source import is_user_file
 
 __all__ = ["PLANS", "make_plan"]
 
@@ -38,11 +40,19 @@ PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in _PLANS}
 
 
 def make_plan(name: str, heap: Heap, *, threads: int = 1, **options: Any) -> Plan:
-    """Make the plan of this name for a new heap.
+    """Make the plan of this name for a new heap, or the one in a file whose name ends in ``.py``.
 
     Args:
         options: Options of that plan: see its class.
     """
+    if is_user_file(name):
+        if options:
+            raise LocalProtocolError(
+                f"{name} has no options: change the file instead of giving {', '.join(options)}"
+            )
+        return collector_from_file(name)(heap, threads=threads)
     if name not in PLANS:
-        raise LocalProtocolError(f"there is no collector {name!r}: use one of {', '.join(PLANS)}")
+        raise LocalProtocolError(
+            f"there is no collector {name!r}: use one of {', '.join(PLANS)}, or a Python file"
+        )
     return PLANS[name](heap, threads=threads, **options)

@@ -9,22 +9,24 @@ Knows the mutator, through `stack`. Knows no collector.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
 
 import numpy as np
-from gcspy_protocol.errors import CommandError, LocalProtocolError
+from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.heap import WORD_BYTES
 from gcspy_drivers.simulator.mutator import Mutator
-from gcspy_drivers.simulator.plan import Choice, Knob
+from gcspy_drivers.simulator.plan import Choice, Knob, OutOfHeap
 from gcspy_drivers.simulator.programs.stack import Stack
+from gcspy_drivers.simulator.user_code.guard import StepGuard
+from gcspy_drivers.simulator.user_code.source import UserFile
 
 __all__ = ["Program", "ProgramRun", "from_file"]
+
+_OVER: Final = object()
 
 
 class Program(ABC):
@@ -34,6 +36,7 @@ class Program(ABC):
         name: One word; title: for people.
         about: Its behaviour, and which property of collectors it shows.
         settings: Its knobs with their initial values.
+        guard: Runs its code if it is in a user's file; None: it is ours.
 
     Attributes:
         mutator: The mutator whose heap it uses.
@@ -45,6 +48,7 @@ class Program(ABC):
     title: ClassVar[str]
     about: ClassVar[str] = ""
     settings: ClassVar[Sequence[Knob]] = ()
+    guard: ClassVar[StepGuard | None] = None
 
     def __init__(self, mutator: Mutator) -> None:
         self.mutator = mutator
@@ -130,14 +134,19 @@ class ProgramRun:
 
         Raises:
             OutOfHeap: There was no room: the program has ended.
+            CommandError: Code in a user's file has a mistake; with the line.
         """
         if not self._workers:
             return False
         at = self.turns % len(self._workers)
         self.turns += 1
-        try:
-            next(self._workers[at])
-        except StopIteration:
+        guard = self.program.guard
+        going_on = (
+            next(self._workers[at], _OVER) is not _OVER
+            if guard is None
+            else guard.step(self._workers[at])
+        )
+        if not going_on:
             del self._workers[at]
         return bool(self._workers)
 
@@ -150,39 +159,31 @@ class ProgramRun:
         self._workers = []
 
 
-def _none(stack: Stack, dice: np.random.Generator) -> Iterator[None]:
-    """Stand for the function that a file has not."""
-    raise LocalProtocolError(f"no function for {stack} and {dice}")
-
-
 def from_file(path: str) -> type[Program]:
     """Return the program that a Python file of the user's has: the class derived from `Program`, or made of its function ``work(stack, dice)``.
 
     The file is run: it is the user's own, as any script is.
+
+    Raises:
+        CommandError: The file has an error; with the line.
     """
-    file = Path(path)
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if not file.is_file() or spec is None or spec.loader is None:
-        raise CommandError(
-            f"{path} is not a Python file: give one with a class derived from Program, or with a function work(stack, dice)"
-        )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for one in vars(module).values():
-        if isinstance(one, type) and issubclass(one, Program) and not inspect.isabstract(one):
+    file = UserFile(path, "program", (OutOfHeap,))
+    for one in vars(file.module).values():
+        if (
+            isinstance(one, type)
+            and issubclass(one, Program)
+            and one is not Program
+            and not inspect.isabstract(one)
+        ):
+            one.guard = file.guard
             return one
-    function: Callable[[Stack, np.random.Generator], Iterator[None]] = getattr(
-        module, "work", _none
-    )
-    if not inspect.isgeneratorfunction(function):
-        raise CommandError(
-            f"{path} has neither a class derived from Program nor a generator function work(stack, dice): write one of them"
-        )
+    function = file.steps("work", "stack", "dice")
 
     class FromFile(Program):
-        name = file.stem
-        title = file.stem.replace("_", " ").capitalize()
-        about = inspect.getdoc(module) or ""
+        name = file.path.stem
+        title = file.title
+        about = file.about
+        guard = file.guard
 
         def work(self, stack: Stack) -> Iterator[None]:
             yield from function(stack, self.dice)
