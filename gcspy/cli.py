@@ -51,7 +51,7 @@ _COMMANDS = {
     },
     "Teach": {
         "demo": "Show a demo program, simulate a collector, or take a lesson.",
-        "lesson": "Check lessons.",
+        "lesson": "Write, verify and mark code of students, and check lessons.",
     },
     "Files": {
         "files.info": "Summarise a recording.",

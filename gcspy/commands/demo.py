@@ -38,13 +38,17 @@ __all__ = ["command"]
 @click.argument("lesson", required=False)
 @click.option("--list", "lists", is_flag=True, help="List the lessons, collectors and programs.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: as one JSON object.")
-@click.option("--collector", metavar="NAME", help="Collector to simulate.")
+@click.option(
+    "--collector",
+    metavar="NAME",
+    help="Collector to simulate: a name, or a file of your own (`gcspy lesson template collector`).",
+)
 @click.option(
     "--versus",
     metavar="NAME",
     help="Second collector, run beside the first with the same program and seed. Both advance by allocated bytes.",
 )
-@click.option("--program", metavar="NAME", help="Simulated program.")
+@click.option("--program", metavar="NAME", help="Simulated program: a name, or a file of your own.")
 @click.option("--heap", metavar="SIZE", help="Heap size: 256KiB, 16MiB.")
 @click.option("--tile", metavar="SIZE", help="Tile size in bytes: 64, 4KiB.")
 @click.option(
@@ -156,6 +160,9 @@ def command(
         "steps": steps,
     }
     chosen = {name: value for name, value in simulated.items() if value is not None}
+    if collector is not None and collector.endswith(".py"):
+        # So small that each step of it can be watched.
+        chosen = {"heap_bytes": "64KiB", "slow": 20, **chosen}
     found: Lesson | None = None
     if versus is not None and (lesson is not None or no_window or listen):
         raise click.UsageError(

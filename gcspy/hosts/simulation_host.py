@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcspy_session.network.address import default_address
@@ -70,6 +71,10 @@ def fields_of_lesson(lesson: Lesson) -> dict[str, Any]:
         found[_SIZES.get(key, _NUMBERS.get(key, key))] = (
             parse_size(value) if key in _SIZES else value
         )
+    for key in ("collector", "program"):
+        # A file stands beside the lesson, wherever the command is called.
+        if str(found.get(key, "")).endswith(".py"):
+            found[key] = str(Path(lesson.path).parent / found[key])
     return found
 
 

@@ -33,6 +33,8 @@ from gcspy_client.lessons.step_requests import filters_of, problem_of_event, set
 __all__ = ["record_lesson"]
 
 _DEADLINE_SECS = 60.0
+_MOST_EVENTS = 1_000
+"""Events within which the solution of an exercise must lead to what it asks for."""
 
 
 class _Leader(ReconnectingLink):
@@ -48,7 +50,8 @@ class _Leader(ReconnectingLink):
         self._lesson, self._stop = lesson, stop
         self._session = ClientInterpreter()
         self._events = 0
-        self._waits = False
+        self._waits = self._solves = False
+        self._solved: set[int] = set()
         self.reached: list[int] = []
         self.problem = ""
 
@@ -64,11 +67,21 @@ class _Leader(ReconnectingLink):
         match message:
             case Event():
                 self._events += 1
+                if self._solves and self._events - self.reached[-1] > _MOST_EVENTS:
+                    self._solves = False
+                    self._end(
+                        f"its solution does not solve the exercise within {_MOST_EVENTS:,} events",
+                        -1,
+                    )
+            case Fired() if self._solves:
+                self._solves = False
             case Fired() if self._waits:
                 self.reached.append(self._events)
                 self._waits = False
-            case State(state=ControlState.PAUSED) if not self._waits:
+            case State(state=ControlState.PAUSED) if not self._waits and not self._solves:
                 self._go_on()
+            case State(state=ControlState.ENDED) if self._solves:
+                self._end("the program ended before the exercise was solved by its solution", -1)
             case State(state=ControlState.ENDED) if self._waits:
                 self._end(f"the program ended before the event of the step: {message.reason}")
             case _:
@@ -77,6 +90,8 @@ class _Leader(ReconnectingLink):
     def _go_on(self) -> None:
         """Take the next steps, up to one whose event has to come."""
         while not self._waits:
+            if self._solve():
+                return
             if len(self.reached) == len(self._lesson.steps):
                 self._stop.requested = True
                 return
@@ -84,7 +99,7 @@ class _Leader(ReconnectingLink):
             kinds = () if self._session.welcome is None else self._session.welcome.events
             for messages, wrong in (
                 filters_of(step, kinds),
-                settings_of(step, self._session.settings.settings),
+                settings_of(step.settings, self._session.settings.settings),
             ):
                 for message in messages:
                     self.send(message)
@@ -103,11 +118,28 @@ class _Leader(ReconnectingLink):
             else:
                 self.reached.append(self._events)
 
-    def _end(self, why: str) -> None:
-        step = self._lesson.steps[len(self.reached)]
-        self.problem = (
-            f"{self._lesson.path}:{step.line}: step {len(self.reached) + 1}, {step.title!r}: {why}"
-        )
+    def _solve(self) -> bool:
+        """Solve the exercise of the step that was reached last, if it has one; tell whether to wait for that."""
+        place = len(self.reached) - 1
+        exercise = self._lesson.steps[place].exercise if place >= 0 else None
+        if exercise is None or place in self._solved:
+            return False
+        self._solved.add(place)
+        messages, wrong = settings_of(exercise.solution, self._session.settings.settings)
+        if wrong:
+            self._end(f"solution: {wrong}", -1)
+            return True
+        for message in messages:
+            self.send(message)
+        self._solves = True
+        self.send(Trigger(id=TRIGGER, expression=exercise.check, note=exercise.task))
+        self.send(Resume())
+        return True
+
+    def _end(self, why: str, back: int = 0) -> None:
+        place = len(self.reached) + back
+        step = self._lesson.steps[place]
+        self.problem = f"{self._lesson.path}:{step.line}: step {place + 1}, {step.title!r}: {why}"
         self._stop.requested = True
 
 

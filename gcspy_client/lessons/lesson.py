@@ -18,6 +18,7 @@ __all__ = [
     "Claim",
     "Filter",
     "Lesson",
+    "LessonExercise",
     "LessonQuestion",
     "LessonStep",
     "View",
@@ -54,7 +55,7 @@ class LessonQuestion:
         return min(2, len(self.choices) - 1)
 
     def feedback_on(self, choice: int) -> str:
-        """What is told to whoever takes this choice."""
+        """The feedback for whoever takes this choice."""
         return self.feedback[choice] if choice < len(self.feedback) else ""
 
     def order(self, seed: str) -> tuple[int, ...]:
@@ -68,8 +69,25 @@ class LessonQuestion:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LessonExercise:
+    """Something that the student is to bring about, with settings of the running simulation.
+
+    Attributes:
+        task: What to bring about.
+        check: A condition: it is solved at the event at which it becomes true.
+        hint: Shown on request; empty: there is none.
+        solution: Settings with which the program comes to such an event, by name: how the lesson is recorded and checked.
+    """
+
+    task: str
+    check: str
+    hint: str = ""
+    solution: Mapping[str, int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """What a text says, as a condition on the values that the student sees.
+    """A statement of a text, as a condition on the values that the student sees.
 
     Attributes:
         text: Quoted from the step: its text, title, question or an explanation.
@@ -144,6 +162,7 @@ class LessonStep:
         view: The view; None: unchanged.
         filters: Event filters that hold from now on; None: as before.
         question: Asked when the step's event was reached; None: there is none.
+        exercise: To be done when the step's event was reached; None: there is none.
         claims: What the texts say, as conditions that can be checked.
         line: The line in its file where it begins.
     """
@@ -155,6 +174,7 @@ class LessonStep:
     view: View | None = None
     filters: tuple[Filter, ...] | None = None
     question: LessonQuestion | None = None
+    exercise: LessonExercise | None = None
     claims: tuple[Claim, ...] = ()
     line: int = 0
 

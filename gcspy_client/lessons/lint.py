@@ -1,4 +1,4 @@
-"""What is wrong with the questions and claims of a lesson as a piece of teaching: answers that can be guessed, and texts that nothing checks.
+"""A lint of lessons as pieces of teaching: answers that can be guessed, and texts that nothing checks.
 
 Knows texts; does not know the values that a lesson shows (`claims` checks those).
 """
@@ -85,6 +85,8 @@ def _claim_problems(lesson: Lesson, step: LessonStep) -> Iterable[str]:
         yield "nothing of its text is checked: add a block claims"
     question = step.question
     parts = [step.title, step.text]
+    if step.exercise is not None:
+        parts += [step.exercise.task, step.exercise.hint]
     if question is not None:
         parts += [question.ask, *question.choices, question.because, *question.feedback]
     said = [_plain(part) for part in parts]

@@ -5,7 +5,7 @@ Knows steps, kinds of event and settings; knows no link, and not when a step is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gcspy_protocol.errors import ExpressionError, UnknownName
 from gcspy_protocol.expression import bind, parse_condition
@@ -53,16 +53,18 @@ def problem_of_event(step: LessonStep, spaces: Iterable[Space]) -> str:
     return ""
 
 
-def settings_of(step: LessonStep, settings: Iterable[Setting]) -> tuple[list[Message], str]:
-    """The settings of a step.
+def settings_of(
+    wanted: Mapping[str, int | str], settings: Iterable[Setting]
+) -> tuple[list[Message], str]:
+    """Settings of a step or of a solution, by name.
 
     Returns:
         The requests to send, and the problem; empty: none.
     """
     known = {setting.name: setting for setting in settings}
-    wrong = _strange("setting", [name for name in step.settings if name not in known])
+    wrong = _strange("setting", [name for name in wanted if name not in known])
     messages: list[Message] = []
-    for name, value in step.settings.items():
+    for name, value in wanted.items():
         if name not in known:
             continue
         setting = known[name]

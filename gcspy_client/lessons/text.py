@@ -1,7 +1,7 @@
 """Reading a lesson: a head in TOML between two lines of ``+++``, then Markdown; each heading of the second level begins a step.
 
 In a step, a fenced block with the word ``step`` defines actions in TOML, one with the word
-``question`` the question, one with the word ``claims`` what can be checked of its texts; everything
+``question`` the question, one with the word ``exercise`` something to bring about, one with the word ``claims`` what can be checked of its texts; everything
 else is its text.
 
     +++
@@ -35,6 +35,7 @@ from gcspy_client.lessons.lesson import (
     Claim,
     Filter,
     Lesson,
+    LessonExercise,
     LessonQuestion,
     LessonStep,
     View,
@@ -69,7 +70,8 @@ _QUESTION_KEYS: Final = {
     "feedback": list,
 }
 _CLAIM_KEYS: Final = {"holds": str, "always": str, "at": int, "since": int}
-_BLOCKS: Final = ("step", "question", "claims")
+_EXERCISE_KEYS: Final = {"task": str, "check": str, "hint": str, "solution": dict}
+_BLOCKS: Final = ("step", "question", "exercise", "claims")
 _WORDS: Final = {
     str: "a text",
     int: "a whole number",
@@ -219,6 +221,7 @@ def _step(path: str, lines: list[str], start: int, end: int) -> LessonStep:
         title=lines[start].removeprefix("## ").strip(),
         text="\n".join(text).strip(),
         question=_question(blocks["question"]) if "question" in blocks else None,
+        exercise=_exercise(blocks["exercise"]) if "exercise" in blocks else None,
         claims=_claims(blocks["claims"]) if "claims" in blocks else (),
         line=start + 1,
         **(_doing(blocks["step"]) if "step" in blocks else {}),
@@ -235,17 +238,25 @@ def _doing(block: _Block) -> dict[str, Any]:
             parse_condition(until)
         except ExpressionError as error:
             raise block.wrong("until", f"until: {error}") from None
-    for name, value in values.get("set", {}).items():
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise block.wrong(
-                name, f"setting {name!r} is {value!r}: give a whole number, or the name of a choice"
-            )
-    found: dict[str, Any] = {"until": until, "settings": values.get("set", {})}
+    found: dict[str, Any] = {
+        "until": until,
+        "settings": _settings(block, values.get("set", {})),
+    }
     if "view" in values:
         found["view"] = _view(block, values["view"])
     if "filters" in values:
         found["filters"] = tuple(_filter(block, one) for one in values["filters"])
     return found
+
+
+def _settings(block: _Block, values: Mapping[str, Any]) -> Mapping[str, int | str]:
+    """Settings by name."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise block.wrong(
+                name, f"setting {name!r} is {value!r}: give a whole number, or the name of a choice"
+            )
+    return values
 
 
 def _view(block: _Block, values: Mapping[str, Any]) -> View:
@@ -320,6 +331,24 @@ def _question(block: _Block) -> LessonQuestion:
         answer=answer - 1,
         because=values.get("because", ""),
         feedback=tuple(feedback),
+    )
+
+
+def _exercise(block: _Block) -> LessonExercise:
+    values = block.values
+    block.check(values, _EXERCISE_KEYS, "an exercise")
+    for key in ("task", "check", "solution"):
+        if not values.get(key):
+            raise block.wrong(key, f"an exercise has no {key}: add it")
+    try:
+        parse_condition(values["check"])
+    except ExpressionError as error:
+        raise block.wrong("check", f"check: {error}") from None
+    return LessonExercise(
+        task=values["task"],
+        check=values["check"],
+        hint=values.get("hint", ""),
+        solution=_settings(block, values["solution"]),
     )
 
 

@@ -11,12 +11,12 @@ from gcspy.lazy import LazyGroup
 
 __all__ = ["command"]
 
-_SUBCOMMANDS = ("check",)
+_SUBCOMMANDS = ("template", "verify", "check", "mark")
 
 
 @click.group(cls=LazyGroup, package=__name__, modules=_SUBCOMMANDS)
 def command() -> None:
-    """Check lessons.
+    """Write, verify and mark code of students, and check lessons.
 
     LESSON is a name from `gcspy demo --list`, or a file of your own. `gcspy demo LESSON` shows one.
     """

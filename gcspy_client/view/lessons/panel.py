@@ -233,6 +233,7 @@ class LessonPanel(QWidget):
         progress = self._progress
         shown = question is not None and progress.arrived
         self.question.setVisible(shown)
+        self._refresh_exercise(shown=question is None and progress.arrived)
         if question is None or not shown:
             return
         self.asked.setText(question.ask)
@@ -250,6 +251,27 @@ class LessonPanel(QWidget):
             self.told.style().polish(self.told)
             if words != self.told.text():
                 self.told.setText(words)
+                self.spoken.emit(words)
+
+    def _refresh_exercise(self, *, shown: bool) -> None:
+        """Show the exercise of a step instead of a question."""
+        progress = self._progress
+        exercise = None if progress.step is None else progress.step.exercise
+        if exercise is None or not shown:
+            return
+        self.question.show()
+        self.asked.setText(f"Exercise: {exercise.task}")
+        solved = progress.at in progress.solved
+        words = "Solved." if solved else exercise.hint and f"Hint: {exercise.hint}"
+        if progress.is_playback and not solved:
+            words = "In a recording nothing can be set: `gcspy demo` runs the lesson. Go on to see a solution."
+        self.told.setVisible(bool(words))
+        if words != self.told.text():
+            self.told.setProperty("tone", "good" if solved else "dim")
+            self.told.style().unpolish(self.told)
+            self.told.style().polish(self.told)
+            self.told.setText(words)
+            if solved:
                 self.spoken.emit(words)
 
     @staticmethod

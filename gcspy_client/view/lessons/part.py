@@ -8,6 +8,7 @@ Connects the parts of the window; does not know the course of a lesson.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import QWidget
 
 from gcspy_client.lessons import Lesson, View, find_lesson, lesson_names, read_lesson
 from gcspy_client.lessons.lesson import TRIGGER
+from gcspy_client.lessons.report import read_report, write_report
 from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action
@@ -27,7 +29,7 @@ from gcspy_client.view.lessons.curtain import Curtain
 from gcspy_client.view.lessons.panel import MOST_CHOICES, LessonPanel
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.part import Part
-from gcspy_client.view.plain.dialogs import ask_file
+from gcspy_client.view.plain.dialogs import ask_file, ask_new_file
 from gcspy_client.view.plain.text import shown
 from gcspy_client.view.spaces.view_controller import ViewController
 from gcspy_client.view.theme import tokens
@@ -131,6 +133,24 @@ class LessonPart(Part):
                 self.open(read_lesson(Path(name)))
             except CommandError as error:
                 self._desk.say(str(error))
+
+    def ask_report(self) -> None:
+        """Ask for a file, and write the report of this lesson into it."""
+        name = ask_new_file(self._desk.frame, "Save a report", "Reports (*.json)", "report.json")
+        if name:
+            self.save_report(Path(name))
+
+    def save_report(self, path: Path) -> None:
+        """Write the report of this lesson; own code that is in the file already stays in it."""
+        report = self.progress.report(self._desk.link.person)
+        try:
+            if path.exists():
+                report = replace(report, code=read_report(path).code)
+            write_report(report, path)
+        except CommandError as error:
+            self._desk.say(str(error))
+        else:
+            self._desk.say(f"The report of {report.student} was saved as {path}")
 
     # ------------------------------------------------------------------------ messages
 
@@ -259,6 +279,15 @@ class LessonPart(Part):
                 run=partial(self.open, None),
                 enabled=lambda: progress.lesson is not None,
                 why_not="there is no lesson",
+            ),
+            Action(
+                name="lesson.report",
+                menu=_LESSON,
+                text="&Save a report…",
+                about="your answers and times, in a file for your teacher",
+                run=self.ask_report,
+                enabled=lambda: bool(progress.times),
+                why_not="no question was asked yet",
             ),
             Action(
                 name="lesson.next",

@@ -9,12 +9,16 @@ Knows link, session, triggers and time; does not know widgets.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from gcspy_protocol.messages import Pause, Resume
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import Trigger
 from PySide6.QtCore import QObject, Signal
 
 from gcspy_client.lessons.lesson import TRIGGER, Lesson, LessonStep
+from gcspy_client.lessons.report import QuestionResult, StudentReport, digest_of
 from gcspy_client.lessons.score import Score
 from gcspy_client.lessons.step_requests import filters_of, problem_of_event, settings_of
 from gcspy_client.link import WindowLink
@@ -37,6 +41,8 @@ class LessonProgress(QObject):
         reached: For each step that was reached, the number of the event at which it stood.
         waiting: Whether the program runs to the event of the step `at`.
         tries: For each question that was tried, the places of the choices in the order of the tries.
+        solved: Places of the steps whose exercise was solved.
+        times: For each question or exercise, when it was first shown and when it was last tried; seconds of `clock`.
         seed: Seed of the order in which choices are shown.
         problem: The part of the step that failed; empty: none.
 
@@ -48,6 +54,7 @@ class LessonProgress(QObject):
     Args:
         session: The displayed and the live state.
         link: To the server or player.
+        clock: Seconds, for the times of answers.
     """
 
     changed = Signal()
@@ -55,7 +62,12 @@ class LessonProgress(QObject):
     event_requested = Signal(int)
 
     def __init__(
-        self, session: ClientSession, link: WindowLink, parent: QObject | None = None
+        self,
+        session: ClientSession,
+        link: WindowLink,
+        parent: QObject | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(parent)
         self._session, self._link = session, link
@@ -63,6 +75,9 @@ class LessonProgress(QObject):
         self.at = 0
         self.reached: dict[int, int] = {}
         self.tries: dict[int, tuple[int, ...]] = {}
+        self.solved: set[int] = set()
+        self.times: dict[int, tuple[float, float]] = {}
+        self._clock = clock
         self.seed = ""
         self.waiting = False
         self.problem = ""
@@ -96,6 +111,11 @@ class LessonProgress(QObject):
         question = None if self.lesson is None else self.lesson.steps[place].question
         tries = self.tries.get(place, ())
         return question is not None and (question.answer in tries or len(tries) >= question.tries)
+
+    @property
+    def is_playback(self) -> bool:
+        """Whether a recording is played."""
+        return self._session.is_playback
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -164,6 +184,8 @@ class LessonProgress(QObject):
         self.at, self.waiting, self.problem, self._begun = 0, False, "", False
         self.reached.clear()
         self.tries.clear()
+        self.solved.clear()
+        self.times.clear()
         self.follow()
         self.changed.emit()
 
@@ -192,7 +214,64 @@ class LessonProgress(QObject):
             and choice not in self.tries.get(self.at, ())
         ):
             self.tries[self.at] = (*self.tries.get(self.at, ()), choice)
+            self._time_try()
             self.changed.emit()
+
+    def _time_try(self) -> None:
+        now = self._clock()
+        self.times[self.at] = (self.times.get(self.at, (now, now))[0], now)
+
+    def _arrive(self, place: int, event: int) -> None:
+        """A step's event was reached: its question is asked, its exercise begins."""
+        assert self.lesson is not None
+        self.reached[place] = event
+        step = self.lesson.steps[place]
+        if step.question is not None or step.exercise is not None:
+            now = self._clock()
+            self.times.setdefault(place, (now, now))
+        if step.exercise is not None and not self._session.is_playback:
+            self._link.send(
+                Trigger(id=TRIGGER, expression=step.exercise.check, note=step.exercise.task)
+            )
+
+    def report(self, student: str) -> StudentReport:
+        """The report of what was answered and solved so far.
+
+        Args:
+            student: The name that the student gives.
+        """
+        lesson = self.lesson
+        results = []
+        for place, step in enumerate(() if lesson is None else lesson.steps):
+            shown, tried = self.times.get(place, (0.0, 0.0))
+            if step.question is not None:
+                tries = self.tries.get(place, ())
+                results.append(
+                    QuestionResult(
+                        step=place + 1,
+                        ask=step.question.ask,
+                        tries=tuple(step.question.choices[one] for one in tries),
+                        right=tries.index(step.question.answer) + 1
+                        if step.question.answer in tries
+                        else 0,
+                        secs=round(tried - shown, 1),
+                    )
+                )
+            if step.exercise is not None:
+                results.append(
+                    QuestionResult(
+                        step=place + 1,
+                        ask=step.exercise.task,
+                        right=int(place in self.solved),
+                        secs=round(tried - shown, 1),
+                    )
+                )
+        return StudentReport(
+            student=student,
+            lesson="" if lesson is None else lesson.name,
+            digest="" if lesson is None else digest_of(lesson),
+            questions=tuple(results),
+        )
 
     def answer_shown(self, number: int) -> None:
         """Answer with the choice that is shown at this place, from 0."""
@@ -235,7 +314,18 @@ class LessonProgress(QObject):
                 and firing.fired.trigger.expression == self.step.until
             ):
                 self.waiting = False
-                self.reached[self.at] = firing.number or self._session.timeline.last
+                self._link.send(Trigger(id=TRIGGER))
+                self._arrive(self.at, firing.number or self._session.timeline.last)
+                self.changed.emit()
+            elif (
+                self.arrived
+                and firing.fired.trigger.id == TRIGGER
+                and self.step is not None
+                and self.step.exercise is not None
+                and firing.fired.trigger.expression == self.step.exercise.check
+            ):
+                self.solved.add(self.at)
+                self._time_try()
                 self._link.send(Trigger(id=TRIGGER))
                 self.changed.emit()
 
@@ -266,12 +356,13 @@ class LessonProgress(QObject):
                 self._link.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
                 self._link.send(Resume())
             else:
-                self.reached[place] = (
+                self._arrive(
+                    place,
                     _FIRST
                     if rewound
                     else self._session.number
                     if self._session.is_playback
-                    else self._session.timeline.last
+                    else self._session.timeline.last,
                 )
         self.changed.emit()
 
@@ -298,7 +389,7 @@ class LessonProgress(QObject):
         welcome = self._session.live.welcome
         requested = [filters_of(step, () if welcome is None else welcome.events)]
         if not self._session.is_playback:
-            requested.append(settings_of(step, self._session.live.settings.settings))
+            requested.append(settings_of(step.settings, self._session.live.settings.settings))
         for messages, wrong in requested:
             for message in messages:
                 self._link.send(message)

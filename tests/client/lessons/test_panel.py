@@ -134,7 +134,7 @@ def test_the_right_choice_is_told_only_when_no_try_is_left(window: MainWindow) -
     progress.answer(0)
     assert progress.tries[4] == (0,), "the same choice is no other try"
     progress.answer(1)
-    assert not progress.asks
+    assert progress.is_answered(4)
     assert sorted(one.mark for one in panel.choices if one.mark) == ["✓", "✗", "✗"]
     assert question.because in spoken[-1]
     assert str(progress.score) == "0 of 1 right at the first try"

@@ -18,6 +18,7 @@ from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, sim
 from gcspy.recorder.lesson_recorder import record_lesson
 from gcspy_client.lessons import Lesson
 from gcspy_client.lessons.lesson import BEGINS
+from gcspy_client.lessons.report import digest_of, read_report
 from gcspy_client.lessons.text import parse_lesson
 from gcspy_client.view.window import MainWindow
 from tests.waiting import PATIENCE_MILLIS
@@ -185,6 +186,73 @@ def test_what_comes_later_is_behind_a_curtain_until_the_question_is_answered(
     assert {window.time_panel, window.ranges.panel} <= hidden, "statistics tell what comes later"
     progress.answer(1)
     assert not any(one.isVisibleTo(window) for one in curtains)
+
+
+EXERCISE = (
+    SOURCE.split("## Two")[0]
+    + """\
+## Try
+```exercise
+task = "Make the fit best"
+check = "event == 'Full collection ends'"
+hint = "Look at the settings."
+solution = { "Fit" = "best" }
+```
+"""
+)
+
+
+def test_an_exercise_is_solved_by_what_the_program_does_and_reported(
+    socket_directory: Path,
+    make_window: Callable[..., MainWindow],
+    qtbot: QtBot,
+    tmp_path: Path,
+) -> None:
+    stop, ready = threading.Event(), threading.Event()
+    lesson = parse_lesson(EXERCISE, name="test", path="test.md")
+    address = f"unix:{socket_directory}/live.sock"
+    options = SimulatingOptions(
+        simulation=fields_of_lesson(lesson), listen=(address,), pause_at=BEGINS
+    )
+    thread = threading.Thread(
+        target=simulate, args=(options,), kwargs={"stop": stop, "on_ready": lambda *_: ready.set()}
+    )
+    thread.start()
+    assert ready.wait(30)
+    try:
+        window = make_window(address)
+        progress, panel = window.lessons.progress, window.lessons.panel
+        window.lessons.open(lesson)
+        qtbot.waitUntil(lambda: stands_at(window, 0), timeout=PATIENCE_MILLIS)
+        progress.next()
+        qtbot.waitUntil(lambda: stands_at(window, 1), timeout=PATIENCE_MILLIS)
+        assert panel.asked.text() == "Exercise: Make the fit best"
+        assert panel.told.text() == "Hint: Look at the settings."
+        qtbot.waitUntil(
+            lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS
+        )
+        window.session_part.toggle_pause()
+        qtbot.waitUntil(lambda: progress.solved == {1}, timeout=PATIENCE_MILLIS)
+        assert panel.told.text() == "Solved."
+        qtbot.waitUntil(
+            lambda: window.session.live.state is ControlState.PAUSED, timeout=PATIENCE_MILLIS
+        )
+        path = tmp_path / "report.json"
+        window.lessons.save_report(path)
+    finally:
+        stop.set()
+        thread.join(30)
+    report = read_report(path)
+    assert (report.lesson, report.digest) == ("test", digest_of(lesson))
+    (result,) = report.questions
+    assert (result.step, result.right, result.tries) == (2, 1, ())
+    recorded = tmp_path / "lesson.gcspy"
+    assert len(record_lesson(lesson, recorded)) == 2
+    unsolvable = parse_lesson(
+        EXERCISE.replace("'Full collection ends'", "'never'"), name="test", path="test.md"
+    )
+    with pytest.raises(CommandError, match="step 2, 'Try': the program ended before the exercise"):
+        record_lesson(unsolvable, tmp_path / "unsolvable.gcspy")
 
 
 def test_an_event_that_could_never_come_is_told_with_the_words_to_use(tmp_path: Path) -> None:

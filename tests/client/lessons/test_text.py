@@ -46,6 +46,12 @@ def test_a_lesson_has_steps_with_text_actions_and_questions() -> None:
         (HEAD + STEP + ASK.replace(', "b"', ""), 14, "two texts"),
         (HEAD + STEP + ASK.replace("answer = 2\n", ""), 13, "no answer"),
         (HEAD + STEP + ASK.replace("answer", 'feedback = ["a"]\nanswer'), 15, "feedback has 1"),
+        (HEAD + '## S\n```exercise\ntask = "T"\n```\n', 9, "no check"),
+        (
+            HEAD + '## S\n```exercise\ntask = "T"\ncheck = "1 >"\nsolution = { A = 1 }\n```\n',
+            10,
+            "check: ",
+        ),
         (HEAD + '## S\n```claims\n"S" = "1 >"\n```\n', 9, "the claim 'S'"),
         (HEAD + '## S\n```claims\n"S" = 3\n```\n', 9, "give a condition"),
         (HEAD + '## S\n```claims\n"S" = { always = "1 > 0" }\n```\n', 9, "needs since"),

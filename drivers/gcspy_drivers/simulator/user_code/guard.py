@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,8 +92,11 @@ class StepGuard:
         """
         self._lines = 0
         before = sys.gettrace()
+        handlers = _default_handlers()
         sys.settrace(self._on_call)
         try:
+            if self.stopped():  # by a signal that came just before
+                raise _Stopped
             yield
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -113,6 +118,8 @@ class StepGuard:
             raise CommandError(f"{self.path}:{line}: {_told(error)}") from error
         finally:
             sys.settrace(before)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
     def _on_call(self, frame: FrameType, _event: str, _argument: Any) -> Any:
         """Trace the lines of functions of the file, and nothing else."""
@@ -135,6 +142,21 @@ class StepGuard:
                 found = traceback.tb_lineno
             traceback = traceback.tb_next
         return found
+
+
+def _default_handlers() -> dict[int, Any]:
+    """Have SIGTERM and Ctrl-C end the process; return what they did before.
+
+    A loop of Python's own, such as the sum of an endless iterator, runs neither handlers in Python nor a trace function, and lets no thread run that
+    could end it. In other threads than the main one nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {
+        number: signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGTERM, signal.SIGINT)
+        if callable(signal.getsignal(number))
+    }
 
 
 def _told(error: BaseException) -> str:

@@ -72,7 +72,7 @@ class HeapObject:
 
     @property
     def fields(self) -> list[HeapObject | None]:
-        """What each of its reference fields holds; None: nothing."""
+        """The contents of its reference fields; None: nothing."""
         words, cell = self._heap.heap.words, self._there()
         first = cell + HEADER_WORDS
         targets = words[first : first + fields_of(words, cell)].tolist()
@@ -115,7 +115,7 @@ class HeapObject:
 
 
 class UserHeap:
-    """What a student's collector works on.
+    """The heap as a collector of a student works on it.
 
     Attributes:
         heap: The words.

@@ -1,0 +1,146 @@
+"""`gcspy lesson mark`: a table of students' reports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from gcspy_protocol.errors import CommandError
+from gcspy_protocol.text.visible import Lines, visible
+
+from gcspy.options import json_option
+from gcspy.output.terminal import say, say_aside
+
+if TYPE_CHECKING:
+    from gcspy_client.lessons.report import StudentReport
+
+__all__ = ["command"]
+
+_COLUMNS = (
+    "student",
+    "lesson",
+    "right at first try",
+    "right later",
+    "questions",
+    "seconds",
+    "code",
+    "code right",
+    "remarks",
+)
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--lesson",
+    metavar="LESSON",
+    help="Lesson of which all reports should be: others are remarked on.",
+)
+@click.option(
+    "--run",
+    "runs",
+    is_flag=True,
+    help="Run the code in the reports here, instead of trusting its results. It runs with your rights.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
+@json_option
+def command(
+    reports: tuple[Path, ...], lesson: str | None, runs: bool, as_csv: bool, as_json: bool
+) -> None:
+    """Mark the reports of students.
+
+    REPORTS are files, or folders of them. Each becomes a line: answers, exercises and own code. A
+    file that is no report is named, and the others are marked.
+    """
+    from gcspy_client.lessons import find_lesson
+    from gcspy_client.lessons.report import digest_of, read_report
+
+    wanted = None if lesson is None else find_lesson(lesson)
+    digest = "" if wanted is None else digest_of(wanted)
+    rows: list[dict[str, Any]] = []
+    for path in _files(reports):
+        try:
+            report = read_report(path)
+        except CommandError as error:
+            say_aside(f"gcspy: {error}")
+            continue
+        rows.append(_row(report, digest, runs=runs))
+    rows.sort(key=lambda row: str(row["student"]).lower())
+    if as_json:
+        say(json.dumps(rows))
+    elif as_csv:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+        say(Lines(*text.getvalue().splitlines()))
+    else:
+        say(Lines(*_table(rows)))
+
+
+def _files(paths: tuple[Path, ...]) -> list[Path]:
+    """The files of all folders, in the order of their names."""
+    return [
+        file
+        for path in paths
+        for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])
+    ]
+
+
+def _cell(value: object) -> object:
+    """A value of a table that a spreadsheet does not take for a formula: names come from students."""
+    text = visible(str(value))
+    return f"'{text}" if isinstance(value, str) and text[:1] in ("=", "+", "-", "@") else text
+
+
+def _row(report: StudentReport, digest: str, *, runs: bool) -> dict[str, Any]:
+    remarks = []
+    if digest and report.digest != digest:
+        remarks.append("another lesson, or another version of it")
+    code = [_run_again(one.name, one.source) if runs else asdict(one) for one in report.code]
+    remarks += [f"{one['name']}: {one['problem']}" for one in code if one["problem"]]
+    return {
+        "student": report.student,
+        "lesson": report.lesson,
+        "right at first try": report.first,
+        "right later": report.later,
+        "questions": len(report.questions),
+        "seconds": round(sum(one.secs for one in report.questions)),
+        "code": sum(one["runs"] for one in code),
+        "code right": sum(one["right"] for one in code),
+        "remarks": "; ".join(remarks),
+    }
+
+
+def _run_again(name: str, source: str) -> dict[str, Any]:
+    """Run a student's code here."""
+    import tempfile
+
+    from gcspy.classroom.trial import try_collector, try_program
+
+    with tempfile.TemporaryDirectory(prefix="gcspy-mark-") as folder:
+        path = Path(folder) / "student.py"
+        path.write_text(source, encoding="utf-8")
+        try:
+            trials = try_program(path) if "def work(" in source else try_collector(path)
+        except CommandError as error:
+            problem = str(error).replace(f"{folder}/student.py", name)
+            return {"name": name, "runs": 1, "right": 0, "problem": problem}
+    problems = [one.problem.replace(f"{folder}/student.py", name) for one in trials if one.problem]
+    right = sum(one.right for one in trials)
+    first = problems[0] if problems else ""
+    return {"name": name, "runs": len(trials), "right": right, "problem": first}
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    cells = [_COLUMNS, *([visible(str(row[one])) for one in _COLUMNS] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(_COLUMNS))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
