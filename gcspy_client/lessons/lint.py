@@ -116,7 +116,7 @@ def _question_problems(question: LessonQuestion, before: str) -> Iterable[str]:
         yield "its question has no explanation: add because"
     for place, choice in enumerate(choices):
         if place != question.answer and not question.feedback_on(place):
-            yield f"nothing is told to whoever takes {choice!r}: add feedback"
+            yield f"the wrong choice {choice!r} is not explained: add feedback"
         if len(choice) > _MOST_CHOICE:
             yield f"a choice has {len(choice)} characters: at most {_MOST_CHOICE} can be seen"
     if len(question.ask) > _MOST_ASK:

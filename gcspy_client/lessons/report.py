@@ -135,14 +135,16 @@ def read_report(path: Path) -> StudentReport:
     """
     try:
         if path.stat().st_size > MOST_REPORT_BYTES:
-            raise CommandError(f"{path} has more than {MOST_REPORT_BYTES:,} bytes: it is no report")
+            raise CommandError(
+                f"{path} has more than {MOST_REPORT_BYTES:,} bytes: it is not a report"
+            )
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise CommandError(f"{path} is no report: it is not JSON") from None
+        raise CommandError(f"{path} is not a report: it is not JSON") from None
     if not isinstance(values, dict) or values.get("gcspy report") != _VERSION:
-        raise CommandError(f"{path} is no report of a lesson, or one of another version")
+        raise CommandError(f"{path} is not a report of a lesson, or one of another version")
     reader = _Reader(path)
     return StudentReport(
         student=reader.text(values, "student"),
@@ -178,7 +180,7 @@ class _Reader:
         self._path = path
 
     def _wrong(self, key: str, what: str) -> CommandError:
-        return CommandError(f"{self._path} is no report: {key} is not {what}")
+        return CommandError(f"{self._path} is not a report: {key} is not {what}")
 
     def text(self, values: Mapping[str, Any], key: str) -> str:
         """A text; empty if it is missing."""

@@ -126,7 +126,9 @@ def test_what_is_no_report_is_named_and_the_others_are_marked(
         (tmp_path / f"{name}.json").write_text(text)
     assert main(["lesson", "mark", str(tmp_path), "--lesson", "tiles"]) == ExitCode.OK
     done = capsys.readouterr()
-    assert [name for name in "abcdef" if f"{name}.json is no report" in done.err] == list("abcde")
+    assert [name for name in "abcdef" if f"{name}.json is not a report" in done.err] == list(
+        "abcde"
+    )
     assert done.out.splitlines()[1].split()[:2] == ["Bo", "tiles"]
     assert "another version" in done.out
 

@@ -54,8 +54,8 @@ def command(
 ) -> None:
     """Mark the reports of students.
 
-    REPORTS are files, or folders of them. Each becomes a line: answers, exercises and own code. A
-    file that is no report is named, and the others are marked.
+    REPORTS are files, or folders of them. Each becomes a line: answers, exercises and own code. An
+    invalid file is named and skipped.
     """
     from gcspy_client.lessons import find_lesson
     from gcspy_client.lessons.report import digest_of, read_report

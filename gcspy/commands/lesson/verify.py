@@ -28,7 +28,7 @@ __all__ = ["command"]
     "programs",
     multiple=True,
     metavar="NAME",
-    help="Program to run a collector with: a name, or a file of your own. Repeatable. Default: five of ours.",
+    help="Program to run a collector with: a name, or a file of your own. Repeatable. Default: five built-in programs.",
 )
 @click.option("--heap", default="16KiB", show_default=True, metavar="SIZE", help="Heap size.")
 @click.option(

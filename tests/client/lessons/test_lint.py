@@ -48,7 +48,7 @@ def test_a_good_lesson_has_no_problem() -> None:
         ('"Nothing at all"', '"a  collection"', "are the same"),
         (', "Nothing at all"]', "]", "half of a guess"),
         ('because = "A program makes objects."\n', "", "no explanation"),
-        ('"It has begun."', '""', "nothing is told to whoever takes 'Nothing at all'"),
+        ('"It has begun."', '""', "the wrong choice 'Nothing at all' is not explained"),
         ('"heap is empty" =', '"heap is full" =', "is not in its texts"),
         ("```claims\n\"heap is empty\" = 'sum(Heap.\"Used space\") == 0'\n```\n", "", "is checked"),
         ("The heap is empty.", "The heap is empty. " * 60, "can be seen"),

@@ -146,7 +146,7 @@ MISTAKES = {
     ),
     "the same objects for ever": (
         RIGHT.replace("if not x.marked:\n            x.marked = True", "if True:\n            grey.append(x)"),
-        r"my\.py:8: this phase has taken [\d,]+ steps for \d+ objects: does it look at the same objects again and again\?",
+        r"my\.py:8: this phase has taken [\d,]+ steps for \d+ objects: check that an object is not visited twice",
     ),
     "frees what is alive": (
         RIGHT.replace("if not x.marked:\n            heap", "if x.marked:\n            heap"),

@@ -156,7 +156,7 @@ class UserCollector(Plan):
             if self._done > self._most:
                 raise CommandError(
                     f"{self.file.path}:{self._line()}: this phase has taken {self._done:,} steps for {len(self._user_heap.objects):,} objects: "
-                    "does it look at the same objects again and again?"
+                    "check that an object is not visited twice"
                 )
         return done
 
