@@ -132,7 +132,7 @@ def test_a_program_of_one_s_own_is_a_function_in_a_file(tmp_path: Path) -> None:
     assert run.over
     assert mutator.heap.identities == 5
     file.write_text("x = 1\n")
-    with pytest.raises(CommandError, match="neither a class"):
+    with pytest.raises(CommandError, match="has no function work"):
         make_run(str(file), mutator)
     with pytest.raises(CommandError, match="not a Python file"):
         make_run(str(tmp_path / "none.py"), mutator)
