@@ -42,6 +42,8 @@ __all__ = [
     "token_option",
     "top_option",
     "trace_options",
+    "tree_option",
+    "tree_refusal",
     "until_option",
 ]
 
@@ -309,6 +311,27 @@ class DriverCommand(click.Command):
         if rows:
             with formatter.section("Driver options, set with --option"):
                 formatter.write_dl(rows)
+
+
+tree_option = click.option(
+    "--tree",
+    is_flag=True,
+    help="Show the process and all its descendants as one session, for example a server and its workers. They may come and go; each is read passively by the driver of its runtime.",
+)
+
+
+def tree_refusal(drivers: tuple[str, ...], *, share_events: bool, inject: bool) -> None:
+    """Refuse options that a tree of processes cannot have.
+
+    Raises:
+        UsageError: There is one.
+    """
+    if len(drivers) > 1 or share_events:
+        raise click.UsageError(
+            "--tree uses one driver for each process: name at most one, without --share-events"
+        )
+    if inject:
+        raise click.UsageError("--tree reads processes passively: omit --inject")
 
 
 original_port_option = click.option(

@@ -32,6 +32,8 @@ from gcspy.options import (
     sampling_options,
     theme_option,
     token_option,
+    tree_option,
+    tree_refusal,
 )
 from gcspy.output.share_lines import reachable_ones, say_addresses
 from gcspy.output.terminal import say
@@ -61,6 +63,7 @@ class _Target(click.ParamType[int | OriginalServer]):
 
 @click.command(cls=DriverCommand)
 @click.argument("target", metavar="PID|gcspy666://HOST:PORT", type=_Target())
+@tree_option
 @click.option(
     "--no-window",
     is_flag=True,
@@ -91,6 +94,7 @@ class _Target(click.ParamType[int | OriginalServer]):
 @class_options
 def command(
     target: int | OriginalServer,
+    tree: bool,
     no_window: bool,
     listen: tuple[str, ...],
     triggers: tuple[str, ...],
@@ -116,10 +120,14 @@ def command(
     The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
     """
     values = driver_values_of(driver_values, inject=inject, mode=mode)
+    if tree:
+        tree_refusal(drivers, share_events=share_events, inject=loads_stub(values))
     is_original = isinstance(target, OriginalServer)
     if isinstance(target, OriginalServer):
         if drivers or values:
             raise click.UsageError(f"{target} has no drivers and no options: omit them")
+        if tree:
+            raise click.UsageError(f"{target} has no descendants: omit --tree")
         pid, local = os.getpid(), target.session_address()
     else:
         pid, local = target, default_address(target)
@@ -132,6 +140,7 @@ def command(
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(pid))
         options = ServingOptions(
             pid=0 if is_original else pid,
+            tree=tree,
             original=str(target) if is_original else "",
             listen=(str(local), *(str(address) for address in addresses)),
             token=token,

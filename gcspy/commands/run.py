@@ -31,6 +31,8 @@ from gcspy.options import (
     sampling_options,
     theme_option,
     token_option,
+    tree_option,
+    tree_refusal,
 )
 from gcspy.output.share_lines import say_addresses
 from gcspy.output.terminal import say_aside
@@ -60,6 +62,7 @@ _ENDING_SECS = 1.0
     metavar="ADDRESS",
     help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
 )
+@tree_option
 @click.option("--wait", is_flag=True, help="Start the program when the first client connects.")
 @click.option(
     "--longest-hold",
@@ -93,6 +96,7 @@ def command(
     code: bool,
     no_window: bool,
     listen: tuple[str, ...],
+    tree: bool,
     wait: bool,
     longest_hold_secs: float | None,
     python: str,
@@ -115,24 +119,34 @@ def command(
     PROGRAM is a Python program, or `java` with its arguments. A small stub in the program reports the start and the end of each collection. The program waits
     while its heap is read, so that the values are exact; pause and step stop the program itself.
     The program keeps running when the window is closed or gcspy is killed. The exit code is the
-    program's.
+    program's. With --tree the program may be any, and starts without a stub: it and its descendants
+    are read while they run.
     """
     if module and code:
         raise CommandError("-m and -c exclude each other: give one of them")
     if not no_window:
         require_window()
+    if tree:
+        tree_refusal(drivers, share_events=share_events, inject=False)
+        if wait:
+            raise click.UsageError("--wait needs a stub, and --tree has none: omit one of them")
     form = "module" if module else "code" if code else ""
     addresses = tuple(parse_address(address) for address in listen)
     if longest_hold_secs is None:
         longest_hold_secs = LONGEST_HOLD_SECS if no_window else 0
     with ExitStack() as stack:
-        running = stack.enter_context(_program(python, form, program, arguments))
+        running = stack.enter_context(
+            _started_plainly(python, form, program, arguments)
+            if tree
+            else _program(python, form, program, arguments)
+        )
         process = running.process
         token = None
         if any(isinstance(address, TcpAddress) for address in addresses):
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(process.pid))
         options = ServingOptions(
             pid=process.pid,
+            tree=tree,
             listen=(str(default_address(process.pid)), *(str(address) for address in addresses)),
             token=token,
             tiles=tiles,
@@ -141,7 +155,7 @@ def command(
             clock_hz=clock_hz,
             linger=not no_window,
             triggers=triggers,
-            stub_fd=running.ours.fileno(),
+            stub_fd=None if tree else running.ours.fileno(),
             wait=wait,
             longest_hold_secs=longest_hold_secs or None,
             drivers=drivers,
@@ -239,6 +253,33 @@ def _program(
                 ) from error
         # The terminal sends Ctrl-C to the whole group: the program decides what it means. SIGTERM
         # is forwarded.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        running = _Program(process, ours, second)
+        signal.signal(signal.SIGTERM, running.end)
+        try:
+            yield running
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+
+
+@contextmanager
+def _started_plainly(
+    python: str, form: str, program: str, arguments: tuple[str, ...]
+) -> Iterator[_Program]:
+    """Start the program without a stub, so it need not be of a runtime that has one; see `_program`."""
+    if form or program.endswith(".py"):
+        option = {"module": ["-m"], "code": ["-c"]}.get(form, [])
+        command_line = [python, *option, program, *arguments]
+    else:
+        command_line = [program, *arguments]
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, ours.dup() as second:
+        try:
+            process = subprocess.Popen(command_line)
+        except OSError as error:
+            raise CommandError(f"cannot start {command_line[0]}: {error.strerror}") from error
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         running = _Program(process, ours, second)
         signal.signal(signal.SIGTERM, running.end)

@@ -31,6 +31,7 @@ from gcspy_server.hosting.driver_thread import DriverThread
 __all__ = [
     "attach",
     "attach_group",
+    "attach_one",
     "command_of",
     "driver_of",
     "explain_memory",
@@ -81,7 +82,7 @@ def attach_group(
         for number, name in enumerate(names):
             # A stub talks to one driver.
             mine = options if name == stub_user else replace(options, stub_fd=None)
-            attaches = partial(_attach, pid, mine, name, given or {})
+            attaches = partial(attach_one, pid, mine, name, given or {})
             chosen, driver, taken = threads[number].call(attaches) if threads else attaches()
             attached.append((chosen, driver_bench().package(chosen), driver))
             left -= taken
@@ -192,7 +193,7 @@ def _stub_user(names: tuple[str, ...]) -> str | None:
 
 def attach(pid: int, options: AttachOptions) -> Driver:
     """Attach the most specific driver for this process; see `attach_group`."""
-    return _attach(pid, options, "", {})[1]
+    return attach_one(pid, options, "", {})[1]
 
 
 def driver_of(pid: int, name: str = "") -> type[Driver]:
@@ -277,7 +278,7 @@ def explain_memory(
     yield from driver_bench((names[-1],)).load(names[-1]).explain_memory(pid, question, progress)
 
 
-def _attach(
+def attach_one(
     pid: int, options: AttachOptions, name: str, given: Mapping[str, str]
 ) -> tuple[str, Driver, set[str]]:
     """Attach the chosen driver, or the most specific one for this process.

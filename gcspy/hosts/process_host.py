@@ -38,6 +38,7 @@ class ServingOptions:
 
     Attributes:
         pid: The target.
+        tree: Whether all descendants of the target are monitored too.
         original: Instead of a process, a server of GCspy 1.0: its address.
         listen: Addresses; empty takes the local default of the PID.
         token: The secret for TCP; None where only Unix sockets are used.
@@ -58,6 +59,7 @@ class ServingOptions:
     """
 
     pid: int
+    tree: bool = False
     original: str = ""
     listen: tuple[str, ...] = ()
     token: str | None = None
@@ -101,7 +103,7 @@ def serve_target(
     from gcspy_server.api import Trigger
     from gcspy_server.sampler import run_driver
 
-    driver, server = _opened_original(options) if options.original else _opened_process(options)
+    driver, server = _opened(options)
     try:
         for number, condition in enumerate(options.triggers, start=1):
             try:
@@ -137,6 +139,12 @@ def _local_address(options: ServingOptions) -> UnixAddress:
     return default_address(options.pid)
 
 
+def _opened(options: ServingOptions) -> tuple[Driver | DriverGroup, Server]:
+    if options.original:
+        return _opened_original(options)
+    return _opened_tree(options) if options.tree else _opened_process(options)
+
+
 def _opened_process(options: ServingOptions) -> tuple[DriverGroup, Server]:
     """The drivers of a process, and their server."""
     from gcspy.connection.target import attach_group, explain_memory, investigate
@@ -165,6 +173,41 @@ def _opened_process(options: ServingOptions) -> tuple[DriverGroup, Server]:
         raise
     server.investigate_with(partial(investigate, driver.names, options.pid))
     server.explain_memory_with(partial(explain_memory, driver.names, options.pid))
+    return driver, server
+
+
+def _opened_tree(options: ServingOptions) -> tuple[Driver, Server]:
+    """The driver of a tree of processes, and its server."""
+    from gcspy.connection.target import attach_one
+    from gcspy.tree.family import Family
+    from gcspy.tree.tree_driver import TreeDriver
+    from gcspy.tree.tree_question import explain_leading
+    from gcspy_server.api import AttachOptions
+    from gcspy_server.driver_options import named_values
+
+    given = named_values(options.values)
+    sampling = AttachOptions(tiles=options.tiles, clock_hz=options.clock_hz, level=options.level)
+    (name,) = options.drivers or ("",)
+
+    def attach(pid: int) -> tuple[str, Driver]:
+        chosen, found, taken = attach_one(pid, sampling, name, given)
+        if name and given.keys() - taken:
+            found.close()
+            raise CommandError(
+                f"option {min(given.keys() - taken)}: driver {chosen} has no such option"
+            )
+        return chosen, found
+
+    driver = TreeDriver(Family(options.pid), attach, sampling)
+    try:
+        server = driver.describe().server(
+            longest_hold_secs=options.longest_hold_secs, budget=options.budget
+        )
+        driver.open(server)
+    except BaseException:
+        driver.close()
+        raise
+    server.explain_memory_with(partial(explain_leading, driver))
     return driver, server
 
 

@@ -63,6 +63,7 @@ class Share:
         levels: Number of its levels; 0: none.
         fixed: Settings of the session that it does not own, and the value that it sees instead.
         suffix: Appended to the names of its spaces, if another driver has one of that name.
+        always_suffix: Whether it is appended to all of them.
         leads: Whether its main space is the session's.
     """
 
@@ -72,6 +73,7 @@ class Share:
     levels: int = 0
     fixed: dict[int, int] = field(default_factory=dict)
     suffix: str = ""
+    always_suffix: bool = False
     leads: bool = True
 
 
@@ -114,7 +116,7 @@ class DriverServer(Server):
         details: tuple[str, ...] = (),
     ) -> ServerSpace:
         """Add a space of this driver; see `Server.add_space`."""
-        if any(
+        if self.share.always_suffix or any(
             space.name == name for space in self._session.spaces if space not in self.own_spaces
         ):
             name += self.share.suffix

@@ -21,6 +21,9 @@ from gcspy.recorder.named_recordings import names_recording
 
 __all__ = ["command"]
 
+_MOST_EXPLAINED = 3
+"""Processes of a tree whose growth is explained: each takes as much work as one alone."""
+
 
 @click.command()
 @click.argument("sources", metavar="PID|FILE|ADDRESS", nargs=-1, required=True)
@@ -33,6 +36,11 @@ __all__ = ["command"]
     metavar="SECONDS",
     help="Time between the two samples. 0: one sample, without growth.",
 )
+@click.option(
+    "--tree",
+    is_flag=True,
+    help="Watch PID and all its descendants, then say why those grow that grow most.",
+)
 @top_option(1000)
 @hold_option
 @allocation_samples_option
@@ -42,6 +50,7 @@ __all__ = ["command"]
 def command(
     sources: tuple[str, ...],
     over_secs: float,
+    tree: bool,
     top: int,
     hold: bool,
     sample_bytes: int | None,
@@ -63,9 +72,20 @@ def command(
     references, so there are no holders. For an object trace, shows the growth by type and by
     allocation site in the second half of its collections, with holders if it has pointers.
 
+    With --tree, watches the sizes of a process and all its descendants for the time between the
+    samples, which costs next to nothing, and shows which of them grow. Then it takes the two samples
+    of the three that grow most.
+
     ADDRESS is a running session (HOST:PORT or unix:PATH): its server reads the process, and answers
     the client that controls the session.
     """
+    if tree:
+        if len(sources) != 1 or not sources[0].isdigit():
+            raise click.UsageError("--tree needs one process: give its PID")
+        if drivers or sample_bytes:
+            raise click.UsageError("--tree excludes --driver and --allocation-samples")
+        _explain_tree(int(sources[0]), over_secs, top=top, hold=hold, as_json=as_json)
+        return
     if len(sources) == 1 and not sources[0].isdigit() and Path(sources[0]).exists():
         from gcspy.objects.trace_conversion import names_trace
 
@@ -117,3 +137,29 @@ def command(
         say_aside(f"comparing with another sample in {over_secs:g} s; Ctrl-C ends this command")
     for later in reports:
         print_later(later, first)
+
+
+def _explain_tree(root: int, over_secs: float, *, top: int, hold: bool, as_json: bool) -> None:
+    """Say which processes of a tree grow, and why."""
+    from gcspy.output.progress import steps_shown
+    from gcspy.output.terminal import say_aside, say_json
+    from gcspy.tree.tree_question import explain_growing, watch
+    from gcspy.tree.tree_report import print_explained, print_watched, tree_as_json
+    from gcspy_server.api import MemoryQuestion
+
+    with steps_shown() as progress:
+        watched = watch(root, over_secs, progress)
+    if not as_json:
+        print_watched(watched, over_secs, top)
+        if any(one.grows for one in watched):
+            say_aside(
+                f"examining those that grow most, twice in {over_secs:g} s; Ctrl-C ends this command"
+            )
+    question = MemoryQuestion(over_secs=over_secs, most=top, held=hold)
+    explained = []
+    for one in explain_growing(watched, question, _MOST_EXPLAINED):
+        explained.append(one)
+        if not as_json:
+            print_explained(one)
+    if as_json:
+        say_json(tree_as_json(root, watched, explained))

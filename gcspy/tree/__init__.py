@@ -1,0 +1,1 @@
+"""The processes of one program together: a parent, its children, and theirs."""
