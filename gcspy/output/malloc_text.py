@@ -54,7 +54,9 @@ class MallocReport:
     def consistent(self) -> bool:
         """Whether all is of one moment."""
         stopped = self.hold is not None and not self.hold.expired
-        return stopped and not self.found.totals["unknown"] and not self.found.changed
+        found = self.found
+        torn = found.totals["unknown"] + found.changed + found.missed_caches + found.torn_fast_bins
+        return stopped and not torn
 
     def sentence(self) -> str:
         """Return the sentence that sums it up."""
@@ -91,6 +93,8 @@ class MallocReport:
             "mapped_chunks_found": found.mapped_found,
             "threads": found.threads,
             "threads_with_known_cache": found.found_threads,
+            "thread_caches_not_read_whole": found.missed_caches,
+            "fast_bins_not_read_whole": found.torn_fast_bins,
             "thread_caches": [
                 {
                     "thread": cache.thread,
@@ -289,6 +293,14 @@ def _notes(report: MallocReport) -> list[str]:
     if found.found_threads < found.threads:
         notes.append(
             f"caches of {found.threads - found.found_threads} threads were not found: their chunks count as in use"
+        )
+    if found.missed_caches:
+        notes.append(
+            f"{found.missed_caches} thread caches changed during the read: some of their chunks count as in use"
+        )
+    if found.torn_fast_bins:
+        notes.append(
+            f"{found.torn_fast_bins} fast bins changed during the read: some of their chunks count as in use"
         )
     return notes
 

@@ -103,7 +103,7 @@ class ArenaSpace:
                 columns["reclaimable"] = [
                     None if arena.unknown else arena.reclaimable for arena in summary.arenas
                 ]
-        if reading.missed_caches:
+        if not reading.used_is_known:
             for key in ("used", "cached", "used_chunks", "threads"):
                 columns.pop(key, None)
         for key, stream in self._streams.items():

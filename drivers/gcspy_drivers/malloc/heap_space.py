@@ -135,8 +135,8 @@ class HeapSpace:
                 stream.data[:] = np.concatenate(columns)
         if not walked:
             hide_all([self.begins, self.holes])
-        if reading.missed_caches:
-            hide_all([self.used, self.cached, self.begins])
+        if not reading.used_is_known:
+            hide_all([self.used, self.cached, self.fast, self.begins])
         unknown = np.concatenate([part.unknown for part in parts])
         hide(self.space.streams, unknown)
         control = self.space.control

@@ -105,12 +105,16 @@ class ClassSpace:
                 self._counts[kind].data[:] += walk.counts[kind][_CLASSES].astype(np.int64)
         if not reading.arenas:
             hide_all(self.space.streams)
-        if reading.missed_caches:
-            hide_all([self._bytes[kind] for kind in (ChunkKind.USED, ChunkKind.CACHED)])
-            hide_all([self._counts[kind] for kind in (ChunkKind.USED, ChunkKind.CACHED)])
+        if not reading.used_is_known:
+            torn = (ChunkKind.USED, ChunkKind.CACHED, ChunkKind.FAST)
+            hide_all([streams[kind] for kind in torn for streams in (self._bytes, self._counts)])
         unknown = sum(walk.unknown_bytes for walk in walks)
-        chunks = int(self._counts[ChunkKind.USED].data.sum())
-        self.space.info = f"{chunks:,} chunks are in use" + (
+        chunks = f"{int(self._counts[ChunkKind.USED].data.sum()):,} chunks are in use"
+        if not reading.used_is_known:
+            chunks = (
+                "caches of threads or fast bins changed during the read: chunks in use are unknown"
+            )
+        self.space.info = chunks + (
             f"; {unknown:,} bytes changed during the read and are not counted" if unknown else ""
         )
 

@@ -23,9 +23,15 @@ from gcspy_drivers.native_heap.layout import BINS, LEAST_CHUNK_BYTES
 from gcspy_drivers.native_heap.listed_map import map_of_lists
 from gcspy_drivers.native_heap.location import MallocLocation, Parameters, find_malloc
 from gcspy_drivers.native_heap.mapped_chunks import MappedChunkFinder, MappedChunks
-from gcspy_drivers.native_heap.other_allocators import describe_allocator
+from gcspy_drivers.native_heap.other_allocators import describe_allocator, mapped_allocator
 from gcspy_drivers.native_heap.present_pages import PresentMemory
-from gcspy_drivers.native_heap.thread_caches import CacheReader, ThreadCache, follow, is_mangled
+from gcspy_drivers.native_heap.thread_caches import (
+    CacheReader,
+    ThreadCache,
+    follow,
+    is_followed,
+    is_mangled,
+)
 from gcspy_drivers.native_heap.walk_state import ChunkKind
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import read_maps
@@ -48,6 +54,8 @@ ARENAS, BINS_LEVEL, CHUNKS, PAGES = 1, 2, 3, 4
 
 _MOST_CHUNKS: Final = 1 << 28
 _MOST_CELL_BYTES: Final = 64 << 20
+_CACHE_ATTEMPTS: Final = 3
+_FIND_ATTEMPTS: Final = 3
 
 U64 = npt.NDArray[np.uint64]
 
@@ -135,7 +143,7 @@ class MallocReading:
         changed: Arenas that changed during the read.
         spans: The spans of each arena; empty: not read.
         cell_bytes: Size of cells of walks and maps.
-        missed_caches: Caches of threads that could not be read, or whose lists ended early: chunks of theirs seem to be in use.
+        missed_caches: Caches of threads that were not found, could not be read, or changed while their lists were followed: chunks of theirs seem to be in use.
     """
 
     level: int
@@ -153,6 +161,12 @@ class MallocReading:
     spans: tuple[tuple[Span, ...], ...] = ()
     cell_bytes: int = PAGE_BYTES
     missed_caches: int = 0
+
+    @property
+    def used_is_known(self) -> bool:
+        """Whether all freed chunks in thread caches and fast bins were found: a walk takes others for chunks in use."""
+        fast = all(one.is_whole for lists in self.lists for one in lists.fast)
+        return fast and not self.missed_caches
 
     def maps(self) -> tuple[tuple[SpanWalk, ...], ...]:
         """Return a map of each span, from its lists alone."""
@@ -186,8 +200,11 @@ class MallocReader:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.memory = Memory(process)
-        maps = read_maps(process)
-        location = find_malloc(self.memory, maps)
+        for _ in range(_FIND_ATTEMPTS):  # a busy program may change its arena while it is looked at
+            maps = read_maps(process)
+            location = find_malloc(self.memory, maps)
+            if location is not None or mapped_allocator(maps):
+                break
         if location is None:
             raise Unsupported(
                 f"no malloc of glibc was found in process {process.pid} ({process.name})",
@@ -250,9 +267,7 @@ class MallocReader:
             self._lists.begin()
             self._find_mangling(arenas, caches)
             mangled = bool(self._mangled)
-            followed = [follow(cache, self._lists, mangled=mangled) for cache in caches]
-            cached = join_lists([one for each in followed for one in each])
-            incomplete = sum(not all(one.is_whole for one in each) for each in followed)
+            caches, cached, incomplete = self._cached_chunks(slots, mangled)
             with_bins = bins or level < CHUNKS
             lists = tuple(self._lists_of(arena, mangled, with_bins) for arena in arenas)
             spans = [self._arenas.spans(arena, parameters, self._maps) for arena in arenas]
@@ -336,11 +351,29 @@ class MallocReader:
             self._walker = ChunkWalker(self.pages)
         return self._walker
 
+    def _cached_chunks(
+        self, slots: int, mangled: bool
+    ) -> tuple[tuple[ThreadCache, ...], tuple[U64, U64], int]:
+        """Follow the lists of the caches; return the caches, their chunks and sizes, and how many of them changed meanwhile.
+
+        A running thread changes its cache every few nanoseconds, so it is tried again at once.
+        """
+        for _ in range(_CACHE_ATTEMPTS):
+            caches = tuple(self._caches.read(slots))
+            self._lists.begin()
+            followed = [follow(cache, self._lists, mangled=mangled) for cache in caches]
+            incomplete = sum(
+                not is_followed(cache, lists) for cache, lists in zip(caches, followed, strict=True)
+            )
+            if not incomplete and not self._caches.missed:
+                break
+        return caches, join_lists([one for each in followed for one in each]), incomplete
+
     def _find_mangling(self, arenas: list[Arena], caches: tuple[ThreadCache, ...]) -> None:
         if self._mangled is None:
             fields = [first + 16 for arena in arenas for first in arena.fast if first]
             fields += [int(entry) for cache in caches for entry in cache.entries[cache.counts > 0]]
-            self._mangled = is_mangled(self.memory, self._maps, fields)
+            self._mangled = is_mangled(self.memory, fields)
 
     def _lists_of(self, arena: Arena, mangled: bool, with_bins: bool) -> ArenaLists:
         """Follow the lists of an arena, each up to as many chunks as fit in its memory."""

@@ -103,6 +103,8 @@ class HeapSummary:
         class_counts: (classes,) chunks in use by size class.
         class_bytes: (classes,) their bytes.
         changed: Arenas that changed during the read.
+        missed_caches: Caches of threads that were not read whole: chunks of theirs seem to be in use.
+        torn_fast_bins: Fast bins that were not followed to their ends, likewise.
     """
 
     arenas: tuple[ArenaSummary, ...]
@@ -115,6 +117,8 @@ class HeapSummary:
     class_counts: npt.NDArray[np.uint64]
     class_bytes: npt.NDArray[np.uint64]
     changed: int
+    missed_caches: int
+    torn_fast_bins: int
 
     @classmethod
     def of(cls, reading: MallocReading) -> HeapSummary:
@@ -140,6 +144,8 @@ class HeapSummary:
             class_counts=sum((walk.counts[ChunkKind.USED] for walk in walks), zeros),
             class_bytes=sum((walk.sums[ChunkKind.USED] for walk in walks), zeros),
             changed=len(reading.changed),
+            missed_caches=reading.missed_caches,
+            torn_fast_bins=sum(not one.is_whole for lists in reading.lists for one in lists.fast),
         )
 
     def _sum(self, name: str) -> int:

@@ -24,12 +24,13 @@ from gcspy_drivers.native_heap.thread_blocks import find_blocks
 from gcspy_drivers.remote.maps import Maps
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["CacheReader", "ThreadCache", "follow", "is_mangled"]
+__all__ = ["CacheReader", "ThreadCache", "follow", "is_followed", "is_mangled"]
 
 _VARIABLES_BYTES: Final = 16 << 10
 """Bytes of a thread's variables that are searched, below its control block."""
 _USER_SPACE: Final = 1 << 47
 _MOST_IN_BIN: Final = (1 << 16) - 1
+_MOST_FIELDS: Final = 256
 
 U64 = npt.NDArray[np.uint64]
 
@@ -67,7 +68,7 @@ class CacheReader:
         pages: Its memory.
 
     Attributes:
-        missed: How many caches could not be read at the last reading: their chunks seem to be in use.
+        missed: How many caches of living threads were not found or could not be read at the last reading: their chunks seem to be in use.
     """
 
     def __init__(self, pages: PresentMemory) -> None:
@@ -124,17 +125,23 @@ class CacheReader:
         self.missed = 0
         if self._layout is None or self._offset is None or not self._blocks:
             return []
-        threads = sorted(self._blocks)
+        alive = set(self._memory.process.thread_ids())
+        threads = sorted(alive & self._blocks.keys())
         blocks = np.array([self._blocks[thread] for thread in threads], dtype=np.uint64)
         caches, known, readable = self._variables(blocks, self._offset)
         arenas, _, _ = self._variables(blocks, self._arena_offset)
         raw, read = self._memory.read_many(caches[known], self._layout.size_bytes)
         rows = np.flatnonzero(known)[read]
-        self.missed = int(np.count_nonzero(~readable)) + int(np.count_nonzero(~read))
+        # A variable that is neither empty nor leads anywhere was read while it changed.
+        lost = ~known & (~readable | (caches != 0))
+        self.missed = len(alive) - len(threads) + int(np.count_nonzero(lost))
+        self.missed += int(np.count_nonzero(~read))
         found = []
         for row, data in zip(rows.tolist(), raw[read], strict=True):
             cache = _decode(data, self._layout, slots, strict=False)
-            if cache is not None:
+            if cache is None:
+                self.missed += 1
+            else:
                 found.append(ThreadCache(threads[row], int(caches[row]), int(arenas[row]), *cache))
         return found
 
@@ -199,25 +206,41 @@ def follow(cache: ThreadCache, lists: ListReader, *, mangled: bool) -> list[Chun
     return found
 
 
-def is_mangled(memory: Memory, maps: Maps, fields: list[int]) -> bool | None:
-    """Return whether links are combined with their addresses, as from 2.32 on; None: there is no list that shows it.
+def is_followed(cache: ThreadCache, lists: list[ChunkList]) -> bool:
+    """Return whether the lists of a cache, as `follow` returned them, have all chunks that the cache counts."""
+    counts = cache.counts[cache.counts > 0].tolist()
+    return all(
+        one.is_whole and len(one.chunks) == count for one, count in zip(lists, counts, strict=True)
+    )
+
+
+def is_mangled(memory: Memory, fields: list[int]) -> bool | None:
+    """Return whether links are combined with their addresses, as from 2.32 on; None: no list shows it.
+
+    In a program at low addresses both readings of a link can be places in the heap, so each must end the list, or
+    lead to a chunk of the same size; most of the lists decide.
 
     Args:
         memory: The target's memory.
-        maps: Its mappings.
-        fields: Addresses of links of chunks in lists.
+        fields: Addresses of links: the first words of the contents of chunks.
     """
-    for field in fields:
-        raw = memory.try_read(field, 8)
-        if raw is None:
-            continue
-        value = int.from_bytes(raw, "little")
-        if value in (0, field >> 12):  # the end of a list
-            return bool(value)
-        for mangled, link in ((False, value), (True, value ^ field >> 12)):
-            if not link & 15 and maps.cover(link, 8):
-                return mangled
-    return None
+    places = np.array(fields[:_MOST_FIELDS], dtype=np.uint64)
+    places = places[(places >= 4096) & (places < _USER_SPACE) & (places & np.uint64(15) == 0)]
+    raw, read = memory.read_many(places - np.uint64(8), 16)
+    words = raw.view(np.uint64)[read]
+    sizes, links, places = words[:, 0] & ~np.uint64(7), words[:, 1], places[read]
+    plain = _lead_on(memory, links, sizes)
+    mangled = _lead_on(memory, links ^ (places >> np.uint64(12)), sizes)
+    return None if plain == mangled else mangled > plain
+
+
+def _lead_on(memory: Memory, links: U64, sizes: U64) -> int:
+    """Count the links that are the end of a list, or lead to a chunk of the same size: to its begin or to its contents."""
+    can = (links >= 4096) & (links < _USER_SPACE) & (links & np.uint64(15) == 0)
+    heads, read = memory.read_many(links[can] - np.uint64(8), 24)
+    found = heads.view(np.uint64)[:, [0, 2]] & ~np.uint64(7)
+    same = (found == sizes[can, None]).any(axis=1) & read
+    return int(np.count_nonzero(links == 0)) + int(np.count_nonzero(same))
 
 
 def _decode(
@@ -225,7 +248,7 @@ def _decode(
 ) -> tuple[npt.NDArray[np.int64], U64, npt.NDArray[np.int64]] | None:
     """Return counts, entries and sizes; None: it is not a cache of this layout.
 
-    Not strict: a bin that its thread is just changing counts as empty.
+    Not strict: its thread may be changing a bin and have written one of the two words. The entry decides: it leads to the chunks.
     """
     kind = np.uint8 if layout.count_bytes == 1 else np.uint16
     counts = raw[: layout.entries].view(kind).astype(np.int64)
@@ -235,7 +258,7 @@ def _decode(
     empty = entries == 0
     agree = np.where(empty, counts == 0, (counts > 0) & (counts <= _MOST_IN_BIN))
     if not strict:
-        counts[~agree], entries[~agree] = 0, 0
+        counts = np.where(empty, 0, np.clip(counts, 1, _MOST_IN_BIN))
         agree[:] = True
     valid = (
         agree.all()
