@@ -13,6 +13,8 @@ from typing import Any
 
 __all__ = ["ImportHook"]
 
+_OWN_FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "")
+
 
 def _library_folders() -> tuple[str, ...]:
     """Return the folders of the standard library and of installed packages."""
@@ -74,8 +76,10 @@ class ImportHook:
                 each.__code__ = instrumented[old]
 
     def wants(self, module: str, path: str) -> bool:
-        """Say whether a module is instrumented."""
+        """Say whether a module is instrumented; what counts never counts itself."""
+        if os.path.realpath(path).startswith(_OWN_FOLDER):
+            return False
         for name in self._include:
             if name == "*" or module == name or module.startswith(name + "."):
-                return not module.startswith("gcspy_counting")
+                return True
         return not os.path.realpath(path).startswith(self._libraries)

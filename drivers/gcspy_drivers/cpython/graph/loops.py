@@ -521,7 +521,7 @@ def array_bytes(at: int, words: I64, runs: I64, granules: I32) -> int:
         total *= extent
     if (words[descriptor + 3] >> 32) & _U32 == _OBJECT_DTYPE:
         return int(-total)
-    return total
+    return int(total)
 
 
 def shape_bytes(word: int) -> int:
