@@ -166,7 +166,7 @@ def command(
             from gcspy_client.app import run_window
             from gcspy_client.model.attendance import ClassOptions
 
-        say_addresses(sidecar.addresses[1:])
+        say_addresses(sidecar.addresses[1:], original_port=original_port)
         class_options = ClassOptions(
             person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
         )
@@ -187,7 +187,7 @@ def _serve(options: ServingOptions) -> int:
         )
         if loads_stub(options.values) and server.mode is not Mode.COOPERATIVE:
             say(Lines.of(f"gcspy: {server.general_info}"))
-        say_addresses(listening.addresses)
+        say_addresses(listening.addresses, original_port=options.original_port)
 
     ended = serve_target(options, stop=stop, on_ready=ready)
     say(f"gcspy: {ended}")

@@ -207,7 +207,7 @@ def command(
             from gcspy_client.app import run_window
             from gcspy_client.model.attendance import ClassOptions
 
-        say_addresses(sidecar.addresses[1:])
+        say_addresses(sidecar.addresses[1:], original_port=original_port)
         for note in sidecar.notes:
             say_aside(note)
         class_options = ClassOptions(
@@ -234,7 +234,7 @@ def _serve(options: PlayingOptions) -> int:
         )
         for line in notes:
             say_aside(line)
-        say_addresses(playing.addresses)
+        say_addresses(playing.addresses, original_port=options.original_port)
 
     play(options, stop=stop, on_ready=ready)
     say("gcspy: stopped")

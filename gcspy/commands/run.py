@@ -203,7 +203,7 @@ def _serve(options: ServingOptions, program: _Program) -> None:
 
     def ready(_server: Server, listening: ServedSession) -> None:
         program.second.close()
-        say_addresses(listening.addresses)
+        say_addresses(listening.addresses, original_port=options.original_port)
 
     program.ours.detach()  # the driver's now
     serve_target(options, stop=threading.Event(), on_ready=ready)
@@ -217,7 +217,7 @@ def _watch(options: ServingOptions, program: _Program, theme: str | None) -> Non
         with interruption_held_back():
             from gcspy_client.app import run_window
 
-        say_addresses(sidecar.addresses[1:])
+        say_addresses(sidecar.addresses[1:], original_port=options.original_port)
         address = sidecar.addresses[0]
         # From here on SIGTERM closes the window, and leaves the program alone, as closing the
         # window does. Before, it ends the program, since there is no window to close.

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from gcspy_protocol.errors import CommandError, GCspyError, LinkError, RemoteProtocolError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gcspy_original.outgoing import OutgoingSession
     from gcspy_original.wire import Message
     from gcspy_protocol.interpreter import ClientInterpreter, EventChange
+    from gcspy_protocol.messages import Pause, Resume, Step
 
     from gcspy.connection.link import Link
 
@@ -36,6 +38,7 @@ _GREETING_SECS: Final = 10.0
 _SEND_SECS: Final = 10.0
 _LEAVE_SECS: Final = 5.0
 _READ_BYTES: Final = 1 << 16
+_NAME_PAGES: Final = 4
 _MOST_FRAME_BYTES: Final = 4 << 20
 """The buffer of the visualiser, which fails with a larger frame."""
 
@@ -44,6 +47,15 @@ _log = logging.getLogger("gcspy")
 
 class _Gone(Exception):
     """The visualiser has left, or does not read."""
+
+
+class _Step(Enum):
+    """A step that the visualiser asked for: which event came since."""
+
+    ASKED = auto()
+    HIDDEN = auto()
+    """One that its filters do not pass."""
+    SHOWN = auto()
 
 
 class OriginalGateway:
@@ -118,9 +130,16 @@ class _Visualiser:
         client.settimeout(_SEND_SECS)
         self._client, self._session, self._token, self._busy = client, session, token, busy
         self._wire = Connection(Side.CLIENT)
+        self._link: Link | None = None
         self._greeted = self._described = self._pause_at_start = self._leaves = False
-        self._stepping = self._paused = False
+        self._controls = self._paused = False
+        self._step: _Step | None = None
+        self._subscribed = True
+        self._pings = self._pongs = 0
+        self._last_shown = 0
         self._filters: tuple[EventFilter, ...] = ()
+        self._asked: set[tuple[int, int]] = set()
+        self._named: set[int] = set()
 
     def serve(self) -> None:
         """Serve until it leaves or the session ends.
@@ -133,11 +152,15 @@ class _Visualiser:
 
         give_up = time.monotonic() + _GREETING_SECS
         while not self._greeted:
-            self._hear(None, _LOOK_SECS)
+            self._hear(_LOOK_SECS)
             if self._busy() or time.monotonic() > give_up:
                 return
         with connect(
-            self._session, token=self._token, client="visualiser of GCspy 1.0", wants_control=True
+            self._session,
+            token=self._token,
+            client="visualiser of GCspy 1.0",
+            wants_control=True,
+            pause_at_connect=self._pause_at_start,
         ) as link:
             try:
                 self._follow(link)
@@ -148,32 +171,35 @@ class _Visualiser:
     def _follow(self, link: Link) -> None:
         from gcspy_original.outgoing import OutgoingSession
         from gcspy_protocol.interpreter import ClientInterpreter
-        from gcspy_protocol.messages import Pause
+        from gcspy_protocol.messages import Pong, TileNames
 
+        self._link = link
         state = ClientInterpreter()
         outgoing: OutgoingSession | None = None
-        while not (self._leaves or self._busy()):
+        while not (self._leaves or link.closed or self._busy()):
             message = link.receive(_LOOK_SECS)
             change = None if message is None else state.apply(message)
+            self._controls = state.is_controller()
+            if isinstance(message, TileNames):
+                self._named.add(message.space)
+            elif isinstance(message, Pong):
+                self._pongs = message.number
             if change is not None:
                 if outgoing is None:
                     outgoing = OutgoingSession(state)
                     self._send(outgoing.bootstrap(state))
                     self._described = True
+                    self._last_shown = change.event.sequence
                     self._send(outgoing.event(state, change, everything=True))
-                    if self._pause_at_start and state.is_controller():
-                        link.send(Pause())
                 else:
-                    self._show(outgoing, state, change, link)
+                    self._show(outgoing, state, change)
+                self._ask_names(state, change)
             self._tell_pause(state)
-            self._hear(link if state.is_controller() else None, 0)
+            self._hear(0)
+            self._subscribe()
 
     def _show(
-        self,
-        outgoing: OutgoingSession,
-        state: ClientInterpreter,
-        change: EventChange,
-        link: Link,
+        self, outgoing: OutgoingSession, state: ClientInterpreter, change: EventChange
     ) -> None:
         """Send an event that the visualiser's filter passes; what it does not pass is sent with the next one."""
         from gcspy_protocol.messages import Pause
@@ -181,23 +207,84 @@ class _Visualiser:
         event = change.event
         one = self._filters[event.event] if event.event < len(self._filters) else None
         passes = one is None or (one.enabled and event.occurrence % max(1, one.period) == 0)
+        # Events that were on their way when it subscribed again have no values. An event that comes again has them.
+        again = event.sequence == self._last_shown
+        passes = passes and self._pongs == self._pings and not again
         # Streams that come with this event only would be missed: just the event itself is left out.
-        self._send(outgoing.event(state, change, shown=passes))
+        self._send(outgoing.event(state, change, shown=passes, named=self._named))
+        if self._step is not None:
+            self._step = _Step.SHOWN if passes or self._step is _Step.SHOWN else _Step.HIDDEN
         if passes:
-            self._stepping = False
-            if one is not None and one.pause and state.is_controller():
-                link.send(Pause())
+            self._last_shown = event.sequence
+        if passes and one is not None and one.pause:
+            self._ask(Pause())
 
     def _tell_pause(self, state: ClientInterpreter) -> None:
+        """Tell the beginning of a pause. After a step the original says nothing, and goes on until its filters pass an event."""
         from gcspy_original.wire import Paused
+        from gcspy_protocol.messages import Step
         from gcspy_protocol.model import ControlState
 
+        if not self._described:
+            return  # nothing may come before the greeting
         paused = state.state is ControlState.PAUSED
-        if paused and not self._paused and not self._stepping:
-            self._send([Paused()])
+        if paused and not self._paused:
+            if self._step is _Step.HIDDEN:
+                self._step = _Step.ASKED
+                self._ask(Step())
+            elif self._step is _Step.SHOWN:
+                self._step = None
+            else:
+                self._step = None
+                self._send([Paused()])
         self._paused = paused
 
-    def _hear(self, link: Link | None, secs: float) -> None:
+    def _subscribe(self) -> None:
+        """Subscribe to nothing while the visualiser wants no event at all, so that nothing is gathered for it."""
+        from gcspy_protocol.messages import Ping, Subscribe
+
+        if self._link is None or not self._described:
+            return  # its greeting needs an event
+        wanted = not self._filters or any(one.enabled for one in self._filters)
+        if wanted != self._subscribed:
+            self._subscribed = wanted
+            self._link.send(Subscribe(spaces=None if wanted else ()))
+            self._pings += 1
+            self._link.send(Ping(number=self._pings))
+
+    def _ask_names(self, state: ClientInterpreter, change: EventChange) -> None:
+        """Ask for missing texts of tiles, a few pages an event: they are sent with a later event."""
+        from gcspy_protocol.limits import CLIENT_LIMITS
+        from gcspy_protocol.messages import TileNamesRequest
+        from gcspy_protocol.model import Naming
+
+        page = CLIENT_LIMITS.names_page
+        moved = {*change.resized, *change.renamed, *self._named}
+        self._asked = {(number, first) for number, first in self._asked if number not in moved}
+        self._named.clear()
+        left = _NAME_PAGES
+        for number, space in state.spaces.items():
+            texts = space.names.texts()
+            if space.space.naming is not Naming.STRINGS or len(texts) >= space.count:
+                continue
+            for first in range(0, space.count, page):
+                count = min(page, space.count - first)
+                if (number, first) in self._asked or all(
+                    tile in texts for tile in range(first, first + count)
+                ):
+                    continue
+                if not left or self._link is None:
+                    return
+                left -= 1
+                self._asked.add((number, first))
+                self._link.send(TileNamesRequest(space=number, first=first, count=count))
+
+    def _ask(self, message: Pause | Resume | Step) -> None:
+        """Ask something of the session, which only its controller may do."""
+        if self._link is not None and self._controls:
+            self._link.send(message)
+
+    def _hear(self, secs: float) -> None:
         """Do what the visualiser asks for; without control of the session only what concerns itself."""
         if not select.select([self._client], [], [], secs)[0]:
             return
@@ -209,9 +296,9 @@ class _Visualiser:
             raise _Gone
         self._wire.receive_data(data)
         for message in self._wire.messages():
-            self._obey(message, link)
+            self._obey(message)
 
-    def _obey(self, message: Message, link: Link | None) -> None:
+    def _obey(self, message: Message) -> None:
         from gcspy_original import wire
         from gcspy_protocol.messages import Pause, Resume, Step
 
@@ -222,14 +309,14 @@ class _Visualiser:
                 self._leaves = True
             case wire.EventFilters():
                 self._filters = message.filters
-            case wire.PauseRequest() if link is not None:
-                link.send(Pause())
-            case wire.Restart() if link is not None:
-                self._stepping = False
-                link.send(Resume())
-            case wire.PlayOne() if link is not None:
-                self._stepping = True
-                link.send(Step())
+            case wire.PauseRequest():
+                self._ask(Pause())
+            case wire.Restart():
+                self._step = None
+                self._ask(Resume())
+            case wire.PlayOne():
+                self._step = _Step.ASKED
+                self._ask(Step())
             case _:
                 return
 

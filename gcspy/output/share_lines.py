@@ -13,8 +13,10 @@ from gcspy.output.terminal import say
 __all__ = ["reachable", "reachable_ones", "say_addresses"]
 
 
-def say_addresses(addresses: Iterable[str]) -> None:
-    """Print a join line for each address."""
+def say_addresses(addresses: Iterable[str], *, original_port: int | None = None) -> None:
+    """Print a join line for each address, and one for visualisers of GCspy 1.0 if they have a port."""
+    if original_port is not None:
+        say(f"gcspy: a visualiser of GCspy 1.0 connects to 127.0.0.1, port {original_port}")
     for address in addresses:
         say(f"gcspy: join with  gcspy view {reachable(address)}")
 

@@ -303,11 +303,12 @@ class OriginalDriver(WaitingDriver):
         Raises:
             TargetGone: It has ended.
         """
+        # Read first: whoever pauses has subscribed before, so the event at which it holds passes the filters.
+        pausing = self.server.pausing
         filters = tuple(self._wanted_filter(event) for event in range(len(self._wire.event_names)))
         if filters != self._sent:
             self._line.send(encode(EventFilters(filters=filters)))
             self._sent = filters
-        pausing = self.server.pausing
         if self._target is _Target.PAUSED and self._event is None:
             self._line.send(encode(PlayOne() if pausing else Restart()))
             self._target = _Target.STEPS if pausing else _Target.RUNS

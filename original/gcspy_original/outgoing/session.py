@@ -9,7 +9,7 @@ Knows the state of a client interpreter; does not know where it comes from or wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState
@@ -32,6 +32,7 @@ __all__ = ["OutgoingSession"]
 
 _GREATEST: Final = (1 << 31) - 1
 _NANOS: Final = 1_000_000
+_NAMED_SPACES: Final = 20
 
 SpaceKey = tuple[str, int]
 """Name of a space, and its place among those of the same name."""
@@ -46,7 +47,8 @@ class OutgoingSession:
         most_tiles: More tiles of a space are merged.
 
     Attributes:
-        left_out: Names of spaces that came too late for the client.
+        left_out: Names of spaces that came too late for the client, or are too many; the first
+            space's text names them.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class OutgoingSession:
         *,
         everything: bool = False,
         shown: bool = True,
+        named: Collection[int] = (),
     ) -> list[Command]:
         """Return what the original sends at an event.
 
@@ -107,11 +110,13 @@ class OutgoingSession:
             change: What it changed.
             everything: Whether all values are sent, to a client that has none yet.
             shown: Whether the event itself is sent; otherwise its values belong to the next one.
+            named: Spaces of which texts of tiles have come since the event before.
         """
         event = change.event
         found: list[Command] = []
         spaces = _by_key(state)
         self.left_out |= {name for (name, place) in spaces if (name, place) not in self._places}
+        note = self._note()
         for key, place in self._places.items():
             space = spaces.get(key)
             if space is None and key in self._waiting:
@@ -121,8 +126,12 @@ class OutgoingSession:
             found += place.update(
                 space,
                 {stream for at, stream in change.changed if at == number},
-                renamed=everything or number in change.resized or number in change.renamed,
+                renamed=everything
+                or number in change.resized
+                or number in change.renamed
+                or number in named,
                 everything=everything,
+                note=note if not place.number else "",
             )
         if state.welcome is not None:
             # The counters of an event come behind it; its own number comes with it.
@@ -136,6 +145,14 @@ class OutgoingSession:
         if shown and event.event < MOST_EVENTS:
             found.append(self._timed(change))
         return found
+
+    def _note(self) -> str:
+        """Return the text of the first space about those that are left out."""
+        if not self.left_out:
+            return ""
+        names = ", ".join(sorted(self.left_out)[:_NAMED_SPACES])
+        more = ", ..." if len(self.left_out) > _NAMED_SPACES else ""
+        return f"Not shown, since GCspy 1.0 takes {MOST_SPACES} spaces, and none after its greeting: {names}{more}"
 
     def _timed(self, change: EventChange) -> Event:
         """The event with its time since the one before, without pauses; rounding does not add up."""

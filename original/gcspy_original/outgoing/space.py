@@ -5,6 +5,7 @@ Knows the state of a space that a client interpreter has; does not know events.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from gcspy_original.wire import (
     SpaceChanged,
     SpaceDefinition,
     SpaceInfo,
+    StreamDefinition,
     StreamValues,
     Summary,
 )
@@ -30,6 +32,10 @@ __all__ = ["OutgoingSpace"]
 
 _FLAGS: Final = np.uint8(sum(Control))
 _OR_UNKNOWN: Final = " or unknown"
+_MOST_STREAM_BYTES: Final = 768 << 10
+"""Of all streams' descriptions: with at most 3 MiB of names, a definition stays below the client's buffer of 4 MiB."""
+
+_SHORT_CHARS: Final = 24
 _Known = NDArray[np.bool_] | None
 
 
@@ -58,7 +64,13 @@ class OutgoingSpace:
         return self._definition
 
     def update(
-        self, state: SpaceState | None, changed: set[int], *, renamed: bool, everything: bool
+        self,
+        state: SpaceState | None,
+        changed: set[int],
+        *,
+        renamed: bool,
+        everything: bool,
+        note: str = "",
     ) -> list[Command]:
         """Return what brings the original's client from what was sent last to this state.
 
@@ -67,6 +79,7 @@ class OutgoingSpace:
             changed: Streams whose values came with this event.
             renamed: Whether tiles or their names may have changed.
             everything: Whether all values are sent.
+            note: Further text about the space.
         """
         if renamed or state is not self._state:
             self._names = None
@@ -88,7 +101,8 @@ class OutgoingSpace:
         if everything or self._control is None or not np.array_equal(self._control, control):
             self._control = control
             found.append(ControlValues(space=self.number, values=control))
-        info = "removed" if state is None else "\n".join([state.info, *totals]).strip()
+        about = ["removed"] if state is None else [state.info, *totals]
+        info = "\n".join([*about, note]).strip()
         if everything or info != self._info:
             self._info = info
             found.append(SpaceInfo(space=self.number, text=ascii_lines(info)))
@@ -191,7 +205,7 @@ class OutgoingSpace:
             tiles=groups.count,
             unused_text=ascii_text(space.unused_text) + (_OR_UNKNOWN if self._has_unknown else ""),
             main=space.main,
-            streams=tuple(streams),
+            streams=_within_frame(streams),
             names=self._names[1],
         )
 
@@ -249,3 +263,25 @@ class OutgoingSpace:
         if all(stream.sum_of(one) is not None for one in state.told.values):
             return []
         return [f"{stream.schema.name}: {state.told.values[0]:,}{stream.schema.suffix} in all"]
+
+
+def _within_frame(streams: list[StreamDefinition]) -> tuple[StreamDefinition, ...]:
+    """Return the definitions with texts so short that one frame has room for all."""
+    found = tuple(streams)
+    if sum(map(_text_bytes, found)) <= _MOST_STREAM_BYTES:
+        return found
+    return tuple(
+        replace(
+            one,
+            name=one.name[: 2 * _SHORT_CHARS],
+            prefix=one.prefix[: 2 * _SHORT_CHARS],
+            suffix=one.suffix[: 2 * _SHORT_CHARS],
+            enum_names=tuple(name[:_SHORT_CHARS] for name in one.enum_names),
+        )
+        for one in found
+    )
+
+
+def _text_bytes(stream: StreamDefinition) -> int:
+    texts = (stream.name, stream.prefix, stream.suffix, *stream.enum_names)
+    return sum(map(len, texts)) + len(texts)

@@ -1,4 +1,4 @@
-"""Reads of a target's memory that fail, or that something happens before: in place of ``process_vm_readv``."""
+"""Reads of a target that fail, or that something happens before: in place of ``process_vm_readv``, or of a socket."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import errno
 from collections.abc import Callable
 
 import pytest
+from gcspy_drivers.original import line
 from gcspy_drivers.remote import memory
 
-__all__ = ["FaultyReads"]
+__all__ = ["FaultyReads", "SocketReads"]
 
 
 class FaultyReads:
@@ -43,3 +44,30 @@ class FaultyReads:
         copied = int(self._real(*arguments))
         self.read_bytes += max(0, copied)
         return copied
+
+
+class SocketReads:
+    """Every read of a connection to a server of GCspy 1.0 goes through this one, and is short: an event takes many.
+
+    Attributes:
+        count: Reads so far that had something to read.
+        before: Called before each read with its number, from 1.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.reset()
+        real = line.OriginalLine.receive
+
+        def receive(connection: line.OriginalLine, secs: float) -> bytes | None:
+            self.before(self.count + 1)
+            data = real(connection, secs)
+            self.count += data is not None
+            return data
+
+        patch.setattr(line, "_READ_BYTES", 64)
+        patch.setattr(line.OriginalLine, "receive", receive)
+
+    def reset(self) -> None:
+        """Count from the beginning."""
+        self.count = 0
+        self.before: Callable[[int], None] = lambda number: None

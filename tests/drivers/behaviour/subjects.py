@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from gcspy_drivers.kit.sampled_driver import SampledDriver
+from gcspy_drivers.original.driver import OriginalDriver
 from gcspy_drivers.semispace.__main__ import work
 from gcspy_drivers.semispace.collector import SemispaceHeap
 from gcspy_drivers.semispace.driver import SemispaceDriver, make_server
@@ -33,7 +34,12 @@ from gcspy_objects.trace import open_trace
 from gcspy_server.api import AttachOptions, Server, ServerDescription, load_driver
 from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.sampler import run_driver
-from tests.drivers.behaviour.target_programs import JavaProgram, PythonProgram, TargetProgram
+from tests.drivers.behaviour.target_programs import (
+    JavaProgram,
+    OriginalTarget,
+    PythonProgram,
+    TargetProgram,
+)
 from tests.drivers.boehm.programs import BoehmProgram
 from tests.drivers.hotspot.jvms import HOMES, find_javas
 from tests.drivers.published.programs import CommandedProgram
@@ -47,7 +53,9 @@ __all__ = [
     "Attached",
     "Behaviour",
     "Case",
+    "Connected",
     "Embedded",
+    "Served",
     "Subject",
     "having",
     "install_sqlite",
@@ -144,9 +152,50 @@ class Attached(Case):
         """The driver."""
         return self.driver
 
+    @property
+    def given_up(self) -> bool:
+        """Whether the driver was dropped for a mistake of its own."""
+        return bool(self.group.given_up)
+
     def close(self) -> None:
         """Release the target."""
         self.group.close()
+
+
+class Connected(Case):
+    """A client of a server of GCspy 1.0."""
+
+    gathering = "fill"
+    given_up = False
+
+    def __init__(self, target: OriginalTarget) -> None:
+        self.target = target
+        self.driver = OriginalDriver("127.0.0.1", target.port)
+        try:
+            self.server = self.driver.describe().server()
+            self.driver.open(self.server)
+        except BaseException:
+            self.driver.close()
+            raise
+
+    def happen(self) -> None:
+        """Wait for the next event of the program."""
+        before = sum(self.server.counts())
+        while sum(self.server.counts()) == before:
+            self.driver.wait(0.1)
+
+    def run(self, stop: threading.Event) -> str | None:
+        """Follow the program until it is stopped, or the program has ended."""
+        return run_driver(self.driver, self.server, 200, stop)
+
+    @property
+    def gatherer(self) -> Any:
+        """What fills the spaces."""
+        return self.driver._spaces
+
+    def close(self) -> None:
+        """Leave the server."""
+        self.driver.close()
 
 
 class _Simulation(Case):
@@ -289,6 +338,23 @@ class AttachedSubject(Subject):
             finally:
                 target.end()
 
+    def attach(self, target: TargetProgram) -> None:
+        """Attach a driver to a process, with errors of ours where that fails."""
+        self.load().attach(target.pid, AttachOptions()).close()
+
+    def command(self, target: TargetProgram) -> tuple[str, ...]:
+        """Return the arguments of `gcspy attach`."""
+        return str(target.pid), "--driver", self.name, "--clock", "200"
+
+    @property
+    def space_driver(self) -> str:
+        """The driver that its spaces name."""
+        return self.name
+
+    def called(self, target: TargetProgram) -> str:
+        """Return what messages call a process."""
+        return f"process {target.pid}"
+
     @contextmanager
     def watch(
         self, target: TargetProgram, options: AttachOptions | None = None, budget: int | None = None
@@ -299,6 +365,53 @@ class AttachedSubject(Subject):
             yield case
         finally:
             case.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served(Subject):
+    """The driver of servers of GCspy 1.0: a process is watched, by an address."""
+
+    space_driver: str = "test"
+    reads_memory: bool = False
+
+    @contextmanager
+    def target(self, _classes: Callable[[], Path]) -> Iterator[OriginalTarget]:
+        """Run a program with a server for the body of the `with`."""
+        target = OriginalTarget()
+        try:
+            yield target
+        finally:
+            target.end()
+
+    @contextmanager
+    def watch(self, target: TargetProgram) -> Iterator[Connected]:
+        """Be its client for the body of the `with`."""
+        assert isinstance(target, OriginalTarget)
+        case = Connected(target)
+        try:
+            yield case
+        finally:
+            case.close()
+
+    @contextmanager
+    def case(self) -> Iterator[Case]:
+        """Run a program and be its client for the body of the `with`."""
+        with self.target(Path) as target, self.watch(target) as case:
+            yield case
+
+    def attach(self, target: TargetProgram) -> None:
+        """Be a client of its server, with errors of ours where that fails."""
+        assert isinstance(target, OriginalTarget)
+        OriginalDriver("127.0.0.1", target.port).close()
+
+    def command(self, target: TargetProgram) -> tuple[str, ...]:
+        """Return the arguments of `gcspy attach`."""
+        return (self.called(target),)
+
+    def called(self, target: TargetProgram) -> str:
+        """Return what messages call a program."""
+        assert isinstance(target, OriginalTarget)
+        return f"gcspy666://127.0.0.1:{target.port}"
 
 
 def _installed(name: str) -> Callable[[], type[SampledDriver]]:
@@ -363,7 +476,7 @@ _NO_BUDGET = "what it shows stands still for its events by design: its server ha
 _NO_OTHER = "it shows a heap of its own process, and no process"
 _NO_VICTIM = "the program and the server are one process"
 
-SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
+SUBJECTS: tuple[Embedded | AttachedSubject | Served, ...] = (
     AttachedSubject(
         name="cpython",
         load=_installed("cpython"),
@@ -395,6 +508,16 @@ SUBJECTS: tuple[Embedded | AttachedSubject, ...] = (
         start=_start_python,
         reads_memory=False,
         lacks={Behaviour.LEVELS: "it describes no levels: it is all or nothing there"},
+    ),
+    Served(
+        name="original",
+        lacks={
+            Behaviour.UNREADABLE: "what is sent is whole, or refused: tests/original/test_connection.py",
+            Behaviour.LEVELS: "the program decides what an event has, before it is sent",
+            Behaviour.BUDGET: "the program has gathered before anybody can refuse that: there is no budget",
+            Behaviour.MEMORY: "it is named by an address, and may run on another machine",
+            Behaviour.UNWATCHED: "the program counts for itself, and tells it with its next event: tests/original/test_live.py",
+        },
     ),
     Embedded(
         name="simulator",

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.drivers.hotspot.jvms import Jvm
+from tests.original.live import program
 
-__all__ = ["JavaProgram", "PythonProgram", "TargetProgram"]
+__all__ = ["JavaProgram", "OriginalTarget", "PythonProgram", "TargetProgram"]
 
 _SOURCE = """
 import gc, sqlite3, sys
@@ -127,3 +129,26 @@ class JavaProgram(TargetProgram):
     def end(self) -> None:
         """End it."""
         self._jvm.end()
+
+
+class OriginalTarget(TargetProgram):
+    """A program with a server of GCspy 1.0, whose events are its own."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._program = self._stack.enter_context(program("serve"))
+        self.pid, self.port = self._program.process.pid, self._program.port
+
+    def ask(self) -> int:
+        """Wait for a sign of its work."""
+        assert self._program.works()
+        return int(
+            next(one for one in reversed(self._program.lines) if one.startswith("works"))[5:]
+        )
+
+    def hold(self) -> None:
+        """Nothing: a program that stands still has no events."""
+
+    def end(self) -> None:
+        """End it."""
+        self._stack.close()

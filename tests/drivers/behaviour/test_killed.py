@@ -12,13 +12,19 @@ import pytest
 
 from gcspy.connection.link import connect
 from tests.drivers.behaviour.conftest import Classes
-from tests.drivers.behaviour.subjects import AttachedSubject, Behaviour, having, install_sqlite
+from tests.drivers.behaviour.subjects import (
+    AttachedSubject,
+    Behaviour,
+    Served,
+    having,
+    install_sqlite,
+)
 from tests.server.viewer import Viewer
 
 
 @pytest.mark.parametrize("subject", having(Behaviour.KILLED))
 def test_the_target_goes_on_when_the_server_is_killed(
-    subject: AttachedSubject, classes: Classes, tmp_path: Path
+    subject: AttachedSubject | Served, classes: Classes, tmp_path: Path
 ) -> None:
     install_sqlite(tmp_path)
     environment = {
@@ -28,9 +34,9 @@ def test_the_target_goes_on_when_the_server_is_killed(
     }
     with subject.target(classes) as target:
         before = target.ask()
-        command = [sys.executable, "-m", "gcspy", "attach", str(target.pid), "--no-window"]
+        command = [sys.executable, "-m", "gcspy", "attach", "--no-window"]
         with subprocess.Popen(
-            [*command, "--driver", subject.name, "--clock", "200"],
+            [*command, *subject.command(target)],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -42,7 +48,7 @@ def test_the_target_goes_on_when_the_server_is_killed(
                 with connect(line.split()[-1], client="t") as link:
                     viewer = Viewer(link)
                     viewer.until_events(3)  # so it dies at work
-                    assert subject.name in {
+                    assert subject.space_driver in {
                         one.space.driver for one in viewer.state.spaces.values()
                     }
                     os.kill(server.pid, signal.SIGKILL)

@@ -9,7 +9,13 @@ from gcspy_protocol.settings import SettingKind
 
 from gcspy_server.api import ENTRY_POINT_GROUP, LEVEL
 from gcspy_server.interpreter.cost_accounting import BUDGET
-from tests.drivers.behaviour.subjects import SUBJECTS, AttachedSubject, Behaviour, Embedded
+from tests.drivers.behaviour.subjects import (
+    SUBJECTS,
+    AttachedSubject,
+    Behaviour,
+    Embedded,
+    Served,
+)
 
 ELSEWHERE = {
     "cpython-free-threaded": "no build without a lock is to be had: tests/drivers/cpython/test_free_threaded.py",
@@ -26,9 +32,9 @@ def test_every_installed_driver_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
-def test_what_a_driver_lacks_has_a_reason(subject: AttachedSubject | Embedded) -> None:
+def test_what_a_driver_lacks_has_a_reason(subject: AttachedSubject | Embedded | Served) -> None:
     assert all(len(reason.split()) > 4 for reason in subject.lacks.values())
-    assert Behaviour.UNWATCHED not in subject.lacks
+    assert Behaviour.UNWATCHED not in subject.lacks or isinstance(subject, Served)
     if isinstance(subject, AttachedSubject):
         assert set(subject.lacks) <= {Behaviour.LEVELS}, (
             "it watches a process: it can have the rest"
