@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.errors import CommandError, LocalProtocolError
+
+from gcspy_server.driver_recognition import installed_entry_points
 
 if TYPE_CHECKING:
     from gcspy_protocol.settings import Setting
@@ -171,7 +173,9 @@ def announced_options() -> dict[str, tuple[DriverOption, ...] | str]:
     """
     return {
         entry.name: _options_in(entry)
-        for entry in sorted(entry_points(group=OPTIONS_GROUP), key=lambda one: one.name)
+        for entry in sorted(
+            installed_entry_points().select(group=OPTIONS_GROUP), key=lambda one: one.name
+        )
     }
 
 
@@ -182,7 +186,7 @@ def announced_by(name: str, driver: EntryPoint) -> tuple[DriverOption, ...] | No
         name: Name of the driver.
         driver: Its entry point.
     """
-    for entry in entry_points(group=OPTIONS_GROUP, name=name):
+    for entry in installed_entry_points().select(group=OPTIONS_GROUP, name=name):
         if entry.value.partition(".")[0] == driver.value.partition(".")[0]:
             options = _options_in(entry)
             return None if isinstance(options, str) else options

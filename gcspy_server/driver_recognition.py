@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from typing import cast
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -21,6 +21,7 @@ __all__ = [
     "Specificity",
     "find_drivers",
     "find_recognisers",
+    "installed_entry_points",
 ]
 
 ENTRY_POINT_GROUP = "gcspy.drivers"
@@ -97,14 +98,14 @@ def find_recognisers() -> Mapping[str, EntryPoint]:
 
 
 @cache
-def _installed() -> Any:
-    # Of all groups: to look through the installed packages for one takes as long.
-    return entry_points()
+def installed_entry_points() -> EntryPoints:
+    """The entry points of all groups, read once: to look through the installed packages for one group takes as long."""
+    return cast(EntryPoints, entry_points())  # before 3.12 of another class, with the same `select`
 
 
 def _announced(group: str) -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
-    for entry in _installed().select(group=group):
+    for entry in installed_entry_points().select(group=group):
         # GCspy's own drivers keep their names, even if another package uses one.
         if entry.name not in found or entry.value.startswith(_OURS):
             found[entry.name] = entry

@@ -1,7 +1,7 @@
 """Following a session: messages update tiles at once, and texts a moment later.
 
 Tiles are painted as events arrive, once for all that arrive together; texts and tables are updated
-three times a second, since people do not read faster, and at once after a user's action. They are
+twice a second, since people do not read faster, and at once after a user's action. They are
 not updated all in one turn of the loop, so that the map follows a user's hand meanwhile. While the
 window cannot be seen, hidden or minimised, tiles do not follow and texts are updated every two
 seconds; everything is shown again when it can be seen.
@@ -29,7 +29,7 @@ from gcspy_client.view.spaces.spaces import Spaces
 
 __all__ = ["LiveUpdater"]
 
-_TEXTS_MILLIS = 300
+_TEXTS_MILLIS = 500
 """Between two updates of texts while events arrive."""
 
 _UNSEEN_MILLIS = 2_000

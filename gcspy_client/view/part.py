@@ -43,7 +43,7 @@ class Part(QObject):
         return ()
 
     def refresh(self) -> None:
-        """Update all texts; called three times a second while events come, and after what the user does."""
+        """Update all texts; called twice a second while events come, and after what the user does."""
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in the colours of a theme."""

@@ -12,11 +12,13 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gcspy_protocol.errors import DriverError, TargetError, Unsupported
 
@@ -41,6 +43,9 @@ _LOAD_SECS = 10.0
 
 _RECOGNISE_SECS = 8.0
 """Time limit for a driver's check of one process."""
+
+_IDLE_SECS = 0.25
+"""Time after which a thread that calls drivers ends."""
 
 T = TypeVar("T")
 
@@ -88,6 +93,7 @@ class DriverBench:
         self._names = tuple(names) or tuple(sorted(self._entries))
         self._loaded: dict[str, type[Driver] | None] = {}
         self._recognisers: dict[str, Recogniser | None] = {}
+        self._options: dict[str, tuple[DriverOption, ...]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -173,6 +179,11 @@ class DriverBench:
 
     def options(self, name: str) -> tuple[DriverOption, ...]:
         """Return a driver's options; of one that announces a recogniser those that it announces, without loading it."""
+        if name not in self._options:
+            self._options[name] = self._find_options(name)
+        return self._options[name]
+
+    def _find_options(self, name: str) -> tuple[DriverOption, ...]:
         if name in find_recognisers():
             announced = announced_by(name, self._entries[name])
             if announced is not None:
@@ -274,30 +285,72 @@ def _delay_secs(thread: threading.Thread) -> float:
         return 0.0
 
 
+class _CallThread:
+    """A thread that calls one function after the other, since starting one takes longer than most calls; ends when it is not used."""
+
+    def __init__(self) -> None:
+        self._functions: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[_Outcome]]] = (
+            SimpleQueue()
+        )
+        self._abandoned = False
+        self._thread = threading.Thread(target=self._run, name="gcspy driver", daemon=True)
+        self._thread.start()
+
+    def call(self, function: Callable[[], T], secs: float) -> T:
+        """Call a function, and wait for it up to a time limit.
+
+        Raises:
+            _Slow: It has not returned; this thread is not to be used again.
+        """
+        outcome: SimpleQueue[_Outcome] = SimpleQueue()
+        until, left = time.monotonic() + secs, secs
+        self._functions.put((function, outcome))
+        found: _Outcome | None = None
+        while found is None:
+            if left <= 0:
+                self._abandoned = True
+                raise _Slow
+            try:
+                found = outcome.get(timeout=left)
+            except Empty:
+                left = until + _delay_secs(self._thread) - time.monotonic()
+        _idle.append(self)
+        result, error = found
+        if error is None:
+            return cast("T", result)
+        if isinstance(error, Exception):
+            raise error
+        raise RuntimeError(f"it raised {type(error).__name__}: {error}") from error
+
+    def _run(self) -> None:
+        while not self._abandoned:
+            try:
+                function, outcome = self._functions.get(timeout=_IDLE_SECS)
+            except Empty:
+                with suppress(ValueError):  # somebody has just taken it
+                    _idle.remove(self)
+                    return
+                continue
+            try:
+                outcome.put((function(), None))
+            except BaseException as error:  # noqa: BLE001  # handed to who waits: a SystemExit too
+                outcome.put((None, error))
+            del function, outcome
+
+
+_Outcome = tuple[Any, BaseException | None]
+_idle: list[_CallThread] = []
+"""Threads that can be used."""
+
+
 def _within(secs: float, function: Callable[[], T]) -> T:
-    """Call a function in a thread, and wait for it up to a time limit, in which waiting for a processor does not count.
+    """Call a function in a thread, and wait for it up to a time limit, not counting the time without a processor.
 
     Raises:
         _Slow: It has not returned; its thread is abandoned.
     """
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(function())
-        except BaseException as error:  # noqa: BLE001  # handed to who waits: a SystemExit too
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="gcspy driver", daemon=True)
-    thread.start()
-    until = time.monotonic() + secs
-    while thread.is_alive() and (left := until + _delay_secs(thread) - time.monotonic()) > 0:
-        thread.join(left)
-    if errors:
-        if isinstance(errors[0], Exception):
-            raise errors[0]
-        raise RuntimeError(f"it raised {type(errors[0]).__name__}: {errors[0]}") from errors[0]
-    if not results:
-        raise _Slow
-    return results[0]
+    try:
+        thread = _idle.pop()
+    except IndexError:
+        thread = _CallThread()
+    return thread.call(function, secs)

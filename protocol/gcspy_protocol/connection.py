@@ -21,6 +21,7 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum
 
 from gcspy_protocol.codec import crc_of_crcs, decode, encode, unpack
@@ -46,6 +47,7 @@ from gcspy_protocol.messages import (
     Hello,
     Message,
     Proof,
+    StreamDelta,
     Unknown,
     Welcome,
 )
@@ -521,6 +523,8 @@ class Connection:
             self._frames_read += 1
             self._bytes_read += HEADER.size + len(raw)
             message = decode(header, raw, self._limits)
+            if isinstance(message, StreamDelta) and header.flags & FLAG_ZSTD:
+                message = replace(message, packed=payload)
             self._release(header, head, payload, message)
         except RemoteProtocolError as error:
             raise self._fail(error) from None

@@ -347,6 +347,8 @@ class StreamDelta:
         indices: Shape (changed,), i64, strictly increasing tile numbers.
         values: Shape (changed,), their values.
         known: Shape (changed,), bool, or None when all of them are known.
+        packed: The payload as its sender compressed it, for who stores it as it came; None: it was
+            not compressed, or is not at hand.
     """
 
     space: int
@@ -360,6 +362,7 @@ class StreamDelta:
     indices: NDArray[np.int64]
     values: NDArray[Any]
     known: NDArray[np.bool_] | None = None
+    packed: bytes | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from gcspy_drivers.original.stored_session import StoredSession
-from gcspy_drivers.remote.elf import ElfFile
+from gcspy_drivers.remote.elf.file import ElfFile
 from gcspy_drivers.remote.maps import parse_maps, parse_smaps
 from gcspy_objects.anttracks import lzw
 from gcspy_objects.anttracks.flaws import find_flaws

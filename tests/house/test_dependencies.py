@@ -249,7 +249,7 @@ def test_a_list_of_processes_loads_no_driver_and_no_server() -> None:
     loaded = set(run(LIST).split())
     assert "gcspy_drivers.cpython.recognition" in loaded
     heavy = {
-        *("trio", "PySide6", "rich", "msgpack", "numba"),
+        *("trio", "PySide6", "rich", "msgpack", "numba", "numpy", "elftools"),
         *("gcspy_server.api", "gcspy_server.server", "gcspy_protocol.messages"),
         *(f"gcspy_drivers.{driver}.driver" for driver in ("cpython", "hotspot")),
         *(f"gcspy_drivers.{driver}.passive_driver" for driver in ("cpython", "hotspot")),

@@ -12,7 +12,9 @@ from gcspy_protocol.messages import Message
 def same(a: Message, b: Message) -> bool:
     """Whether both are of one type, with equal fields; arrays with equal dtype, shape and content."""
     return type(a) is type(b) and all(
-        _same_field(getattr(a, field.name), getattr(b, field.name)) for field in fields(a)
+        _same_field(getattr(a, field.name), getattr(b, field.name))
+        for field in fields(a)
+        if field.compare
     )
 
 

@@ -140,7 +140,9 @@ def to_json(value: Any) -> Any:
         return value.hex()
     if dataclasses.is_dataclass(value):
         named = {
-            field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)
+            field.name: to_json(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.compare
         }
         return {name: found for name, found in named.items() if name not in _LATER or found}
     if isinstance(value, tuple | list):

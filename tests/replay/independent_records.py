@@ -200,6 +200,9 @@ def _recorded_values(
     flags = fields.number()
     if not flags & 3:
         return before
+    if flags & 64:
+        _as_it_came(fields, stream, event)
+        return before
     stream.sequence, stream.occurrence = event["sequence"], event["occurrence"]
     if flags & 4:
         stream.sequence = fields.unsigned(stream.sequence)
@@ -219,6 +222,30 @@ def _recorded_values(
     now = stream.values[where].astype(np.int64) + told
     stream.values[where], stream.known[where] = now.astype(stream.values.dtype), known
     return before
+
+
+def _as_it_came(fields: Fields, stream: Any, event: dict[str, Any]) -> None:
+    """FORMAT.md 10, SPEC.md 6: changes as their server compressed them."""
+    size = fields.number()
+    data, fields.rest[3] = fields.rest[3][:size], fields.rest[3][size:]
+    payload = zstandard.ZstdDecompressor().decompress(data)
+    _, _, flagged, count, occurrence, base, changed, gaps = struct.unpack_from("<HBBIQQII", payload)
+    assert (count, base, occurrence) == (len(stream.values), stream.sequence, event["occurrence"])
+    at, where, tile = 32 + 2 * gaps, [], -1
+    for gap in struct.unpack_from(f"<{gaps}H", payload, 32):
+        tile += gap if gap == 0xFFFF else gap + 1
+        if gap != 0xFFFF:
+            where.append(tile)
+    known = np.ones(changed, np.bool_)
+    if flagged:
+        bits = np.frombuffer(payload, np.uint8, -(-changed // 8), at)
+        known, at = (
+            np.unpackbits(bits, bitorder="little")[:changed].astype(np.bool_),
+            at + len(bits),
+        )
+    stream.values[where] = np.frombuffer(payload, stream.values.dtype, changed, at)
+    stream.known[where] = known
+    stream.sequence, stream.occurrence = event["sequence"], occurrence
 
 
 def _recorded_summary(fields: Fields, stream: Any, space: Any, one: int) -> None:

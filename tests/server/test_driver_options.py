@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 from gcspy_protocol.errors import CommandError
 
 from gcspy_server.driver_options import (
+    OPTIONS_GROUP,
     DriverOption,
     OptionValue,
     announced_options,
@@ -82,12 +83,12 @@ LISTED = [DEPTH]
 def test_options_that_packages_announce_are_read_and_what_is_none_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def found(group: str) -> list[EntryPoint]:
-        here = "tests.server.test_driver_options:"
-        names = {"one": "ALL", "mixed": "MIXED", "listed": "LISTED", "missing": "NOTHING"}
-        return [EntryPoint(name, here + where, group) for name, where in names.items()]
-
-    monkeypatch.setattr("gcspy_server.driver_options.entry_points", found)
+    here = "tests.server.test_driver_options:"
+    names = {"one": "ALL", "mixed": "MIXED", "listed": "LISTED", "missing": "NOTHING"}
+    found = EntryPoints(
+        EntryPoint(name, here + where, OPTIONS_GROUP) for name, where in names.items()
+    )
+    monkeypatch.setattr("gcspy_server.driver_options.installed_entry_points", lambda: found)
     announced = announced_options()
     assert list(announced) == ["listed", "missing", "mixed", "one"]
     assert announced["one"] == ALL

@@ -152,7 +152,7 @@ def test_a_package_announces_no_recogniser_for_another_packages_driver(
             EntryPoint("two", "mine.recognition:look", "gcspy.driver_recognition"),
         ]
     )
-    monkeypatch.setattr(driver_recognition, "_installed", lambda: entries)
+    monkeypatch.setattr(driver_recognition, "installed_entry_points", lambda: entries)
     find_drivers.cache_clear()
     find_recognisers.cache_clear()
     try:

@@ -27,8 +27,9 @@ from gcspy_drivers.boehm.block_table import (
     MARKED_HEADER_BYTES,
     BlockTable,
 )
-from gcspy_drivers.remote.elf import open_image
-from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.elf.image import open_image
+from gcspy_drivers.remote.mapping_table import EXECUTE
+from gcspy_drivers.remote.maps import Maps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 

@@ -19,8 +19,9 @@ from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsuppo
 from gcspy_drivers.cpython.layouts import debug_offsets, is_known, known_text
 from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
 from gcspy_drivers.remote.address import Addr
-from gcspy_drivers.remote.elf import MACHINE_X86_64, Image, open_image
-from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.elf.file import MACHINE_X86_64
+from gcspy_drivers.remote.elf.image import Image, open_image
+from gcspy_drivers.remote.mapping_table import EXECUTE, Mapping, MappingTable, read_mapping_table
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
@@ -136,7 +137,7 @@ def look(pid: int) -> RuntimeDiscovery:
             return _found(process, why_not=str(error))
 
 
-def find_runtime(process: Process, memory: Memory, maps: Maps) -> RuntimeFound | None:
+def find_runtime(process: Process, memory: Memory, maps: MappingTable) -> RuntimeFound | None:
     """Find the image that CPython is in.
 
     Args:
@@ -185,7 +186,7 @@ def without_pymalloc(setting: str) -> bool:
 
 
 def _look_at(process: Process) -> RuntimeDiscovery:
-    maps = read_maps(process)
+    maps = read_mapping_table(process)
     memory = Memory(process)
     try:
         runtime = find_runtime(process, memory, maps)
@@ -231,31 +232,31 @@ def _found(
     )
 
 
-def _candidates(process: Process, maps: Maps) -> list[_Candidate]:
+def _candidates(process: Process, maps: MappingTable) -> list[_Candidate]:
     """List files that may contain CPython, the likeliest first: a library's name shows it, a program has to be examined."""
-    code = [row for row in range(len(maps)) if maps.permissions[row] & EXECUTE and maps.inode[row]]
+    code = [row for row in maps.rows if row.permissions & EXECUTE and row.inode]
     libraries = []
     for row in code:
-        match = _LIBRARY.search(maps.file_of(row))
+        match = _LIBRARY.search(row.file)
         if match is not None:
-            libraries.append(_Candidate(maps.path[row], (int(match[1]), int(match[2])), match[3]))
+            libraries.append(_Candidate(row.path, (int(match[1]), int(match[2])), match[3]))
     if libraries:
         return libraries
     program = process.read_link("exe")
     for row in code:
-        if maps.path[row] == program:
-            match = _PROGRAM.search(maps.file_of(row))
+        if row.path == program:
+            match = _PROGRAM.search(row.file)
             if match is not None:
                 return [_Candidate(program, (int(match[1]), int(match[2])), match[3])]
             return [_Candidate(program, (), "")] if _may_export(process, maps, row) else []
     return []
 
 
-def _may_export(process: Process, maps: Maps, row: int) -> bool:
+def _may_export(process: Process, maps: MappingTable, row: Mapping) -> bool:
     """Return whether a program of any name contains CPython; looked up once for each file."""
-    key = (maps.device[row], int(maps.inode[row]))
+    key = row.device, row.inode
     if key not in _PROGRAMS_SEEN:
-        with_image = open_image(process, Memory(process), maps, maps.path[row])
+        with_image = open_image(process, Memory(process), maps, row.path)
         try:
             _PROGRAMS_SEEN[key] = with_image.exported("_PyRuntime") is not None
         finally:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone, Unsupported
 
 from gcspy_drivers.kit.runtime_discovery import RuntimeDiscovery
-from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.mapping_table import EXECUTE, MappingTable, read_mapping_table
 from gcspy_drivers.remote.process import Process
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def look(pid: int) -> RuntimeDiscovery:
     """
     with Process(pid) as process:
         try:
-            maps = read_maps(process)
+            maps = read_mapping_table(process)
         except NotPermitted as error:
             # For another user's process only the name of its program may be known, and often not
             # even that.
@@ -41,9 +41,10 @@ def look(pid: int) -> RuntimeDiscovery:
         if library_of(maps) is None:
             return RuntimeDiscovery(why_not="not a JVM")
         from gcspy_drivers.hotspot.vm.jvm import Jvm
+        from gcspy_drivers.remote.maps import Maps
 
         try:
-            with Jvm(process, maps) as jvm:
+            with Jvm(process, Maps(maps.rows)) as jvm:
                 return _judge(jvm)
         except (TargetGone, NotPermitted) as error:
             return RuntimeDiscovery(runtime="HotSpot", why_not=str(error))
@@ -51,11 +52,11 @@ def look(pid: int) -> RuntimeDiscovery:
             return RuntimeDiscovery(runtime="HotSpot", why_not=str(error))
 
 
-def library_of(maps: Maps) -> str | None:
+def library_of(maps: MappingTable) -> str | None:
     """Return the path of the VM's library as the maps name it; None when none is mapped with its code."""
-    for row, path in enumerate(maps.path):
-        if maps.permissions[row] & EXECUTE and _LIBRARY.search(maps.file_of(row)):
-            return path
+    for row in maps.rows:
+        if row.permissions & EXECUTE and _LIBRARY.search(row.file):
+            return row.path
     return None
 
 

@@ -15,7 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.vectors import MAX_READ_BYTES
 
 __all__ = ["CHUNK_BYTES", "Copier", "Piece", "RecordBuffers"]
 

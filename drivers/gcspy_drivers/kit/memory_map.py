@@ -25,7 +25,8 @@ import numpy.typing as npt
 from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.remote.address import PAGE_BYTES
-from gcspy_drivers.remote.maps import PRIVATE, READ, WRITE, Maps, ResidentMaps, read_smaps
+from gcspy_drivers.remote.mapping_table import PRIVATE, READ, WRITE
+from gcspy_drivers.remote.maps import Maps, ResidentMaps, read_smaps
 from gcspy_drivers.remote.process import Process
 
 __all__ = [

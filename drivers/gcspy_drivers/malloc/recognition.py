@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from gcspy_drivers.kit.runtime_discovery import answered
-from gcspy_drivers.native_heap.location import find_malloc
+from gcspy_drivers.native_heap.main_arena import find_main_arena
 from gcspy_drivers.native_heap.other_allocators import mapped_allocator
-from gcspy_drivers.remote.maps import read_maps
+from gcspy_drivers.remote.mapping_table import read_mapping_table
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 from gcspy_server.driver_recognition import Recognition, Specificity
@@ -28,8 +28,8 @@ def find(pid: int) -> Recognition | None:
         NotPermitted: The system does not let us read it.
     """
     with Process(pid) as process:
-        maps = read_maps(process)
-        located = find_malloc(Memory(process), maps)
+        maps = read_mapping_table(process)
+        located = find_main_arena(Memory(process), maps)
         if located is not None:
             return Recognition(
                 runtime=RUNTIME,

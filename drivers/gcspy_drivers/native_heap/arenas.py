@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.native_heap.layout import HEADER_BYTES, ArenaLayout
-from gcspy_drivers.native_heap.location import MOST_ARENAS, MallocLocation, Parameters, heap_extent
+from gcspy_drivers.native_heap.location import MallocLocation, Parameters, heap_extent
+from gcspy_drivers.native_heap.main_arena import MOST_ARENAS
 from gcspy_drivers.remote.maps import Maps
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather
 
 __all__ = ["Arena", "ArenaReader", "Span"]
 

@@ -1,7 +1,7 @@
 """Where malloc's structures have their fields, as distances from what was found.
 
 glibc has changed the beginning of an arena, and what follows ``bins`` never since 2.10; so one number, the distance from the arena to its
-``bins``, is the layout, and `gcspy_drivers.native_heap.location` measures it. No version and no symbol decides.
+``bins``, is the layout, and `gcspy_drivers.native_heap.main_arena` measures it. No version and no symbol decides.
 
 Source: glibc malloc/malloc.c (struct malloc_state, struct malloc_par, tcache_perthread_struct) and malloc/arena.c (heap_info), of 2.23 to 2.44.
 """

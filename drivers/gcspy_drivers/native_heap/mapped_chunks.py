@@ -19,7 +19,8 @@ from gcspy_drivers.native_heap.layout import HEADER_BYTES
 from gcspy_drivers.native_heap.location import Parameters
 from gcspy_drivers.native_heap.present_pages import PresentMemory
 from gcspy_drivers.remote.address import PAGE_BYTES
-from gcspy_drivers.remote.maps import PRIVATE, READ, WRITE, Maps
+from gcspy_drivers.remote.mapping_table import PRIVATE, READ, WRITE
+from gcspy_drivers.remote.maps import Maps
 
 __all__ = ["MappedChunkFinder", "MappedChunks"]
 

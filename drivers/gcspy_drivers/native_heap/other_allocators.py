@@ -10,8 +10,9 @@ from typing import Final
 
 from gcspy_protocol.errors import TargetError, TargetGone
 
-from gcspy_drivers.remote.elf import ElfFile, open_file
-from gcspy_drivers.remote.maps import EXECUTE, READ, WRITE, Maps
+from gcspy_drivers.remote.elf.file import ElfFile
+from gcspy_drivers.remote.elf.image import open_file
+from gcspy_drivers.remote.mapping_table import EXECUTE, READ, WRITE, MappingTable
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
@@ -40,7 +41,7 @@ _WINDOW_BYTES: Final = 4 << 20
 _OVERLAP_BYTES: Final = 128
 
 
-def mapped_allocator(maps: Maps) -> str:
+def mapped_allocator(maps: MappingTable) -> str:
     """Return the allocator whose library is mapped; empty: none that is known."""
     for name, pattern in _LIBRARIES:
         if any(pattern.search(path) for path in set(maps.path)):
@@ -48,7 +49,7 @@ def mapped_allocator(maps: Maps) -> str:
     return ""
 
 
-def describe_allocator(process: Process, memory: Memory, maps: Maps) -> str:
+def describe_allocator(process: Process, memory: Memory, maps: MappingTable) -> str:
     """Say which allocator a process has, as far as that can be seen.
 
     Raises:
@@ -82,7 +83,7 @@ def describe_allocator(process: Process, memory: Memory, maps: Maps) -> str:
     return "a C library whose malloc was not called, or is replaced"
 
 
-def _version(name: str, memory: Memory, maps: Maps, path: str) -> str:
+def _version(name: str, memory: Memory, maps: MappingTable, path: str) -> str:
     pattern = _VERSIONS.get(name)
     if pattern is None:
         return ""
@@ -93,7 +94,7 @@ def _version(name: str, memory: Memory, maps: Maps, path: str) -> str:
     return ""
 
 
-def _linked_in(memory: Memory, maps: Maps, path: str) -> tuple[str, str]:
+def _linked_in(memory: Memory, maps: MappingTable, path: str) -> tuple[str, str]:
     for text in _texts(memory, maps, path):
         for name, pattern in _TEXTS:
             if pattern.search(text) is not None:
@@ -101,16 +102,16 @@ def _linked_in(memory: Memory, maps: Maps, path: str) -> tuple[str, str]:
     return "", ""
 
 
-def _texts(memory: Memory, maps: Maps, path: str) -> list[bytes]:
+def _texts(memory: Memory, maps: MappingTable, path: str) -> list[bytes]:
     """Read the constants of a file, as mapped."""
     found: list[bytes] = []
     left = _MOST_BYTES
-    for row in maps.rows_of_file(path):
-        if maps.permissions[row] & (READ | WRITE | EXECUTE) not in (READ, READ | EXECUTE):
+    for number in maps.rows_of_file(path):
+        row = maps.rows[number]
+        if row.permissions & (READ | WRITE | EXECUTE) not in (READ, READ | EXECUTE):
             continue
-        begin, end = int(maps.start[row]), int(maps.end[row])
-        for low in range(begin, end, _WINDOW_BYTES):
-            size = min(_WINDOW_BYTES + _OVERLAP_BYTES, end - low)
+        for low in range(row.start, row.end, _WINDOW_BYTES):
+            size = min(_WINDOW_BYTES + _OVERLAP_BYTES, row.end - low)
             left -= size
             if left < 0:
                 return found

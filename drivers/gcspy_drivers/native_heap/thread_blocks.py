@@ -18,7 +18,8 @@ from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.native_heap.present_pages import PresentMemory
 from gcspy_drivers.remote.address import PAGE_BYTES
-from gcspy_drivers.remote.maps import PRIVATE, READ, WRITE, Maps
+from gcspy_drivers.remote.mapping_table import PRIVATE, READ, WRITE
+from gcspy_drivers.remote.maps import Maps
 
 __all__ = ["find_blocks"]
 

@@ -17,8 +17,9 @@ from gcspy_drivers.published.control_page import PAGE_BYTES
 from gcspy_drivers.published.names import MAPPED_AS
 from gcspy_drivers.published.segment import MOST_BYTES, Head, SegmentReader
 from gcspy_drivers.remote.maps import Maps, read_maps
-from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
+from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.vectors import MAX_READ_BYTES
 
 __all__ = ["Publication", "find_publications"]
 

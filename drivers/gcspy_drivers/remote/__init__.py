@@ -17,23 +17,17 @@ from gcspy_drivers.remote.lazy_names import importer
 
 if TYPE_CHECKING:
     from gcspy_drivers.remote.address import PAGE_BYTES, Addr, align_up
-    from gcspy_drivers.remote.elf import ElfFile, Image, Symbol, open_file, open_image
+    from gcspy_drivers.remote.elf.file import ElfFile, Symbol
+    from gcspy_drivers.remote.elf.image import Image, open_file, open_image
     from gcspy_drivers.remote.files import RegularFile, TargetRoot, find_open_file, open_regular
-    from gcspy_drivers.remote.maps import (
-        EXECUTE,
-        PRIVATE,
-        READ,
-        WRITE,
-        LiveMaps,
-        Maps,
-        ResidentMaps,
-        read_maps,
-        read_smaps,
-    )
-    from gcspy_drivers.remote.memory import MAX_READ_BYTES, Gather, Memory, Neighbours
+    from gcspy_drivers.remote.mapping_table import EXECUTE, PRIVATE, READ, WRITE
+    from gcspy_drivers.remote.maps import LiveMaps, Maps, ResidentMaps, read_maps, read_smaps
+    from gcspy_drivers.remote.memory import Memory
+    from gcspy_drivers.remote.pieces import Gather, Neighbours
     from gcspy_drivers.remote.process import Process, Stat, permission_remedy
     from gcspy_drivers.remote.process_hold import Hold, held
     from gcspy_drivers.remote.run_delay import waited_nanos
+    from gcspy_drivers.remote.vectors import MAX_READ_BYTES
 
 __all__ = [
     "Addr",
@@ -73,28 +67,28 @@ _HOMES: Final = {
     "PAGE_BYTES": "gcspy_drivers.remote.address",
     "Addr": "gcspy_drivers.remote.address",
     "align_up": "gcspy_drivers.remote.address",
-    "ElfFile": "gcspy_drivers.remote.elf",
-    "Image": "gcspy_drivers.remote.elf",
-    "Symbol": "gcspy_drivers.remote.elf",
-    "open_file": "gcspy_drivers.remote.elf",
-    "open_image": "gcspy_drivers.remote.elf",
+    "ElfFile": "gcspy_drivers.remote.elf.file",
+    "Image": "gcspy_drivers.remote.elf.image",
+    "Symbol": "gcspy_drivers.remote.elf.file",
+    "open_file": "gcspy_drivers.remote.elf.image",
+    "open_image": "gcspy_drivers.remote.elf.image",
     "RegularFile": "gcspy_drivers.remote.files",
     "TargetRoot": "gcspy_drivers.remote.files",
     "find_open_file": "gcspy_drivers.remote.files",
     "open_regular": "gcspy_drivers.remote.files",
-    "EXECUTE": "gcspy_drivers.remote.maps",
-    "PRIVATE": "gcspy_drivers.remote.maps",
-    "READ": "gcspy_drivers.remote.maps",
-    "WRITE": "gcspy_drivers.remote.maps",
+    "EXECUTE": "gcspy_drivers.remote.mapping_table",
+    "PRIVATE": "gcspy_drivers.remote.mapping_table",
+    "READ": "gcspy_drivers.remote.mapping_table",
+    "WRITE": "gcspy_drivers.remote.mapping_table",
     "LiveMaps": "gcspy_drivers.remote.maps",
     "Maps": "gcspy_drivers.remote.maps",
     "ResidentMaps": "gcspy_drivers.remote.maps",
     "read_maps": "gcspy_drivers.remote.maps",
     "read_smaps": "gcspy_drivers.remote.maps",
-    "MAX_READ_BYTES": "gcspy_drivers.remote.memory",
-    "Gather": "gcspy_drivers.remote.memory",
+    "MAX_READ_BYTES": "gcspy_drivers.remote.vectors",
+    "Gather": "gcspy_drivers.remote.pieces",
     "Memory": "gcspy_drivers.remote.memory",
-    "Neighbours": "gcspy_drivers.remote.memory",
+    "Neighbours": "gcspy_drivers.remote.pieces",
     "Process": "gcspy_drivers.remote.process",
     "Stat": "gcspy_drivers.remote.process",
     "permission_remedy": "gcspy_drivers.remote.process",

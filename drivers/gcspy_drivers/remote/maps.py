@@ -17,14 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.remote.address import Addr
+from gcspy_drivers.remote.mapping_table import READ, MappingTable, parse_rows
 from gcspy_drivers.remote.process import Process
 
 __all__ = [
-    "EXECUTE",
-    "PRIVATE",
-    "READ",
-    "WRITE",
     "LiveMaps",
     "Maps",
     "ResidentMaps",
@@ -34,43 +30,42 @@ __all__ = [
     "read_smaps",
 ]
 
-READ, WRITE, EXECUTE, PRIVATE = 1, 2, 4, 8
-"""Bits of `Maps.permissions`."""
-
 U64 = npt.NDArray[np.uint64]
-
-_HEADER = re.compile(
-    rb"^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ([-r])([-w])([-x])([ps]) ([0-9a-f]{1,16}) ([0-9a-f]+:[0-9a-f]+) (\d{1,19}) *(.*)$",
-    re.M,
-)
-_DELETED = " (deleted)"
 
 
 @dataclass(frozen=True, eq=False)
-class Maps:
-    """The mappings of a process at one moment, in order of address.
+class Maps(MappingTable):
+    """The mappings of a process at one moment, in order of address, as rows and as columns."""
 
-    Attributes:
-        start: (n,) first address of each mapping.
-        end: (n,) address after its last byte.
-        permissions: (n,) bits READ, WRITE, EXECUTE and PRIVATE.
-        offset: (n,) where in its file it begins, bytes; 0 for memory that has no file.
-        inode: (n,) inode of its file; 0 for memory that has no file.
-        device: Device of its file as the kernel writes it (``fe:00``), one for each mapping.
-        path: Its file, or a name such as ``[heap]`` or ``[anon:…]``, or ``""``; one for each mapping,
-            with the kernel's ``" (deleted)"`` where the file is gone.
-    """
+    @cached_property
+    def start(self) -> U64:
+        """(n,) first address of each mapping."""
+        return np.array([row.start for row in self.rows], dtype=np.uint64)
 
-    start: U64
-    end: U64
-    permissions: npt.NDArray[np.uint8]
-    offset: U64
-    inode: U64
-    device: tuple[str, ...]
-    path: tuple[str, ...]
+    @cached_property
+    def end(self) -> U64:
+        """(n,) address after its last byte."""
+        return np.array([row.end for row in self.rows], dtype=np.uint64)
 
-    def __len__(self) -> int:
-        return len(self.start)
+    @cached_property
+    def permissions(self) -> npt.NDArray[np.uint8]:
+        """(n,) bits READ, WRITE, EXECUTE and PRIVATE."""
+        return np.array([row.permissions for row in self.rows], dtype=np.uint8)
+
+    @cached_property
+    def offset(self) -> U64:
+        """(n,) where in its file it begins, bytes; 0 for memory that has no file."""
+        return np.array([row.offset for row in self.rows], dtype=np.uint64)
+
+    @cached_property
+    def inode(self) -> U64:
+        """(n,) inode of its file; 0 for memory that has no file."""
+        return np.array([row.inode for row in self.rows], dtype=np.uint64)
+
+    @cached_property
+    def device(self) -> tuple[str, ...]:
+        """Device of the file of each mapping; see `Mapping`."""
+        return tuple(row.device for row in self.rows)
 
     @cached_property
     def readable(self) -> tuple[U64, U64]:
@@ -107,12 +102,6 @@ class Maps:
             inside & (wanted < end[row]) & (room >= np.asarray(size_bytes, dtype=np.uint64))
         )
 
-    def cover(self, addr: int, size_bytes: int = 1) -> bool:
-        """Return whether all of ``size_bytes`` from one address on is readable."""
-        if not 0 <= addr < 1 << 64:
-            return False
-        return bool(self.covers(np.array([addr], dtype=np.uint64), size_bytes)[0])
-
     def row_of(self, addr: int) -> int | None:
         """Return the row of the mapping that holds an address; None if there is none."""
         row = int(self.rows_of(np.array([addr], dtype=np.uint64))[0])
@@ -125,24 +114,6 @@ class Maps:
         wanted = addrs.astype(np.uint64)
         row = np.searchsorted(self.start, wanted, side="right") - 1
         return np.where((row >= 0) & (wanted < self.end[row]), row, -1)
-
-    def rows_of_file(self, path: str) -> list[int]:
-        """Return the rows that map a file, in order of address."""
-        return [row for row, name in enumerate(self.path) if name == path]
-
-    def first_addr(self, path: str) -> Addr | None:
-        """Return the lowest address at which a file is mapped; None if it is not."""
-        rows = self.rows_of_file(path)
-        return Addr(int(self.start[rows[0]])) if rows else None
-
-    def is_deleted(self, row: int) -> bool:
-        """Return whether the file of a mapping was removed or replaced since it was mapped."""
-        return bool(self.inode[row]) and self.path[row].endswith(_DELETED)
-
-    def file_of(self, row: int) -> str:
-        """Return the path of a mapping's file without the kernel's mark for a removed one."""
-        path = self.path[row]
-        return path.removesuffix(_DELETED) if self.is_deleted(row) else path
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,30 +185,7 @@ def parse_maps(text: bytes) -> Maps:
     Raises:
         TargetError: It is not empty, and no line is a mapping.
     """
-    rows = _HEADER.findall(text)
-    if not rows and text.strip():
-        raise TargetError(
-            f"the memory map of the target has an unknown format ({len(text)} bytes, none is a mapping): {text[:80]!r}"
-        )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 10
-    start, end, read, write, execute, private, offset, device, inode, path = columns
-    permissions = np.zeros(len(rows), dtype=np.uint8)
-    for letters, sign, bit in (
-        (read, b"r", READ),
-        (write, b"w", WRITE),
-        (execute, b"x", EXECUTE),
-        (private, b"p", PRIVATE),
-    ):
-        permissions |= np.where(np.array(letters, dtype="S1") == sign, bit, 0).astype(np.uint8)
-    return Maps(
-        start=_numbers(start, 16),
-        end=_numbers(end, 16),
-        permissions=permissions,
-        offset=_numbers(offset, 16),
-        inode=_numbers(inode, 10),
-        device=tuple(name.decode("ascii") for name in device),
-        path=tuple(_unescape(name) for name in path),
-    )
+    return Maps(parse_rows(text))
 
 
 def parse_smaps(text: bytes) -> ResidentMaps:
@@ -280,10 +228,6 @@ def read_smaps(process: Process) -> ResidentMaps:
     return parse_smaps(process.read_file("smaps"))
 
 
-def _numbers(texts: tuple[bytes, ...], base: int) -> U64:
-    return np.array([int(text, base) for text in texts], dtype=np.uint64)
-
-
 def _figures(text: bytes, name: bytes, maps: Maps) -> U64:
     # The kernel prints the same lines for each mapping, in one order: so the nth figure is the nth mapping's.
     found = re.findall(rb"^" + name + rb": +(\d{1,16}) kB$", text, re.M)
@@ -292,8 +236,3 @@ def _figures(text: bytes, name: bytes, maps: Maps) -> U64:
             f"smaps of the target has {len(maps)} mappings and {len(found)} figures {name.decode()}: no sums can be made"
         )
     return np.array(found, dtype=np.uint64) * np.uint64(1024)
-
-
-def _unescape(path: bytes) -> str:
-    # The kernel escapes only the newline, as \012; other bytes are the file's own and need not be UTF-8.
-    return path.replace(b"\\012", b"\n").decode("utf-8", "surrogateescape")

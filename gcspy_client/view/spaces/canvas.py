@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from math import ceil, floor
 
+import numpy as np
 from gcspy_protocol.interpreter import EventChange
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
@@ -28,6 +29,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from gcspy_client.model.codes import Indices
 from gcspy_client.model.palette import BACKGROUND, UNUSED, ZERO, Theme
 from gcspy_client.model.spaces.label_names import distinct_names
 from gcspy_client.model.spaces.picture import SpacePicture
@@ -125,12 +127,26 @@ class TileCanvas(QWidget):
         elif rows:
             tiles = self.picture.changed
             if len(tiles) <= _MOST_APART and self.picture.layout.per_pixel == 1:
-                for tile in tiles.tolist():
-                    self.update(self.rectangle_of(tile).toAlignedRect())
+                self._update_cells(tiles)
                 return
             scale = self.devicePixelRatioF()
             top, bottom = floor(rows.start / scale), ceil(rows.stop / scale)
             self.update(0, top, self.width(), bottom - top)
+
+    def _update_cells(self, tiles: Indices) -> None:
+        """Have some cells painted again, each by itself."""
+        layout, scale = self.picture.layout, self.devicePixelRatioF()
+        rows, columns = np.divmod(tiles, layout.columns)
+        lefts, tops = columns * layout.cell_width, (rows - layout.first_row) * layout.cell_height
+        width, height = layout.cell_width - layout.gap, layout.cell_height - layout.gap
+        update = self.update
+        for left, top in zip(lefts.tolist(), tops.tolist(), strict=True):
+            if scale == 1.0:
+                update(left, top, width, height)
+            else:
+                x, y = floor(left / scale), floor(top / scale)
+                right, bottom = ceil((left + width) / scale), ceil((top + height) / scale)
+                update(x, y, right - x, bottom - y)
 
     def use(self, picture: SpacePicture) -> None:
         """Draw another picture of the same space."""

@@ -186,7 +186,7 @@ def _draw_bars(
         heights = np.where(heights > 0, heights, before)
     heights, kinds = np.round(heights).astype(np.int16)[columns], kinds[columns]
     rows = np.arange(tall, dtype=np.int16)[:, None]
-    for kind in np.unique(kinds[kinds >= 0]).tolist():
+    for kind in sorted(set(kinds[kinds >= 0].tolist())):  # np.unique loads numpy.ma, 30 ms
         colour = plot.colours[kind] if kind < len(plot.colours) else unknown
         tops = np.where(kinds == kind, tall - heights, tall).astype(np.int16)
         some = np.flatnonzero(kinds == kind)

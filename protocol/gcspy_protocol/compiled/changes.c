@@ -98,9 +98,11 @@ GCSPY_API uint64_t gcspy_list_gaps(const uint8_t *gaps, uint64_t count, int64_t 
 #define PUT(T)                                     \
     {                                              \
         T *to = values;                            \
-        const T *from = given;                     \
-        for (uint64_t i = 0; i < count; i++)       \
-            to[tiles[i]] = from[i];                \
+        for (uint64_t i = 0; i < count; i++) {     \
+            T one; /* from a payload, where it may lie between words */ \
+            memcpy(&one, (const uint8_t *)given + i * sizeof one, sizeof one); \
+            to[tiles[i]] = one;                    \
+        }                                          \
         break;                                     \
     }
 

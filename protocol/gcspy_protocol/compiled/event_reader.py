@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -224,8 +225,10 @@ class EventReader:
                     # Before it is decompressed: a hundred frames may declare more than an event may have.
                     if raw_bytes + unpacked > self._limits.event_bytes and kind != _END:
                         return None
-                    payload = unpack(header, payload, self._limits, 0)
+                    packed, payload = payload, unpack(header, payload, self._limits, 0)
                 message = decode(header, payload, self._limits)
+                if isinstance(message, StreamDelta):  # C reads those that are not compressed
+                    message = replace(message, packed=packed)
                 if not isinstance(message, Unknown):
                     messages.append(message)
                 raw_bytes += HEADER.size + len(payload) - size

@@ -95,7 +95,7 @@ def put_values(values: NDArray[Any], tiles: NDArray[np.int64], given: NDArray[An
         or values.dtype != given.dtype
         or tiles.dtype != np.int64
         or not (values.flags.carray and tiles.flags.c_contiguous and given.flags.c_contiguous)
-        or not (given.flags.aligned and tiles.flags.aligned)
+        or not tiles.flags.aligned
     ):
         return False
     done: int = library.held.gcspy_put_values(

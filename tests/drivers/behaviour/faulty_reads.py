@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from gcspy_drivers.original import line
-from gcspy_drivers.remote import memory
+from gcspy_drivers.remote import vectors
 
 __all__ = ["FaultyReads", "SocketReads"]
 
@@ -24,9 +24,9 @@ class FaultyReads:
     """
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._real = memory._READV
+        self._real = vectors._READV
         self.reset()
-        patch.setattr(memory, "_READV", self)
+        patch.setattr(vectors, "_READV", self)
 
     def reset(self) -> None:
         """Count from the beginning, and let every read be."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from gcspy_drivers.cpython.layouts import ARENA_OBJECT, POOL_HEADER, PoolGeometry
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.layouts.structures import ARENA_OBJECT, POOL_HEADER
 from gcspy_drivers.cpython.pymalloc.obmalloc import ObmallocPlace, PoolReader
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps

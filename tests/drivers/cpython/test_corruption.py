@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 from gcspy_drivers.cpython.driver import CPythonDriver
-from gcspy_drivers.cpython.layouts import ARENA_OBJECT, POOL_HEADER
+from gcspy_drivers.cpython.layouts.structures import ARENA_OBJECT, POOL_HEADER
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import Target

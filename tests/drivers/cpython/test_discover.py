@@ -13,7 +13,7 @@ from gcspy_drivers.cpython.discovery import RuntimeFound, find_runtime, look, ve
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_drivers.cpython.layouts import debug_offsets, layout_for
 from gcspy_drivers.cpython.target import Target
-from gcspy_drivers.remote.elf import Image
+from gcspy_drivers.remote.elf.image import Image
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
@@ -158,7 +158,9 @@ def test_a_library_that_was_replaced_is_found_in_memory(
     with Process(child.pid) as process:
         memory, maps = Memory(process), read_maps(process)
         with_file = find_runtime(process, memory, maps)
-        monkeypatch.setattr("gcspy_drivers.remote.elf.open_file", lambda process, maps, path: None)
+        monkeypatch.setattr(
+            "gcspy_drivers.remote.elf.image.open_file", lambda process, maps, path: None
+        )
         without = find_runtime(process, memory, maps)
         assert with_file is not None
         assert with_file.image is not None

@@ -12,7 +12,7 @@ from gcspy_drivers.cpython.layouts import KNOWN, ObmallocHome, layout_for
 from gcspy_drivers.cpython.pymalloc.location import Locator
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.kit.memory_map import MemoryKind
-from gcspy_drivers.remote.elf import Image
+from gcspy_drivers.remote.elf.image import Image
 from gcspy_protocol.errors import Unsupported
 
 from gcspy_server.api import AttachOptions

@@ -8,7 +8,8 @@ import struct
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.layouts.structures import POOL_HEADER
 from gcspy_drivers.cpython.objects.blocks import blocks_in_use, judge_copies
 from gcspy_drivers.cpython.objects.ways import UNKNOWN, ends_of
 from gcspy_drivers.cpython.pymalloc.pools import PoolState

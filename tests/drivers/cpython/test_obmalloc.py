@@ -20,7 +20,8 @@ from gcspy_drivers.cpython.pymalloc.obmalloc import (
 )
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.remote.address import Addr
-from gcspy_drivers.remote.elf import ElfFile, Image
+from gcspy_drivers.remote.elf.file import ElfFile
+from gcspy_drivers.remote.elf.image import Image
 from gcspy_drivers.remote.memory import Memory
 
 from tests.drivers.cpython.fake_heap import GEOMETRY, FakeHeap, address_of

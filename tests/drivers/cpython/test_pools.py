@@ -7,7 +7,8 @@ import random
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.layouts.structures import POOL_HEADER
 from gcspy_drivers.cpython.pymalloc.pools import NO_CLASS, block_bytes, capacities, judge
 from hypothesis import given
 from hypothesis import strategies as st

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 from gcspy_drivers.cpython.cooperation import stub
 from gcspy_drivers.cpython.cooperation.stub_events import GC_END, GC_START
-from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.layouts.structures import POOL_HEADER
 from gcspy_drivers.cpython.pymalloc.pools import PoolState, judge
 from gcspy_protocol.errors import TargetError
 from hypothesis import given

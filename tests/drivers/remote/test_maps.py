@@ -8,18 +8,8 @@ import os
 
 import numpy as np
 import pytest
-from gcspy_drivers.remote.maps import (
-    EXECUTE,
-    PRIVATE,
-    READ,
-    WRITE,
-    LiveMaps,
-    Maps,
-    parse_maps,
-    parse_smaps,
-    read_maps,
-    read_smaps,
-)
+from gcspy_drivers.remote.mapping_table import EXECUTE, PRIVATE, READ, WRITE
+from gcspy_drivers.remote.maps import LiveMaps, Maps, parse_maps, parse_smaps, read_maps, read_smaps
 from gcspy_drivers.remote.process import Process
 from gcspy_protocol.errors import TargetError
 from hypothesis import given

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gcspy_drivers.remote.memory import MAX_READ_BYTES, Gather, Memory, Neighbours, Pieces
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather, Neighbours, Pieces
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.vectors import MAX_READ_BYTES
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 from hypothesis import given
 from hypothesis import strategies as st

@@ -30,8 +30,8 @@ from gcspy_drivers.cpython.allocations.hash_table import (
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.cpython.graph.texts import text_at, text_of_bytes_at
 from gcspy_drivers.cpython.layouts import VersionLayout
-from gcspy_drivers.remote.elf import Image
-from gcspy_drivers.remote.maps import EXECUTE
+from gcspy_drivers.remote.elf.image import Image
+from gcspy_drivers.remote.mapping_table import EXECUTE
 
 __all__ = [
     "HOW_TO_TRACE",

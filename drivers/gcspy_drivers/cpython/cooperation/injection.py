@@ -31,9 +31,10 @@ from gcspy_drivers.cpython.cooperation import stub
 from gcspy_drivers.cpython.cooperation.collect_library import collect_library
 from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
-from gcspy_drivers.remote.elf import open_image
+from gcspy_drivers.remote.elf.image import open_image
 from gcspy_drivers.remote.handover import Handover
-from gcspy_drivers.remote.maps import EXECUTE, Maps, read_maps
+from gcspy_drivers.remote.mapping_table import EXECUTE
+from gcspy_drivers.remote.maps import Maps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 

@@ -17,9 +17,11 @@ from gcspy_protocol.errors import TargetError
 from numpy.typing import NDArray
 
 from gcspy_drivers.remote.address import PAGE_BYTES
-from gcspy_drivers.remote.maps import READ, WRITE, Maps
-from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
+from gcspy_drivers.remote.mapping_table import READ, WRITE
+from gcspy_drivers.remote.maps import Maps
+from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.vectors import MAX_READ_BYTES
 
 __all__ = [
     "GRANULE_SHIFT",

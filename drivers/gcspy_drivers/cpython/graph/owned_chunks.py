@@ -24,7 +24,7 @@ from gcspy_drivers.cpython.graph.heap_graph import HeapGraph
 from gcspy_drivers.cpython.graph.machine_code import Loops
 from gcspy_drivers.cpython.graph.memory_copy import MemoryCopy
 from gcspy_drivers.kit.memory_map import MemoryKind, classify
-from gcspy_drivers.remote.maps import PRIVATE, WRITE
+from gcspy_drivers.remote.mapping_table import PRIVATE, WRITE
 
 __all__ = ["SMALL_BYTES", "OwnedChunks", "malloc_heaps", "owned_chunks"]
 

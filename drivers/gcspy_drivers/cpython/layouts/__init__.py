@@ -18,8 +18,6 @@ from gcspy_drivers.cpython.layouts import (
     v3_15,
 )
 from gcspy_drivers.cpython.layouts.layout import (
-    ARENA_OBJECT,
-    POOL_HEADER,
     GcLayout,
     GraphLayout,
     ObjectLayout,
@@ -30,9 +28,7 @@ from gcspy_drivers.cpython.layouts.layout import (
 )
 
 __all__ = [
-    "ARENA_OBJECT",
     "KNOWN",
-    "POOL_HEADER",
     "GcLayout",
     "GraphLayout",
     "VersionLayout",

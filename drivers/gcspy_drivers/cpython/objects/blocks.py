@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.layouts import POOL_HEADER, PoolGeometry
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.layouts.structures import POOL_HEADER
 from gcspy_drivers.cpython.pymalloc.pools import NO_CLASS, block_bytes, capacities, judge
 
 __all__ = ["CELL_BYTES", "PoolCopies", "blocks_in_use", "judge_copies"]

@@ -20,7 +20,8 @@ from gcspy_drivers.cpython.objects.blocks import PoolCopies, judge_copies
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.kit.copier import RecordBuffers
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather
 
 __all__ = ["COPY_BYTES", "HeapCopy"]
 

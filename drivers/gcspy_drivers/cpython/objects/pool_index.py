@@ -17,7 +17,8 @@ import numpy.typing as npt
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.types import distinct
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
-from gcspy_drivers.remote.maps import READ, WRITE, Maps
+from gcspy_drivers.remote.mapping_table import READ, WRITE
+from gcspy_drivers.remote.maps import Maps
 
 __all__ = ["Outward", "PoolIndex"]
 

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cooperative.ring_buffer import EventCopy, PoolPlan
-from gcspy_drivers.cpython.layouts import ARENA_OBJECT, PoolGeometry
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.layouts.structures import ARENA_OBJECT
 from gcspy_drivers.cpython.pymalloc.obmalloc import (
     HeapReading,
     ObmallocPlace,

@@ -17,13 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.cpython.layouts import (
-    ARENA_OBJECT,
-    POOL_HEADER,
-    ObmallocHome,
-    PoolGeometry,
-    VersionLayout,
-)
+from gcspy_drivers.cpython.layouts import ObmallocHome, PoolGeometry, VersionLayout
+from gcspy_drivers.cpython.layouts.structures import ARENA_OBJECT, POOL_HEADER
 from gcspy_drivers.cpython.pymalloc.obmalloc import (
     MAX_ARENAS,
     ObmallocPlace,
@@ -33,9 +28,10 @@ from gcspy_drivers.cpython.pymalloc.obmalloc import (
 )
 from gcspy_drivers.cpython.pymalloc.pools import judge
 from gcspy_drivers.remote.address import Addr
-from gcspy_drivers.remote.elf import Image
+from gcspy_drivers.remote.elf.image import Image
 from gcspy_drivers.remote.maps import LiveMaps
-from gcspy_drivers.remote.memory import MAX_READ_BYTES, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.vectors import MAX_READ_BYTES
 
 __all__ = ["Locator"]
 

@@ -18,11 +18,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.cpython.layouts import ARENA_OBJECT, POOL_HEADER, PoolGeometry
+from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.layouts.structures import ARENA_OBJECT, POOL_HEADER
 from gcspy_drivers.cpython.pymalloc.pools import PoolState, block_bytes, capacities, judge
 from gcspy_drivers.remote.address import PAGE_BYTES, Addr
 from gcspy_drivers.remote.maps import LiveMaps
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather
 
 __all__ = [
     "MAX_ARENAS",

@@ -24,7 +24,8 @@ from gcspy_drivers.hotspot.heaps.generational import read_reserved
 from gcspy_drivers.hotspot.layouts.g1_private import G1Private, layout_of
 from gcspy_drivers.hotspot.objects.marks import MarkBitmap, Marks
 from gcspy_drivers.hotspot.vm.tables import VmTables
-from gcspy_drivers.remote.memory import Gather, Memory, Neighbours, Pieces
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather, Neighbours, Pieces
 
 __all__ = ["G1Reader", "G1Reading", "RegionKind"]
 

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.hotspot.vm.tables import VmTables
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather
 
 __all__ = [
     "Generation",

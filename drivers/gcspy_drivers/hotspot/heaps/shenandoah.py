@@ -17,7 +17,8 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.hotspot.heaps.generational import read_reserved
 from gcspy_drivers.hotspot.vm.tables import VmTables
-from gcspy_drivers.remote.memory import Memory, Neighbours
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Neighbours
 
 __all__ = ["RegionState", "ShenandoahReader", "ShenandoahReading"]
 

@@ -28,7 +28,7 @@ from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.objects.tlabs import ThreadBuffers, Tlabs
 from gcspy_drivers.hotspot.vm.klasses import Klasses
 from gcspy_drivers.kit.copier import CHUNK_BYTES, Copier, Piece
-from gcspy_drivers.remote.memory import MAX_READ_BYTES
+from gcspy_drivers.remote.vectors import MAX_READ_BYTES
 
 __all__ = ["JavaHeapCopy", "WalkStop", "Walker"]
 

@@ -15,7 +15,8 @@ from typing import Final
 import numpy as np
 
 from gcspy_drivers.hotspot.vm.tables import VmTables
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather
 
 __all__ = ["PerfCounters", "find_counters"]
 

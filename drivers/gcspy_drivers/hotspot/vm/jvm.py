@@ -17,8 +17,10 @@ from gcspy_drivers.hotspot.vm.collector import collector_of
 from gcspy_drivers.hotspot.vm.counters import PerfCounters, find_counters
 from gcspy_drivers.hotspot.vm.flags import read_flags
 from gcspy_drivers.hotspot.vm.tables import read_tables, read_texts
-from gcspy_drivers.remote.elf import MACHINE_X86_64, open_image
-from gcspy_drivers.remote.maps import EXECUTE, LiveMaps, Maps
+from gcspy_drivers.remote.elf.file import MACHINE_X86_64
+from gcspy_drivers.remote.elf.image import open_image
+from gcspy_drivers.remote.mapping_table import EXECUTE
+from gcspy_drivers.remote.maps import LiveMaps, Maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 

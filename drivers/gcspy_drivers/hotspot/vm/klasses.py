@@ -22,7 +22,8 @@ import numpy.typing as npt
 from gcspy_drivers.hotspot.objects.form import ObjectForm
 from gcspy_drivers.hotspot.vm.fields import field_offset
 from gcspy_drivers.hotspot.vm.tables import VmTables
-from gcspy_drivers.remote.memory import Gather, Memory
+from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Gather
 
 __all__ = ["CLASS", "Klasses", "ClassShape", "Trait", "slot_of"]
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.remote.address import Addr
-from gcspy_drivers.remote.elf import Image
+from gcspy_drivers.remote.elf.image import Image
 from gcspy_drivers.remote.memory import Memory
 
 __all__ = ["VmField", "VmTables", "VMType", "read_tables", "read_texts"]

@@ -9,17 +9,26 @@ Knows the client's state; does not know blocks or files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
-from gcspy_protocol.compiled.stream_changes import PackedDifferences, pack_all, pack_changes
+from gcspy_protocol.codec import unpack
+from gcspy_protocol.compiled.stream_changes import (
+    PackedDifferences,
+    pack_all,
+    pack_changes,
+    put_values,
+)
 from gcspy_protocol.errors import RemoteProtocolError
+from gcspy_protocol.frames.frame import FLAG_ZSTD, Header
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState, StreamState
 from gcspy_protocol.limits import Limits
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Naming
+from gcspy_protocol.streams.values import decode_delta
 from numpy.typing import NDArray
 
 from gcspy_replay.file.keyframe import tiles_of
@@ -44,9 +53,10 @@ _TILES, _INFO, _NAMES, _STREAMS, SUMMARIES = 1, 2, 4, 8, 16
 ABSENT, _SAME, _SOME, _ALL = 0, 1, 2, 3
 """A stream: not gathered; gathered and unchanged; differences of some tiles; of all."""
 HOW = 3
-_STAMPED, _PARTLY_KNOWN, _SAME_TILES, _RUNNING = 4, 8, 16, 32
+_STAMPED, _PARTLY_KNOWN, _SAME_TILES, _RUNNING, _PACKED = 4, 8, 16, 32, 64
 """Flags of a stream: its stamp is not the event's; bits tell which of these values are known; the
-tiles are those of the stream before; each difference is to the one of the tile before."""
+tiles are those of the stream before; each difference is to the one of the tile before; tiles and
+values are as their server compressed them."""
 
 _ALL_FROM = 2
 """Differences of all tiles are written if at least one in this many changed."""
@@ -121,6 +131,7 @@ def write_body(
     event: m.Event,
     known: KnownState | None,
     change: EventChange | None,
+    packed: Mapping[tuple[int, int], m.StreamDelta | None] | None = None,
 ) -> None:
     """Write what changed since the state that a reader has, and let that follow.
 
@@ -130,6 +141,7 @@ def write_body(
         event: The event.
         known: The reader's state; None: it has only the schema, and everything is written.
         change: What the event changed; None: everything is written.
+        packed: By space and stream changes that are stored as their server compressed them, if they can be.
     """
     for number, space in session.spaces.items():
         if known is None or change is None or number in change.resized_again:
@@ -137,7 +149,7 @@ def write_body(
             if known is not None:
                 known._spaces[number] = (space, space.copy())
         else:
-            _write_changes(out, space, event, known.space(number), change)
+            _write_changes(out, space, event, known.space(number), change, packed or {})
 
 
 def _write_whole(
@@ -172,7 +184,12 @@ def _write_whole(
 
 
 def _write_changes(
-    out: FieldWriter, space: SpaceState, event: m.Event, known: SpaceState, change: EventChange
+    out: FieldWriter,
+    space: SpaceState,
+    event: m.Event,
+    known: SpaceState,
+    change: EventChange,
+    packed: Mapping[tuple[int, int], m.StreamDelta | None],
 ) -> None:
     number = space.space.id
     tiles = change.resized.get(number)
@@ -208,7 +225,9 @@ def _write_changes(
         for (one, stream), (_, old) in zip(_streams(space), _streams(known), strict=True):
             if (number, one) not in change.changed:
                 out.integers.append(ABSENT)
-            else:
+                continue
+            delta = packed.get((number, one)) if tiles is None else None
+            if delta is None or not _write_packed(out, stream, old, event, delta):
                 _write_changed(out, stream, old, event, shared, change.changed[number, one])
     if told:
         for (one, stream), (_, old) in zip(_streams(space), _streams(known), strict=True):
@@ -256,6 +275,27 @@ def _write_changed(
     known = stream.known
     old.known = None if known is None else known.copy()
     old.sequence = stream.sequence
+
+
+def _write_packed(
+    out: FieldWriter, stream: StreamState, old: StreamState, event: m.Event, delta: m.StreamDelta
+) -> bool:
+    """Write the changes of a stream as they came, and make the old state the new one; False: they are not all that changed."""
+    if (
+        delta.packed is None
+        or delta.base_sequence != old.sequence
+        or delta.count != len(old.values)
+        or delta.values.dtype != old.values.dtype
+        or not (_is_of(stream, event) and delta.sequence == event.sequence)
+    ):
+        return False
+    out.integers.append(_SOME | _PACKED)
+    out.packed_bytes(delta.packed)
+    if not put_values(old.values, delta.indices, delta.values):
+        old.values[delta.indices] = delta.values
+    old.known = None if stream.known is None else stream.known.copy()
+    old.sequence = stream.sequence
+    return True
 
 
 def _some_differences(
@@ -433,18 +473,18 @@ def read_body(
         if flags & _NAMES:
             yield from _read_names(given, number, space, event, limits)
         if flags & _STREAMS:
-            yield from _read_streams(given, space, event, passing=passing)
+            yield from _read_streams(given, space, event, limits, passing=passing)
         if flags & SUMMARIES:
             yield from _read_summaries(given, space, event, passing=passing)
 
 
 def _read_streams(
-    given: FieldReader, space: SpaceState, event: m.Event, *, passing: bool
+    given: FieldReader, space: SpaceState, event: m.Event, limits: Limits, *, passing: bool
 ) -> Iterator[Message]:
     """The values of a space; while passing, they are applied here."""
     latest: NDArray[np.int64] | None = None
     for one, stream in _streams(space):
-        how = given.integer(0, 63)
+        how = given.integer(0, 127)
         if how & HOW == ABSENT:
             continue
         if passing and how == _SAME:
@@ -452,7 +492,11 @@ def _read_streams(
             stream.event, stream.occurrence = event.event, event.occurrence
             continue
         who = (space.space.id, one, how)
-        message, latest = _read_stream(given, who, stream, event, latest)
+        message: m.StreamKey | m.StreamDelta
+        if how & _PACKED:
+            message = _read_packed(given, who, event, limits)
+        else:
+            message, latest = _read_stream(given, who, stream, event, latest)
         if not passing:
             yield message
         elif isinstance(message, m.StreamDelta):
@@ -630,6 +674,30 @@ def _read_stream(
     ), latest
 
 
+def _read_packed(
+    given: FieldReader, who: tuple[int, int, int], event: m.Event, limits: Limits
+) -> m.StreamDelta:
+    """The changes of a stream that were stored as they came: the compressed payload of a DELTA (SPEC.md section 6)."""
+    number, one, flags = who
+    if flags != _SOME | _PACKED:
+        raise ValueError(f"changes as they came, with flags {flags}")
+    data = given.packed_bytes(limits.payload_bytes)
+    header = Header(
+        len(data),
+        m.FrameType.STREAM_DELTA,
+        FLAG_ZSTD,
+        number,
+        one,
+        0,
+        event.sequence,
+        event.time_nanos,
+    )
+    delta = decode_delta(header, unpack(header, data, limits, 0), limits)
+    if (delta.event, delta.occurrence) != (event.event, event.occurrence):
+        raise ValueError("changes of another event")
+    return replace(delta, packed=data)
+
+
 def _read_indices(given: FieldReader, changed: int, count: int) -> NDArray[np.int64]:
     gaps = given.gaps(changed)
     if int(gaps.min()) < 0 or int(gaps.max()) >= count:
@@ -728,7 +796,10 @@ def pass_streams(given: FieldReader, flags: int, streams: int) -> None:
     if not flags & _STREAMS:
         return
     for _ in range(streams):
-        how = given.integer(0, 63)
+        how = given.integer(0, 127)
+        if how & _PACKED:
+            given.skip(1)
+            continue
         if how & _STAMPED:
             given.skip(4)
         if how & HOW == _SOME:

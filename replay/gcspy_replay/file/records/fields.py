@@ -78,6 +78,11 @@ class FieldWriter:
         """Add an array of bits; the reader knows its length."""
         self._values.append(np.packbits(bits).tobytes())
 
+    def packed_bytes(self, data: bytes) -> None:
+        """Add bytes of tiles and values, as they came."""
+        self.integers.append(len(data))
+        self._values.append(data)
+
     def text(self, text: str) -> None:
         """Add a text."""
         self.data(text.encode())
@@ -211,6 +216,19 @@ class FieldReader:
         packed = np.frombuffer(self._values, np.uint8, size, self._values_at)
         self._values_at += size
         return np.unpackbits(packed, count=count).astype(np.bool_)
+
+    def packed_bytes(self, most: int) -> bytes:
+        """The next bytes of tiles and values, at most so many.
+
+        Raises:
+            ValueError: There are more, or too few.
+        """
+        size = self.integer(1, most)
+        found = bytes(self._values[self._values_at : self._values_at + size])
+        if len(found) != size:
+            raise ValueError(f"{size} bytes of values are not there")
+        self._values_at += size
+        return found
 
     def text(self, most: int) -> str:
         """The next text, of at most so many characters.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
 
@@ -154,8 +155,12 @@ class RecordWriter:
         self._known = KnownState(session)
         return out.record(RecordKind.EVENT)
 
-    def event(self) -> bytes:
-        """The latest event as its differences to the one before."""
+    def event(self, packed: Mapping[tuple[int, int], m.StreamDelta | None] | None = None) -> bytes:
+        """The latest event as its differences to the one before.
+
+        Args:
+            packed: By space and stream changes of this event that are to be stored as the server compressed them, if they can be.
+        """
         session, known = self._session, self._known
         change = session.last_change
         assert known is not None
@@ -164,7 +169,7 @@ class RecordWriter:
         known.follow_schema(session)
         out = FieldWriter()
         _write_event(out, change.event, known.last_event, session, whole=False)
-        write_body(out, session, change.event, known, change)
+        write_body(out, session, change.event, known, change, packed or {})
         known.last_event = change.event
         return out.record(RecordKind.EVENT)
 

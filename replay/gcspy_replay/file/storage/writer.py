@@ -137,9 +137,11 @@ class _Chunk:
         key_bytes: int,
         crcs: bytes,
         packer: RecordPacker | ColumnPacker | None = None,
+        large: bool = False,
     ) -> None:
         self.head = head
         self.packer = packer
+        self.large = large
         self.since_key = 0
         self.size = size
         self.key_bytes = key_bytes
@@ -223,6 +225,7 @@ class RecordingWriter:
         self.bytes_written = 0
         self.number = first - 1
         self._frames: list[Frame] = []
+        self._packed_deltas: dict[tuple[int, int], m.StreamDelta | None] = {}
         self._notices: list[bytes] = []
         self._chunk: _Chunk | None = None
         self._next: tuple[_Chunk, bytes] | None = (
@@ -274,6 +277,8 @@ class RecordingWriter:
             raise LocalProtocolError(
                 "apply each message to the interpreter before it is recorded, one by one"
             )
+        if isinstance(message, m.StreamDelta) and self._records is not None:
+            self._note_packed(message)
         if self._tap is not None:
             self._add_tapped(self._tap, message)
         elif isinstance(message, Event):
@@ -290,6 +295,12 @@ class RecordingWriter:
                     self._frames.append(encode(message))
             elif isinstance(message, _NOTICES):
                 self._notices.append(encode(message).data)
+
+    def _note_packed(self, message: m.StreamDelta) -> None:
+        """Remember changes that the server has compressed already, if they are the only ones of their stream in the event."""
+        where = message.space, message.stream
+        if message.packed is not None or where in self._packed_deltas:
+            self._packed_deltas[where] = None if where in self._packed_deltas else message
 
     def _add_tapped(self, tap: WireTap, message: Message) -> None:
         if not isinstance(message, (Event, *_NOTICES)):
@@ -316,6 +327,7 @@ class RecordingWriter:
             LocalProtocolError: There was no event yet.
         """
         self._next = None
+        self._packed_deltas.clear()
         self._end_chunk()
         number = self.number + 1 if number is None else number
         if self._records is not None:
@@ -353,9 +365,12 @@ class RecordingWriter:
         self._turn()
         if self._records is not None:
             notices = self._take_notices()  # they precede the event
-            self._take(self.number + 1, notices + self._records.event(), delta=True)
+            assert self._chunk is not None
+            packed = self._packed_deltas if self._chunk.large else {}
+            self._take(self.number + 1, notices + self._records.event(packed), delta=True)
         else:
             self._take(self.number + 1, data, delta=True)
+        self._packed_deltas.clear()
         chunk = self._chunk
         assert chunk is not None
         full = self._rule.ends(
@@ -608,7 +623,14 @@ class RecordingWriter:
         self._chunks += 1
         crcs = seal[-4:] + block[HEADER.size : HEADER.size + 4]
         # The rows of a packed chunk get the place of its block when that is known.
-        chunk = _Chunk(head, size=head_bytes, key_bytes=len(key), crcs=crcs, packer=packer)
+        chunk = _Chunk(
+            head,
+            size=head_bytes,
+            key_bytes=len(key),
+            crcs=crcs,
+            packer=packer,
+            large=large and self._packed is None,
+        )
         return chunk, sealed + seal + block
 
     def _end_chunk(self) -> None:

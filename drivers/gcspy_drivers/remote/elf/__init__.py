@@ -1,0 +1,1 @@
+"""ELF files: as a process has them mapped, their exported symbols, and the symbols of their sections."""
