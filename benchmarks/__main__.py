@@ -53,6 +53,7 @@ BENCHMARKS = {
     "levels": "benchmarks.cpython.levels",
     "holders": "benchmarks.cpython.holders",
     "malloc": "benchmarks.native.malloc",
+    "running_malloc": "benchmarks.native.running_malloc",
     "simulator": "benchmarks.objects.simulator",
     "traces": "benchmarks.objects.traces",
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",

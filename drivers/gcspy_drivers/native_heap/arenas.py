@@ -144,6 +144,12 @@ class ArenaReader:
             at = previous
         return found
 
+    def fast_of(self, address: int) -> tuple[int, ...]:
+        """Read the first chunks of an arena's fast bins once more; empty: they cannot be read."""
+        layout = self._location.layout
+        raw = self._memory.try_read(address + layout.fast, 8 * layout.fast_bins)
+        return () if raw is None else struct.unpack(f"<{layout.fast_bins}Q", raw)
+
     def spans(self, arena: Arena, parameters: Parameters | None, maps: Maps) -> list[Span]:
         """Return the ranges of an arena's chunks, in order of address.
 

@@ -26,10 +26,9 @@ from gcspy_drivers.native_heap.mapped_chunks import MappedChunkFinder, MappedChu
 from gcspy_drivers.native_heap.other_allocators import describe_allocator, mapped_allocator
 from gcspy_drivers.native_heap.present_pages import PresentMemory
 from gcspy_drivers.native_heap.thread_caches import (
+    CacheLists,
     CacheReader,
     ThreadCache,
-    follow,
-    is_followed,
     is_mangled,
 )
 from gcspy_drivers.native_heap.walk_state import ChunkKind
@@ -54,7 +53,8 @@ ARENAS, BINS_LEVEL, CHUNKS, PAGES = 1, 2, 3, 4
 
 _MOST_CHUNKS: Final = 1 << 28
 _MOST_CELL_BYTES: Final = 64 << 20
-_CACHE_ATTEMPTS: Final = 3
+_CACHE_ATTEMPTS: Final = 8
+_FAST_ATTEMPTS: Final = 4
 _FIND_ATTEMPTS: Final = 3
 
 U64 = npt.NDArray[np.uint64]
@@ -356,18 +356,20 @@ class MallocReader:
     ) -> tuple[tuple[ThreadCache, ...], tuple[U64, U64], int]:
         """Follow the lists of the caches; return the caches, their chunks and sizes, and how many of them changed meanwhile.
 
-        A running thread changes its cache every few nanoseconds, so it is tried again at once.
+        A running thread changes its cache every few nanoseconds, so bins that changed are tried again at once.
         """
+        followed: dict[int, CacheLists] = {}
         for _ in range(_CACHE_ATTEMPTS):
             caches = tuple(self._caches.read(slots))
             self._lists.begin()
-            followed = [follow(cache, self._lists, mangled=mangled) for cache in caches]
-            incomplete = sum(
-                not is_followed(cache, lists) for cache, lists in zip(caches, followed, strict=True)
-            )
+            for cache in caches:
+                lists = followed.setdefault(cache.address, CacheLists(len(cache.counts)))
+                lists.follow(cache, self._lists, mangled=mangled)
+            now = [followed[cache.address] for cache in caches]
+            incomplete = sum(bool(one.missing.any()) for one in now)
             if not incomplete and not self._caches.missed:
                 break
-        return caches, join_lists([one for each in followed for one in each]), incomplete
+        return caches, join_lists([one for each in now for one in each.lists]), incomplete
 
     def _find_mangling(self, arenas: list[Arena], caches: tuple[ThreadCache, ...]) -> None:
         if self._mangled is None:
@@ -379,10 +381,23 @@ class MallocReader:
         """Follow the lists of an arena, each up to as many chunks as fit in its memory."""
         most = min(arena.system_bytes // LEAST_CHUNK_BYTES + 1, _MOST_CHUNKS)
         bins = self._follow_bins(arena, most) if with_bins else []
-        fast = [
-            self._lists.list(first, most, mangled=mangled, contents=False) for first in arena.fast
-        ]
+        fast = self._follow_fast(arena, most, mangled)
         return ArenaLists(tuple(bins), tuple(fast))
+
+    def _follow_fast(self, arena: Arena, most: int, mangled: bool) -> list[ChunkList]:
+        """Follow the fast bins; those that changed meanwhile are tried again from where they begin now."""
+        firsts = dict(enumerate(arena.fast))
+        found: dict[int, ChunkList] = {}
+        for _ in range(_FAST_ATTEMPTS):
+            for index, first in firsts.items():
+                found[index] = self._lists.list(first, most, mangled=mangled, contents=False)
+            torn = [index for index in firsts if not found[index].is_whole]
+            now = self._arenas.fast_of(arena.address) if torn else ()
+            if not now:
+                break
+            firsts = {index: now[index] for index in torn}
+            self._lists.begin()
+        return list(found.values())
 
     def _follow_bins(self, arena: Arena, most: int) -> list[ChunkList]:
         pairs = arena.bins.reshape(-1, 2).tolist()

@@ -24,7 +24,7 @@ from gcspy_drivers.native_heap.thread_blocks import find_blocks
 from gcspy_drivers.remote.maps import Maps
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["CacheReader", "ThreadCache", "follow", "is_followed", "is_mangled"]
+__all__ = ["CacheReader", "CacheLists", "ThreadCache", "is_mangled"]
 
 _VARIABLES_BYTES: Final = 16 << 10
 """Bytes of a thread's variables that are searched, below its control block."""
@@ -197,21 +197,41 @@ class CacheReader:
         return found
 
 
-def follow(cache: ThreadCache, lists: ListReader, *, mangled: bool) -> list[ChunkList]:
-    """Follow the lists of a cache; those of bins that have chunks, in order."""
-    found = []
-    for row in np.flatnonzero(cache.counts).tolist():
-        first = int(cache.entries[row]) - HEADER_BYTES
-        found.append(lists.list(first, int(cache.counts[row]), mangled=mangled, contents=True))
-    return found
+class CacheLists:
+    """The lists of one cache, followed as often as its thread changes them meanwhile.
 
+    Each bin is as of one moment, but not all of the same.
 
-def is_followed(cache: ThreadCache, lists: list[ChunkList]) -> bool:
-    """Return whether the lists of a cache, as `follow` returned them, have all chunks that the cache counts."""
-    counts = cache.counts[cache.counts > 0].tolist()
-    return all(
-        one.is_whole and len(one.chunks) == count for one, count in zip(lists, counts, strict=True)
-    )
+    Args:
+        bins: How many bins the cache has.
+
+    Attributes:
+        missing: (bins,) which bins were not read whole yet.
+    """
+
+    def __init__(self, bins: int) -> None:
+        self._lists: dict[int, ChunkList] = {}
+        self.missing = np.ones(bins, dtype=np.bool_)
+
+    def follow(self, cache: ThreadCache, lists: ListReader, *, mangled: bool) -> None:
+        """Follow the bins that were not read whole yet, as the cache has them now.
+
+        Args:
+            cache: The cache.
+            lists: Reads lists; it keeps no old page.
+            mangled: Whether links are combined with their addresses.
+        """
+        for row in np.flatnonzero(self.missing & (cache.counts > 0)).tolist():
+            first, count = int(cache.entries[row]) - HEADER_BYTES, int(cache.counts[row])
+            found = lists.list(first, count, mangled=mangled, contents=True)
+            self._lists[row] = found
+            self.missing[row] = not found.is_whole or len(found.chunks) != count
+        self.missing &= cache.counts > 0
+
+    @property
+    def lists(self) -> list[ChunkList]:
+        """Return what was found, also of bins that were not read whole."""
+        return list(self._lists.values())
 
 
 def is_mangled(memory: Memory, fields: list[int]) -> bool | None:
