@@ -47,6 +47,13 @@ SCENES = (
 INVESTIGATIONS = {
     "investigations": ("linter", "workbook", "graph"),
     "jvm-investigations": ("attachments", "sessions", "accounts"),
+    "native-investigations": (
+        "fragmentation",
+        "kept_by_malloc",
+        "many_arenas",
+        "cache_hoard",
+        "fast_bins",
+    ),
 }
 """Recordings in folders of docs, each a scene of that name."""
 
@@ -92,11 +99,13 @@ def take_scenes(pid: int, folder: Path) -> None:
 
 
 def take_investigations() -> None:
-    """Take the pictures of `docs/investigations.md` and `docs/jvm-investigations.md`, in the recordings beside them."""
+    """Take the pictures of the documents of investigations, in the recordings beside them."""
     for folder, names in INVESTIGATIONS.items():
         for name in names:
             source = HERE.parent / "docs" / folder / f"{name}.gcspy.zst"
-            picture = HERE / f"investigation-{name}.png"
+            if not source.exists():  # a small one, which is not compressed
+                source = source.with_suffix("")
+            picture = HERE / f"investigation-{name.replace('_', '-')}.png"
             subprocess.run(
                 [
                     sys.executable,

@@ -8,6 +8,7 @@ A process of its own for each picture, as Qt reads the scale of the screen once;
     scenes.py replay FILE PICTURE SIZE THEME   that file, played
     scenes.py workbook|linter|graph FILE PICTURE SIZE THEME   a recording of docs/investigations, at its last event
     scenes.py attachments|sessions|accounts FILE PICTURE SIZE THEME   one of docs/jvm-investigations
+    scenes.py many_arenas|cache_hoard|… FILE PICTURE SIZE THEME   one of docs/native-investigations
 """
 
 from __future__ import annotations
@@ -250,14 +251,25 @@ def see_past_collections(window: MainWindow, file: Path) -> None:
     see_collections(window, stream="Used", events=len(Recording.open(file).events))
 
 
+def see_heap(window: MainWindow, stream: str) -> None:
+    """A native heap in order of address, and its arenas."""
+    choose(window, "malloc arenas", "Free")
+    choose(window, "malloc heap", stream)
+
+
 SEEN: dict[str, _Arrange] = {
+    "fragmentation": partial(see_heap, stream="Used"),
+    "kept_by_malloc": partial(see_heap, stream="Reclaimable"),
+    "many_arenas": partial(see_heap, stream="Used"),
+    "cache_hoard": partial(see_heap, stream="Thread caches"),
+    "fast_bins": partial(see_heap, stream="Fast bins"),
     "workbook": see_holes,
     "linter": see_leak,
     "graph": see_survivors,
     "attachments": see_kinds,
     "accounts": see_cards,
 }
-"""Arrangements of a window that plays a recording of `docs/investigations.md` or `docs/jvm-investigations.md`, at its last event."""
+"""Arrangements of a window that plays a recording of `docs/investigations.md`, `docs/jvm-investigations.md` or `docs/native-investigations.md`, at its last event."""
 
 
 def save(window: MainWindow, path: Path) -> None:

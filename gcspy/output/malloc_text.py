@@ -280,7 +280,7 @@ def _notes(report: MallocReport) -> list[str]:
     notes = []
     if report.hold is not None:
         notes.append(
-            f"{report.hold.threads} threads were held for {report.hold.nanos / 1e6:.1f} ms"
+            f"{'1 thread was' if report.hold.threads == 1 else f'{report.hold.threads} threads were'} held for {report.hold.nanos / 1e6:.1f} ms"
         )
         if report.hold.expired:
             notes.append("they were resumed before all was read")

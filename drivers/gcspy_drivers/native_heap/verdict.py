@@ -51,7 +51,7 @@ def verdict(found: HeapSummary, anonymous_bytes: int | None) -> str:
         chunks = "1 chunk" if pinned.used_chunks == 1 else f"{pinned.used_chunks} chunks"
         parts.append(f"arena {pinned.index} ({bytes_text(pinned.system)}) is pinned by {chunks}")
     text = "; ".join(parts)
-    share = 1 - totals["free"] / system if system else 0.0
+    share = (totals["used"] + (found.mapped or 0)) / system if system else 0.0
     if system >= _LEAST_BYTES and share >= 1 - _MUCH:
         text += f". The program itself holds {share:.0%}: malloc does not keep it"
     if anonymous_bytes and system < anonymous_bytes * _MUCH and anonymous_bytes > _LEAST_BYTES:

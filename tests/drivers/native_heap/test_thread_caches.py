@@ -37,8 +37,7 @@ def low_words() -> Iterator[Words]:
     )
     if place != LOW:
         pytest.skip(f"something of this process is at {LOW:#x}")
-    raw = (ctypes.c_uint8 * LOW_BYTES).from_address(LOW)
-    yield np.frombuffer(raw, dtype=np.uint64)
+    yield np.ctypeslib.as_array((ctypes.c_uint64 * (LOW_BYTES // 8)).from_address(LOW))
     library.munmap(ctypes.c_void_p(LOW), ctypes.c_size_t(LOW_BYTES))
 
 
