@@ -509,6 +509,10 @@ class Server:
         )
         InProcessClient(self._core, welcome, take)
 
+    def wait_for_leaders(self) -> None:
+        """Hold also while nobody has control: of a simulated program for a class, which must not run ahead of its teacher."""
+        self._core.flow.wait_for_leaders()
+
     def wait_for_client(self, timeout_secs: float | None = None) -> bool:
         """Wait until a client is connected; False if none connected in time."""
         return self._core.wait_for_client(timeout_secs)

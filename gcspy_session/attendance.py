@@ -78,7 +78,7 @@ class Attendance:
         self._read: dict[int, int] = {}
         self._pings = _FIRST_PING
         self._changed = False
-        self._changed_for_all = False
+        self._changed_for_all = self._answers_changed = False
         self._informed: ClientConnection | None = None
         self._roster_at = float("-inf")
         self._crowded: set[int] = set()
@@ -112,11 +112,16 @@ class Attendance:
         client.presence.attends = bool(hello.person) or hello.following
 
     def attend(self, client: ClientConnection, message: m.Attend) -> None:
-        """Note a client's new name, and whether it follows."""
-        client.presence.person = person_name(message.person)
-        client.presence.following = message.following
-        client.presence.attends = True
-        self.changed()
+        """Note a client's new name, whether it follows, and its answers, which only the leader is told."""
+        presence, person = client.presence, person_name(message.person)
+        before = presence.person, presence.following, presence.attends
+        presence.person, presence.following, presence.attends = person, message.following, True
+        presence.step, presence.tries = message.step, message.tries
+        if before == (person, message.following, True):
+            self._answers_changed = True
+            self._wakeup.set()
+        else:
+            self.changed()
 
     def changed(self) -> None:
         """Note that a client's own data changed: inform attending clients, soon."""
@@ -135,7 +140,9 @@ class Attendance:
 
     @property
     def _has_roster_to_tell(self) -> bool:
-        return self._changed or self._changed_for_all or bool(self._crowded)
+        return (
+            self._changed or self._changed_for_all or self._answers_changed or bool(self._crowded)
+        )
 
     def _tell_roster(self, now: float) -> None:
         """Send the list of participants to all clients that need it."""
@@ -147,10 +154,11 @@ class Attendance:
                 self._changed_for_all
                 or (self._changed and client.presence.attends)
                 or client.number in self._crowded
+                or (self._answers_changed and self._room.followers_of(client))
             )
         ]
         must = {client.number for client in told} if self._changed_for_all else self._crowded
-        self._changed = self._changed_for_all = False
+        self._changed = self._changed_for_all = self._answers_changed = False
         self._informed = None
         self._roster_at = now + _ROSTER_SECS
         refused = {client.number for client in self._room.tell_present(told)}
@@ -236,8 +244,12 @@ class Attendance:
         return told
 
 
-def client_message(client: ClientConnection) -> m.Client:
-    """The data about a client for the others."""
+def client_message(client: ClientConnection, *, answers: bool = False) -> m.Client:
+    """The data about a client for the others.
+
+    Args:
+        answers: Whether its answers are included: for the leader.
+    """
     presence = client.presence
     return m.Client(
         id=client.number,
@@ -246,4 +258,6 @@ def client_message(client: ClientConnection) -> m.Client:
         following=presence.following,
         behind=presence.behind,
         stalled=presence.stalled,
+        step=presence.step if answers else None,
+        tries=presence.tries if answers else (),
     )

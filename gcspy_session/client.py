@@ -92,6 +92,8 @@ class Presence:
         attends: Whether it ever sent such data: then it is pinged.
         behind: Events that it had not read at the last check; None: unknown.
         stalled: Whether it has read nothing for seconds.
+        step: Place of the step of a lesson that it is at; None: at none.
+        tries: The choices that were taken at its question.
     """
 
     person: str = ""
@@ -99,6 +101,8 @@ class Presence:
     attends: bool = False
     behind: int | None = None
     stalled: bool = False
+    step: int | None = None
+    tries: tuple[int, ...] = ()
 
 
 class ClientConnection:

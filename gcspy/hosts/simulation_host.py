@@ -121,6 +121,7 @@ def simulate(
         session.server.set_trigger(
             Trigger(id=TRIGGER, expression=options.pause_at, note="the lesson begins")
         )
+        session.server.wait_for_leaders()
     addresses = options.listen or (str(default_address(os.getpid())),)
     with ExitStack() as stack:
         if lockstep is not None:

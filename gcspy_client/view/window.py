@@ -233,6 +233,7 @@ class MainWindow(QMainWindow):
                 self.details.trend,
             ),
             over_time=(self.history.panel, self.time_panel, self.ranges.panel),
+            classroom=self.classroom,
             gives_room=self.time_panel.strip,
         )
         return (

@@ -378,8 +378,10 @@ class Session:
         self.lossless.roles_changed()
         self.attendance.changed_for_all()
 
-    def _clients_message(self) -> m.Clients:
-        clients = tuple(client_message(client) for client in self._clients.values())
+    def _clients_message(self, *, answers: bool = False) -> m.Clients:
+        clients = tuple(
+            client_message(client, answers=answers) for client in self._clients.values()
+        )
         return m.Clients(
             clients=clients, controller=self.roles.controller, successor=self.roles.successor
         )
@@ -423,8 +425,15 @@ class Session:
 
     def tell_present(self, clients: Collection[ClientConnection]) -> Collection[ClientConnection]:
         """Send these clients the list of participants; return those without room for it now."""
+        leader = self.controller
         data = encode(self._clients_message()).data
-        return [client for client in clients if not client.push_if_room(data)]
+        crowded = [
+            client for client in clients if client is not leader and not client.push_if_room(data)
+        ]
+        if leader is not None and leader in clients:
+            own = encode(self._clients_message(answers=True)).data
+            crowded += [] if leader.push_if_room(own) else [leader]
+        return crowded
 
     def refresh_audience(self) -> None:
         """Pass the clients and their subscriptions to the driver's side."""

@@ -49,7 +49,7 @@ class Flow:
         self._silence = int(silence_secs * _NANOS)
         self._changed = threading.Condition(threading.Lock())
         self._state = State(state=ControlState.RUNNING)
-        self._controlled = False
+        self._controlled = self._waits = False
         self._pulse_nanos = 0
         self._resumes = 0
         self._held = False
@@ -57,6 +57,10 @@ class Flow:
         self._notice = ""
         self._slowed_nanos = 0
         self.moves = 0
+
+    def wait_for_leaders(self) -> None:
+        """Hold also while there is no controller: of a simulation, which nobody misses while it stands."""
+        self._controlled = self._waits = True
 
     def let_go_when(self, why: Callable[[], str]) -> None:
         """Add a function that is called while the driver's thread is held: once it returns a reason, nothing is held any more."""
@@ -122,7 +126,9 @@ class Flow:
         self._pulse_nanos = time.monotonic_ns()
 
     def set_controlled(self, controlled: bool, *, reason: str = "") -> None:
-        """Set whether there is a controller; without one every hold ends at once."""
+        """Set whether there is a controller; without one every hold ends at once, unless it waits for leaders."""
+        if self._waits:
+            return
         with self._changed:
             self._controlled = controlled
             if not controlled:

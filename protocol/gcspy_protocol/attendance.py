@@ -11,13 +11,30 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, field
 
-__all__ = ["LOOK_CHARS", "PERSON_CHARS", "Attend", "Look", "Focus", "Looked", "person_name"]
+__all__ = [
+    "LOOK_CHARS",
+    "MOST_STEPS",
+    "MOST_TRIES",
+    "PERSON_CHARS",
+    "Attend",
+    "Focus",
+    "LessonPlace",
+    "Look",
+    "Looked",
+    "person_name",
+]
 
 PERSON_CHARS = 40
 """Longest name of a person: a row of a list that can be read from the last row of a classroom."""
 
 LOOK_CHARS = 64
 """Longest name of a view or a panel."""
+
+MOST_STEPS = 1000
+"""Steps of a lesson."""
+
+MOST_TRIES = 8
+"""Tries at a question."""
 
 _MOST_MARKS = 2
 """Accents on one letter: Vietnamese has two, a prank has forty."""
@@ -46,6 +63,23 @@ def person_name(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LessonPlace:
+    """Where a class is in a lesson.
+
+    Attributes:
+        lesson: Name of the lesson.
+        step: Place of the step, from 0.
+        attempt: 0: the event of the step was not reached yet; otherwise which try at its question is open, from 1.
+        revealed: Whether the right answer may be shown.
+    """
+
+    lesson: str
+    step: int = 0
+    attempt: int = 0
+    revealed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Focus:
     """Place that a person is viewing; None means not specified.
 
@@ -57,6 +91,7 @@ class Focus:
         panel: Name of the panel in front.
         sequence: Sequence of the viewed event, in a live session; None: the latest. In a playback
             the playback has the position.
+        lesson: Where the leader is in a lesson; None: in none.
     """
 
     space: int | None = None
@@ -65,20 +100,25 @@ class Focus:
     view: str = ""
     panel: str = ""
     sequence: int | None = None
+    lesson: LessonPlace | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attend:
-    """Client: my name, and whether I follow the leader.
+    """Client: my name, whether I follow the leader, and my answers to the question of a step.
 
     Attributes:
         person: Name for the others; the server sanitises it. Empty: none.
         following: Whether to receive what the leader is viewing, and in a playback to see the
             leader's.
+        step: Place of the step of a lesson that I am at; None: at none.
+        tries: The choices that I took at its question, by their places in it, in the order of the tries.
     """
 
     person: str = ""
     following: bool = False
+    step: int | None = None
+    tries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import MOST_STEPS, MOST_TRIES
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.frames.attendance import pack_attendance, read_attendance
 from gcspy_protocol.frames.details import pack_details, read_details
@@ -302,6 +303,8 @@ def _client(client: m.Client) -> dict[str, Any]:
         told["behind"] = client.behind
     if client.stalled:
         told["stalled"] = True
+    if client.step is not None:
+        told |= {"step": client.step, "tries": list(client.tries)}
     return told
 
 
@@ -670,6 +673,8 @@ def _clients(header: Header, payload: bytes, limits: Limits) -> Message:
                 following=c.flag("following", False),
                 behind=c.optional_integer("behind", 0, _I64),
                 stalled=c.flag("stalled", False),
+                step=c.optional_integer("step", 0, MOST_STEPS - 1),
+                tries=c.integers("tries", MOST_TRIES, 0, 0xFF) if "tries" in c else (),
             )
             for c in f.maps("clients", _MAX_CLIENTS)
         ),

@@ -473,6 +473,8 @@ class Client:
         following: Whether it follows the leader.
         behind: How many events it had not read at the last check; None: unknown.
         stalled: Whether it has read nothing for seconds.
+        step: Place of the step of a lesson that it is at; told to the leader only. None: at none, or not told.
+        tries: The choices that were taken at the question of that step; told to the leader only.
     """
 
     id: int
@@ -481,6 +483,8 @@ class Client:
     following: bool = False
     behind: int | None = None
     stalled: bool = False
+    step: int | None = None
+    tries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import Focus
+from gcspy_protocol.attendance import Focus, LessonPlace
 from gcspy_protocol.codec import decode, encode, encode_event
 from gcspy_protocol.connection import preamble
 from gcspy_protocol.details import (
@@ -172,6 +172,9 @@ _LATER = {
     "over_millis",
     "sample_bytes",
     "report",
+    "lesson",
+    "step",
+    "tries",
 }
 """Fields that came after the first vectors were written: those have no word of them, and mean the default."""
 
@@ -718,6 +721,19 @@ def _class_messages() -> Iterator[tuple[str, str, Message]]:
         ),
     )
     yield "attend", "Ada follows.", m.Attend(person="Ada", following=True)
+    asked = LessonPlace(lesson="barrier", step=2, attempt=1)
+    yield "look-lesson", "The class is asked at step 3.", m.Look(at=Focus(space=3, lesson=asked))
+    led = LessonPlace(lesson="barrier", step=2, attempt=2, revealed=True)
+    yield (
+        "looked-lesson",
+        "The answer after the second try is shown.",
+        m.Looked(client=1, at=Focus(lesson=led)),
+    )
+    yield (
+        "attend-answers",
+        "Ada took the second choice, then the first.",
+        m.Attend(person="Ada", following=True, step=2, tries=(1, 0)),
+    )
     yield "attend-roaming", "Nobody in particular roams.", m.Attend()
     yield "look", "A tile of a space, in a view, at an event.", m.Look(at=place)
     yield "look-nowhere", "Nothing is said.", m.Look()

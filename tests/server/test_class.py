@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import LOOK_CHARS, PERSON_CHARS, Focus, person_name
+from gcspy_protocol.attendance import LOOK_CHARS, PERSON_CHARS, Focus, LessonPlace, person_name
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.messages import ErrorCode
 from gcspy_protocol.model import ControlState, Role
@@ -272,3 +272,68 @@ def test_a_wrong_attend_ends_its_own_client_only(serve: Serve, join: Join, ended
     sock.close()
     target.event(START)
     teacher.event()
+
+
+def test_the_leaders_lesson_reaches_followers_and_their_answers_the_leader_alone(
+    serve: Serve, join: Join
+) -> None:
+    address = serve(Target()).addresses[0]
+    teacher = join(address, control=True, person="t")
+    pupil, other = join(address, person="p", following=True), join(address, person="o")
+    asked = LessonPlace(lesson="barrier", step=2, attempt=1)
+    teacher.send(m.Look(at=Focus(lesson=asked)))
+    assert pupil.next(m.Looked).at.lesson == asked
+    late = join(address, person="l", following=True)
+    assert late.next(m.Looked).at.lesson == asked, "who comes late is at the right step"
+    pupil.send(m.Attend(person="p", following=True, step=2, tries=(1,)))
+    teacher.until(lambda: entry_of(teacher, pupil.number).tries == (1,))
+    pupil.send(m.Attend(person="p", following=True, step=2, tries=(1, 0)))
+    teacher.until(lambda: entry_of(teacher, pupil.number).tries == (1, 0))
+    assert entry_of(teacher, pupil.number).step == 2
+    other.send(m.Attend(person="renamed"))
+    late.until(lambda: entry_of(late, other.number).person == "renamed")
+    for viewer in (pupil, other, late):
+        assert entry_of(viewer, pupil.number).tries == ()
+        assert entry_of(viewer, pupil.number).step is None
+    teacher.send(m.Look(at=Focus(lesson=LessonPlace(lesson="barrier", step=2, revealed=True))))
+    pupil.until(lambda: (led_to(pupil) or asked).revealed)
+
+
+def led_to(viewer: Viewer) -> LessonPlace | None:
+    """Where the leader of the class is, as this viewer was told."""
+    return None if viewer.state.looked is None else viewer.state.looked.at.lesson
+
+
+def answered(teacher: Viewer, step: int, expected: dict[int, tuple[int, ...]]) -> bool:
+    """Whether the teacher was told exactly these answers to the question of a step."""
+    told = {
+        one.id: one.tries
+        for one in teacher.state.clients.clients
+        if one.following and one.step == step
+    }
+    return told == expected
+
+
+def ask_and_answer(teacher: Viewer, pupils: list[Viewer], step: int) -> None:
+    """Have a question asked, answered by all, and each answer told to the teacher."""
+    asked = LessonPlace(lesson="barrier", step=step, attempt=1)
+    teacher.send(m.Look(at=Focus(lesson=asked)))
+    expected: dict[int, tuple[int, ...]] = {one.number: (one.number % 3,) for one in pupils}
+    for pupil in pupils:
+        await_place(pupil, asked)
+        tries = expected[pupil.number]
+        pupil.send(m.Attend(person="p", following=True, step=step, tries=tries))
+    teacher.until(lambda: answered(teacher, step, expected))
+
+
+def await_place(pupil: Viewer, place: LessonPlace) -> None:
+    pupil.until(lambda: led_to(pupil) == place)
+
+
+@pytest.mark.soak
+def test_a_hundred_students_are_asked_and_each_answer_arrives(serve: Serve, join: Join) -> None:
+    address = serve(Target()).addresses[0]
+    teacher = join(address, control=True, person="t")
+    pupils = [join(address, person=f"p{number}", following=True) for number in range(100)]
+    for step in range(5):
+        ask_and_answer(teacher, pupils, step)

@@ -7,14 +7,15 @@ Connects the parts of the window; the server knows the participants.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from gcspy_protocol.attendance import PERSON_CHARS, Focus, person_name
+from gcspy_protocol.attendance import PERSON_CHARS, Focus, LessonPlace, person_name
 from gcspy_protocol.interpreter import EventChange
 from gcspy_protocol.messages import Attend, Clients, HandOver, Look, Looked, Message, NameSuccessor
 from gcspy_protocol.playback import Seek
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 
 from gcspy_client.model.attendance import (
     ClassOptions,
@@ -49,18 +50,28 @@ _NOT_OURS = "only the client in control may do that"
 class ClassPart(Part):
     """The class of a window; made when all panels are there, of which it notices which is in front.
 
+    Signals:
+        lesson_led: The leader whom this window follows is at this `LessonPlace`; None: in no lesson, or nobody is followed.
+        roster_changed: The participants, or their answers, changed.
+
     Attributes:
         panel: The participants.
         following: Whether this window follows the leader.
         addresses: The addresses for students.
         front: Name of the panel that came to the front last, while it can be seen; else empty.
+        lesson_place: Returns where this window is in a lesson, for those who follow.
         heir: Name of the person who shall be the successor as soon as present; empty: none in
             particular.
     """
 
+    lesson_led = Signal(object)
+    roster_changed = Signal()
+
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self.panel = ClassPanel(desk.theme)
+        self.lesson_place: Callable[[], LessonPlace | None] = lambda: None
+        self._answers: tuple[int | None, tuple[int, ...]] = None, ()
         self.following = False
         self.addresses: tuple[str, ...] = ()
         self.heir = ""
@@ -148,6 +159,8 @@ class ClassPart(Part):
         self.following = wanted
         self._attend()
         self.show_roster()
+        if not wanted:
+            self.lesson_led.emit(None)
 
     def toggle_following(self) -> None:
         """Follow, or roam."""
@@ -156,7 +169,14 @@ class ClassPart(Part):
     def _attend(self) -> None:
         link = self._desk.link
         link.follows = self.following
-        link.send(Attend(person=link.person, following=self.following))
+        step, tries = self._answers
+        link.send(Attend(person=link.person, following=self.following, step=step, tries=tries))
+
+    def answer(self, step: int, tries: tuple[int, ...]) -> None:
+        """Tell the leader which step this window is at, and the answers to its question."""
+        if (step, tries) != self._answers:
+            self._answers = step, tries
+            self._attend()
 
     # ------------------------------------------------------------------------ participants
 
@@ -279,9 +299,16 @@ class ClassPart(Part):
                 looked = message
         if looked is not None and self.following and not self.leads:
             self.obey(looked.at)
+            self.lesson_led.emit(looked.at.lesson)
         if any(isinstance(message, Clients) for message in messages):
             self.show_roster()
             self.look_soon()
+            self.roster_changed.emit()
+
+    @property
+    def teaches(self) -> bool:
+        """Whether this window leads and somebody follows it."""
+        return self.leads and any(participant.following for participant in self.others)
 
     def _roles(self, clients: Clients) -> None:
         """Note from whom control came."""
@@ -330,7 +357,7 @@ class ClassPart(Part):
     def _tell_place(self) -> None:
         if not self._matters():
             return
-        at = place_of(self._desk.session, self.front)
+        at = replace(place_of(self._desk.session, self.front), lesson=self.lesson_place())
         if at != self._told:
             self._told = at
             self._desk.link.send(Look(at=at))

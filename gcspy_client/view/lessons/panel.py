@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.lessons.lesson import Lesson, LessonQuestion
+from gcspy_client.model.class_answers import Tally
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.lessons.choice_button import ChoiceButton
 from gcspy_client.view.lessons.progress import LessonProgress
@@ -59,6 +60,7 @@ class LessonPanel(QWidget):
         self._progress = progress
         self._theme = theme
         self._shown: tuple[object, ...] = ()
+        self.counts = Tally()
         self.title, self.place = PlainLabel(), PlainLabel()
         self.title.setProperty("caption", "true")
         self.title.setWordWrap(True)
@@ -80,6 +82,11 @@ class LessonPanel(QWidget):
         font.setBold(True)
         self.asked.setFont(font)
         self.note.setProperty("tone", "warning")
+        self.tally = PlainLabel()
+        self.tally.setWordWrap(True)
+        self.again, self.reveal = PlainPushButton("Second try"), PlainPushButton("Reveal")
+        self.again.clicked.connect(progress.ask_again)
+        self.reveal.clicked.connect(progress.reveal)
         self.score = PlainLabel()
         self.score.setProperty("dim", "true")
         self.back, self.next = PlainPushButton("Back"), PlainPushButton("Next")
@@ -105,6 +112,11 @@ class LessonPanel(QWidget):
         inside.addWidget(self.asked)
         inside.addLayout(self._choice_column)
         inside.addWidget(self.told)
+        teaching = QHBoxLayout()
+        teaching.addWidget(self.tally, 1)
+        teaching.addWidget(self.again)
+        teaching.addWidget(self.reveal)
+        inside.addLayout(teaching)
         self._card = card
         self.question = QScrollArea()
         self.question.setWidgetResizable(True)
@@ -199,6 +211,8 @@ class LessonPanel(QWidget):
             or (
                 "The program is running to the next event of the lesson …"
                 if progress.waiting
+                else "The leader of the class is on the way to this step …"
+                if progress.led is not None and not progress.arrived
                 else ""
             )
         )
@@ -207,7 +221,7 @@ class LessonPanel(QWidget):
         why = progress.why_not_next
         self.next.setEnabled(not why)
         set_tip(self.next, why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
-        self.back.setEnabled(progress.at > 0)
+        self.back.setEnabled(progress.at > 0 and progress.led is None)
 
     @staticmethod
     def _markdown(lesson: Lesson, place: int) -> str:
@@ -241,17 +255,42 @@ class LessonPanel(QWidget):
         over = progress.is_answered(progress.at)
         for place, button in zip(progress.order, self.choices, strict=True):
             right = over and place == question.answer
-            button.mark = "✓" if right else "✗" if place in tries else ""
-            button.setEnabled(not over and place not in tries)
-        self.told.setVisible(bool(tries))
+            button.mark = (
+                "✓"
+                if right
+                else ""
+                if place not in tries
+                else "✗"
+                if over or progress.led is None
+                else "●"
+            )
+            button.setEnabled(not over and place not in tries and progress.may_try)
+            button.beside = self.counts.share(place) if over and progress.teaches else ""
+        self._refresh_tally(over=over)
+        self.told.setVisible(bool(tries) or (over and progress.teaches))
+        if over and progress.teaches and not tries:
+            tries = (question.answer,)
         if tries:
-            tone, words = self._feedback(question, tries, over=over)
+            if progress.led is not None and not over:
+                again = " Answer once more." if progress.may_try else ""
+                tone, words = "dim", f"Your answer is with the teacher.{again}"
+            else:
+                tone, words = self._feedback(question, tries, over=over)
             self.told.setProperty("tone", tone)
             self.told.style().unpolish(self.told)
             self.told.style().polish(self.told)
             if words != self.told.text():
                 self.told.setText(words)
                 self.spoken.emit(words)
+
+    def _refresh_tally(self, *, over: bool) -> None:
+        """Update what only a teacher sees."""
+        progress = self._progress
+        for part in (self.tally, self.again, self.reveal):
+            part.setVisible(progress.teaches)
+        for button in (self.again, self.reveal):
+            button.setEnabled(not over)
+        self.tally.setText(self.counts.sentence(progress.order))
 
     def _refresh_exercise(self, *, shown: bool) -> None:
         """Show the exercise of a step instead of a question."""
@@ -280,7 +319,7 @@ class LessonPanel(QWidget):
     ) -> tuple[str, str]:
         """The tone and the words after the latest try; the explanation only when no try is left."""
         own = question.feedback_on(tries[-1])
-        if tries[-1] == question.answer:
+        if tries[-1] == question.answer and over:
             return "good", f"Correct. {own} {question.because}".replace("  ", " ")
         if over:
             return "warning", f"Not correct. {own} {question.because}".replace("  ", " ")

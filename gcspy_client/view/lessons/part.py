@@ -7,11 +7,14 @@ Connects the parts of the window; does not know the course of a lesson.
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from gcspy_protocol.attendance import LessonPlace
 from gcspy_protocol.errors import CommandError
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
@@ -20,9 +23,11 @@ from PySide6.QtWidgets import QWidget
 from gcspy_client.lessons import Lesson, View, find_lesson, lesson_names, read_lesson
 from gcspy_client.lessons.lesson import TRIGGER
 from gcspy_client.lessons.report import read_report, write_report
+from gcspy_client.model.class_answers import ClassAnswers, Tally
 from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.model.palette import Theme
 from gcspy_client.view.actions import Action
+from gcspy_client.view.classroom.part import ClassPart
 from gcspy_client.view.desk import Desk
 from gcspy_client.view.history.panel import HistoryPanel
 from gcspy_client.view.lessons.curtain import Curtain
@@ -56,6 +61,7 @@ class LessonPart(Part):
         show_guide: Shows a page of the guide.
         over_now: Widgets that show the event of now; hidden while a question waits.
         over_time: Widgets that show later events as well.
+        classroom: The class of the window.
         gives_room: Widget that is hidden during a lesson in a low window, so that text, question and buttons are in sight.
 
     Attributes:
@@ -73,12 +79,14 @@ class LessonPart(Part):
         show_guide: Callable[[str], object],
         over_now: Sequence[QWidget],
         over_time: Sequence[QWidget],
+        classroom: ClassPart,
         gives_room: QWidget,
     ) -> None:
         super().__init__(desk)
         self._triggers, self._views, self._history = triggers, views, history
         self._of = ""
-        self._gives_room = gives_room
+        self._gives_room, self._classroom = gives_room, classroom
+        self.answers = ClassAnswers()
         desk.frame.installEventFilter(self)
         self.progress = LessonProgress(desk.session, desk.link, self)
         self.panel = LessonPanel(self.progress, desk.theme)
@@ -95,6 +103,10 @@ class LessonPart(Part):
         self.progress.view_requested.connect(self.look)
         self.progress.event_requested.connect(self._go_to)
         triggers.manager.fired.connect(self.progress.fired)
+        classroom.lesson_place = lambda: self.progress.place
+        classroom.lesson_led.connect(self.lead)
+        classroom.roster_changed.connect(self._count)
+        self.progress.changed.connect(self._tell_class)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the height of the window."""
@@ -133,6 +145,66 @@ class LessonPart(Part):
                 self.open(read_lesson(Path(name)))
             except CommandError as error:
                 self._desk.say(str(error))
+
+    def lead(self, place: LessonPlace | None) -> None:
+        """Go to where the leader of the class is, in the leader's lesson."""
+        there = self.progress.lesson
+        if place is not None and (there is None or there.name != place.lesson):
+            if place.lesson not in lesson_names():
+                self._desk.say(
+                    f"The leader is in the lesson {place.lesson!r}, whose file is not here: Lesson ▸ Open a lesson…"
+                )
+                return
+            self.progress.led = place
+            self.open(find_lesson(place.lesson))
+        self.progress.lead(place)
+
+    def _tell_class(self) -> None:
+        """Tell followers where this window is, or the leader what its user answered."""
+        progress = self.progress
+        if progress.led is not None:
+            self._classroom.answer(progress.at, progress.tries.get(progress.at, ()))
+        self._count()
+        self._classroom.look_soon()
+
+    def _count(self) -> None:
+        """Count the answers of the class."""
+        progress = self.progress
+        progress.teach(progress.lesson is not None and self._classroom.teaches)
+        if not progress.teaches:
+            return
+        now = time.monotonic()
+        if progress.arrived:
+            self.answers.ask(progress.at, now)
+        clients = self._desk.session.live.clients.clients
+        self.answers.take(clients, now)
+        self.panel.counts = Tally.of(clients, progress.at, progress.attempts.get(progress.at, 1))
+        self.panel.refresh()
+
+    def ask_answers(self) -> None:
+        """Ask for a file, and write the answers of the class into it."""
+        kinds = "Tables (*.csv);;JSON (*.json)"
+        name = ask_new_file(self._desk.frame, "Save the answers", kinds, "answers.csv")
+        if name:
+            self.save_answers(Path(name))
+
+    def save_answers(self, path: Path) -> None:
+        """Write the answers of the class: as JSON if the name ends so, else as CSV."""
+        lesson = self.progress.lesson
+        if lesson is None:
+            return
+        rows = self.answers.rows(lesson)
+        text = (
+            json.dumps(rows, indent=1, ensure_ascii=False)
+            if path.suffix == ".json"
+            else self.answers.as_csv(lesson)
+        )
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            self._desk.say(f"{path} cannot be written: {error.strerror}")
+        else:
+            self._desk.say(f"{len(rows)} answers were saved as {path}")
 
     def ask_report(self) -> None:
         """Ask for a file, and write the report of this lesson into it."""
@@ -288,6 +360,33 @@ class LessonPart(Part):
                 run=self.ask_report,
                 enabled=lambda: bool(progress.times),
                 why_not="no question was asked yet",
+            ),
+            Action(
+                name="lesson.reveal",
+                menu=_LESSON,
+                text="&Reveal the answer to the class",
+                run=progress.reveal,
+                keys=("Alt+R",),
+                enabled=lambda: progress.teaches and progress.asks,
+                why_not="no class is asked",
+            ),
+            Action(
+                name="lesson.again",
+                menu=_LESSON,
+                text="Give the class a second &try",
+                run=progress.ask_again,
+                keys=("Alt+T",),
+                enabled=lambda: progress.teaches and progress.asks,
+                why_not="no class is asked",
+            ),
+            Action(
+                name="lesson.answers",
+                menu=_LESSON,
+                text="Save the answers of the &class…",
+                about="all answers and times of the class, as CSV or JSON",
+                run=self.ask_answers,
+                enabled=lambda: bool(self.answers.records),
+                why_not="no class has answered",
             ),
             Action(
                 name="lesson.next",

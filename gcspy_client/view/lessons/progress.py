@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from gcspy_protocol.attendance import LessonPlace
 from gcspy_protocol.messages import Pause, Resume
 from gcspy_protocol.model import ControlState
 from gcspy_protocol.triggers import Trigger
@@ -44,6 +45,10 @@ class LessonProgress(QObject):
         solved: Places of the steps whose exercise was solved.
         times: For each question or exercise, when it was first shown and when it was last tried; seconds of `clock`.
         seed: Seed of the order in which choices are shown.
+        led: Where the leader of the class is, while this window follows; None: it does not, or the leader is in no lesson.
+        teaches: Whether others follow this window: then they answer, and not its user.
+        attempts: For each question that was asked in the class, which try is open.
+        revealed: Places of the steps whose right answer was shown to the class.
         problem: The part of the step that failed; empty: none.
 
     Signals:
@@ -79,6 +84,10 @@ class LessonProgress(QObject):
         self.times: dict[int, tuple[float, float]] = {}
         self._clock = clock
         self.seed = ""
+        self.led: LessonPlace | None = None
+        self.teaches = False
+        self.attempts: dict[int, int] = {}
+        self.revealed: set[int] = set()
         self.waiting = False
         self.problem = ""
         self._begun = False
@@ -110,6 +119,8 @@ class LessonProgress(QObject):
         """Whether the question of a step was answered right, or as often as it may be."""
         question = None if self.lesson is None else self.lesson.steps[place].question
         tries = self.tries.get(place, ())
+        if self.led is not None or self.teaches:
+            return question is not None and place in self.revealed
         return question is not None and (question.answer in tries or len(tries) >= question.tries)
 
     @property
@@ -149,10 +160,12 @@ class LessonProgress(QObject):
         """Why the next step cannot be shown; empty: it can."""
         if self.lesson is None:
             return "there is no lesson"
+        if self.led is not None:
+            return "the leader of the class goes to the next step"
         if self.at + 1 >= len(self.lesson.steps):
             return "this is the last step"
         if self.asks:
-            return "answer the question first"
+            return "reveal the answer first" if self.teaches else "answer the question first"
         if not self.arrived:
             return "the program has not reached the event of this step yet"
         return self._why_not_run() if self.at + 1 not in self.reached else ""
@@ -186,6 +199,8 @@ class LessonProgress(QObject):
         self.tries.clear()
         self.solved.clear()
         self.times.clear()
+        self.attempts.clear()
+        self.revealed.clear()
         self.follow()
         self.changed.emit()
 
@@ -196,7 +211,7 @@ class LessonProgress(QObject):
 
     def back(self) -> None:
         """Go to the step before, and to its event."""
-        if self.lesson is not None and self.at > 0:
+        if self.lesson is not None and self.at > 0 and self.led is None:
             self._turn_to(self.at - 1)
 
     def answer(self, choice: int) -> None:
@@ -212,9 +227,64 @@ class LessonProgress(QObject):
             and step.question is not None
             and 0 <= choice < len(step.question.choices)
             and choice not in self.tries.get(self.at, ())
+            and self.may_try
         ):
             self.tries[self.at] = (*self.tries.get(self.at, ()), choice)
             self._time_try()
+            self.changed.emit()
+
+    @property
+    def may_try(self) -> bool:
+        """Whether the question may be answered now: in a class once in each try that the leader opens."""
+        if self.led is not None:
+            return len(self.tries.get(self.at, ())) < self.led.attempt and not self.led.revealed
+        return not self.teaches
+
+    # ------------------------------------------------------------------------ a class
+
+    @property
+    def place(self) -> LessonPlace | None:
+        """Where this window is in a lesson, for those who follow; None: in none."""
+        if self.lesson is None:
+            return None
+        attempt = self.attempts.get(self.at, 1) if self.arrived else 0
+        shown = self.at in self.revealed
+        return LessonPlace(lesson=self.lesson.name, step=self.at, attempt=attempt, revealed=shown)
+
+    def reveal(self) -> None:
+        """Show the right answer to the class."""
+        if self.teaches and self.asks:
+            self.revealed.add(self.at)
+            self.changed.emit()
+
+    def ask_again(self) -> None:
+        """Give the class a second try."""
+        if self.teaches and self.asks:
+            self.attempts[self.at] = self.attempts.get(self.at, 1) + 1
+            self.changed.emit()
+
+    def teach(self, teaches: bool) -> None:
+        """Ask the class, or the user of this window."""
+        if teaches != self.teaches:
+            self.teaches = teaches
+            self.changed.emit()
+
+    def lead(self, place: LessonPlace | None) -> None:
+        """Go to where the leader of the class is; None: to nobody's place any more."""
+        before, self.led = self.led, place
+        if self.lesson is not None and place is not None and place.step < len(self.lesson.steps):
+            self.at, self.waiting, self.problem = place.step, False, ""
+            if place.attempt and self.at not in self.reached:
+                self.reached[self.at] = (
+                    self._session.number
+                    if self._session.is_playback
+                    else self._session.timeline.last
+                )
+                now = self._clock()
+                self.times.setdefault(self.at, (now, now))
+            if place.revealed:
+                self.revealed.add(self.at)
+        if place != before:
             self.changed.emit()
 
     def _time_try(self) -> None:
@@ -283,7 +353,7 @@ class LessonProgress(QObject):
 
     def follow(self) -> None:
         """Begin when the session has something to show; say when it ended before the event came."""
-        if self.lesson is None:
+        if self.lesson is None or self.led is not None:
             return
         live = self._session.live
         if (

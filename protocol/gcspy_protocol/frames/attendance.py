@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcspy_protocol.attendance import LOOK_CHARS, Attend, Focus, Look, Looked
+from gcspy_protocol.attendance import (
+    LOOK_CHARS,
+    MOST_STEPS,
+    MOST_TRIES,
+    Attend,
+    Focus,
+    LessonPlace,
+    Look,
+    Looked,
+)
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.frames.fields import Fields, pack_map
 from gcspy_protocol.frames.frame import Frame, Header
@@ -30,6 +39,8 @@ def pack_attendance(message: Attend | Look | Looked) -> Frame:
     match message:
         case Attend():
             fields: dict[str, Any] = {"person": message.person, "following": message.following}
+            if message.step is not None:
+                fields |= {"step": message.step, "tries": list(message.tries)}
             return pack_map_frame(FrameType.ATTEND, fields)
         case Look():
             return pack_map_frame(FrameType.LOOK, _place(message.at))
@@ -49,7 +60,25 @@ def _place(at: Focus) -> dict[str, Any]:
         "panel": at.panel or None,
         "sequence": at.sequence,
     }
-    return {name: value for name, value in named.items() if value is not None}
+    found = {name: value for name, value in named.items() if value is not None}
+    if at.lesson is not None:
+        found |= {"lesson": at.lesson.lesson, "step": at.lesson.step}
+        found |= {"attempt": at.lesson.attempt} if at.lesson.attempt else {}
+        found |= {"revealed": True} if at.lesson.revealed else {}
+    return found
+
+
+def _lesson(fields: Fields) -> LessonPlace | None:
+    """The place in a lesson; None: there is none."""
+    name = fields.text("lesson", "")[:LOOK_CHARS]
+    if not name:
+        return None
+    return LessonPlace(
+        lesson=name,
+        step=fields.integer("step", 0, MOST_STEPS - 1, 0),
+        attempt=fields.integer("attempt", 0, MOST_TRIES, 0),
+        revealed=fields.flag("revealed", False),
+    )
 
 
 def read_attendance(header: Header, payload: bytes, limits: Limits) -> Attend | Look | Looked:
@@ -66,7 +95,12 @@ def read_attendance(header: Header, payload: bytes, limits: Limits) -> Attend | 
         )
     fields = Fields.unpack(payload or pack_map({}), what, text_chars=limits.text_chars)
     if kind is FrameType.ATTEND:
-        return Attend(person=fields.text("person", ""), following=fields.flag("following", False))
+        return Attend(
+            person=fields.text("person", ""),
+            following=fields.flag("following", False),
+            step=fields.optional_integer("step", 0, MOST_STEPS - 1),
+            tries=fields.integers("tries", MOST_TRIES, 0, 0xFF) if "tries" in fields else (),
+        )
     at = Focus(
         space=fields.optional_integer("space", 0, 0xFFFF),
         stream=fields.optional_integer("stream", 0, 0xFFFE),
@@ -74,6 +108,7 @@ def read_attendance(header: Header, payload: bytes, limits: Limits) -> Attend | 
         view=fields.text("view", "")[:LOOK_CHARS],
         panel=fields.text("panel", "")[:LOOK_CHARS],
         sequence=fields.optional_integer("sequence", 1, _I64),
+        lesson=_lesson(fields),
     )
     if kind is FrameType.LOOK:
         return Look(at=at)

@@ -357,6 +357,10 @@ def _about_place(message: m.Look | m.Looked) -> str:
         for name, value in (("view", at.view), ("panel", at.panel))
         if value
     ]
+    if at.lesson is not None:
+        open_try = f", try {at.lesson.attempt}" if at.lesson.attempt else ""
+        revealed = ", revealed" if at.lesson.revealed else ""
+        parts.append(f"lesson {_text(at.lesson.lesson)}, step {at.lesson.step}{open_try}{revealed}")
     where = ", ".join(parts) or "nothing in particular"
     return where if isinstance(message, m.Look) else f"client {message.client}: {where}"
 

@@ -389,9 +389,15 @@ class Player:
         before.farewell(client)
         before.remove(client)
 
-    def clients_for(self, playback_session: PlaybackSession) -> m.Clients:
-        """The clients, for the viewers of a playback: its leader, and its successor."""
-        clients = tuple(client_message(client) for client in self.welcomed.values())
+    def clients_for(self, playback_session: PlaybackSession, *, answers: bool = False) -> m.Clients:
+        """The clients, for the viewers of a playback: its leader, and its successor.
+
+        Args:
+            answers: Whether their answers are included: for the leader of the class.
+        """
+        clients = tuple(
+            client_message(client, answers=answers) for client in self.welcomed.values()
+        )
         owner, heir = playback_session.leader, playback_session.heir
         return m.Clients(
             clients=clients,
@@ -431,6 +437,11 @@ class Player:
             playback_session = self._playback_sessions[client.number]
             if not playback_session.ready:
                 continue  # it is sent with the first event
+            if client.number == self._class.leader:
+                own = encode(self.clients_for(playback_session, answers=True)).data
+                if not client.push_if_room(own):
+                    crowded.append(client)
+                continue
             if playback_session not in lists:
                 lists[playback_session] = encode(self.clients_for(playback_session)).data
             if not client.push_if_room(lists[playback_session]):

@@ -134,7 +134,7 @@ def test_a_program_of_one_s_own_is_a_function_in_a_file(tmp_path: Path) -> None:
     file.write_text("x = 1\n")
     with pytest.raises(CommandError, match="has no function work"):
         make_run(str(file), mutator)
-    with pytest.raises(CommandError, match="not a Python file"):
+    with pytest.raises(CommandError, match="gcspy lesson template program"):
         make_run(str(tmp_path / "none.py"), mutator)
     with pytest.raises(LocalProtocolError, match="no program 'none'"):
         make_run("none", mutator)
