@@ -30,6 +30,7 @@ _COMMANDS = {
         "attach": "Attach to the running process PID, or to a server of GCspy 1.0 (2002), and show its heap.",
         "run": "Start a program and show its heap with exact events.",
         "view": "Open a window on a served session.",
+        "export-metrics": "Export numbers about the heaps of this host to Prometheus or OpenTelemetry.",
         "tail": "Print events as text: of a session, a process or a recording.",
     },
     "Record and play": {

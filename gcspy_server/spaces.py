@@ -86,7 +86,7 @@ class ServerStream:
         self._known: NDArray[np.bool_] | None = None
         self._summary: tuple[tuple[int, ...], int | None] | None = None
         self._latest_summary: tuple[tuple[int, ...], int | None] | None = None
-        self._touched = False
+        self._touched = self._ever_touched = False
 
     @property
     def name(self) -> str:
@@ -99,6 +99,11 @@ class ServerStream:
         return self._touched or self.schema.accumulates
 
     @property
+    def was_gathered(self) -> bool:
+        """Whether it has ever been gathered, so that `values` are not the defaults alone."""
+        return self.gathered or self._ever_touched
+
+    @property
     def data(self) -> NDArray[Any]:
         """The array itself, shape (tiles,), in the stream's dtype, for the driver to fill in place.
 
@@ -107,6 +112,13 @@ class ServerStream:
         """
         self._touched = True
         return self._values
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values as filled last, shape (tiles,), in the stream's dtype: a view that cannot be written; reading it gathers nothing."""
+        view = self._values.view()
+        view.flags.writeable = False
+        return view
 
     @property
     def where(self) -> str:
@@ -192,7 +204,7 @@ class ServerStream:
     def _begin(self) -> None:
         """Begin an event, or discard the current one: it is not gathered."""
         if self._touched:
-            self._latest_summary = self._summary
+            self._latest_summary, self._ever_touched = self._summary, True
         self._touched = False
         self._summary = None
 

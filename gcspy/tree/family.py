@@ -13,8 +13,9 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-__all__ = ["Family", "Relative", "private_and_shared"]
+__all__ = ["Family", "Processes", "Relative", "all_processes", "private_and_shared"]
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -47,6 +48,26 @@ class Relative:
             return float(file.read().split()[0]) - self.started / _TICKS
 
 
+class Processes(Protocol):
+    """Processes that are monitored together.
+
+    Attributes:
+        root: Number of the first process; 0: there is no first one.
+        persists: Whether others may come when all have ended.
+    """
+
+    root: int
+    persists: bool
+
+    def look(self) -> list[Relative]:
+        """Return the processes that run now."""
+        ...
+
+    def title(self, first: str, count: int) -> str:
+        """Name the session, by the first process's label and their number."""
+        ...
+
+
 class Family:
     """A process and all its descendants.
 
@@ -55,10 +76,16 @@ class Family:
         listed: Yields all processes of the machine, without resident sets; for tests.
     """
 
+    persists = False
+
     def __init__(self, root: int, listed: Callable[[], Iterator[Relative]] | None = None) -> None:
         self.root = root
-        self._listed = listed or _all_processes
+        self._listed = listed or all_processes
         self._known: dict[int, int] = {}
+
+    def title(self, first: str, count: int) -> str:
+        """Name the session."""
+        return f"{first} and {count - 1:,} descendant{'' if count == 2 else 's'}"
 
     def look(self) -> list[Relative]:
         """Return the processes that run now, parents before their children; zombies are left out."""
@@ -103,7 +130,8 @@ def private_and_shared(pid: int) -> tuple[int, int] | None:
     return (private, proportional - private) if proportional else None
 
 
-def _all_processes() -> Iterator[Relative]:
+def all_processes() -> Iterator[Relative]:
+    """Yield all processes of the machine, without zombies."""
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (found := _process(int(entry))) is not None:
             yield found

@@ -23,7 +23,7 @@ from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_protocol.errors import TargetError, TargetGone, Unsupported
 from gcspy_protocol.settings import Setting
 
-from gcspy.tree.family import Family, Relative, private_and_shared
+from gcspy.tree.family import Processes, Relative, private_and_shared
 from gcspy.tree.growth_record import GrowthRecord
 from gcspy.tree.processes_space import ProcessesSpace, ProcessNumbers, SumsSpace, Turnover
 from gcspy_server.api import (
@@ -35,11 +35,12 @@ from gcspy_server.api import (
     Recognition,
     Server,
     ServerDescription,
+    ServerSpace,
     SteppedDriver,
 )
 from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
 
-__all__ = ["MOST_HEAPS", "AttachMember", "TreeDriver"]
+__all__ = ["MOST_HEAPS", "AttachMember", "TreeDriver", "TreePart"]
 
 MOST_HEAPS: Final = 64
 """So many processes get spaces of their heap; of the others only memory and growth are shown."""
@@ -123,6 +124,21 @@ class _Member:
         return f"{self.process.name} {self.process.pid}"
 
 
+@dataclass(frozen=True, slots=True)
+class TreePart:
+    """The part of one process.
+
+    Attributes:
+        process: As the system listed it.
+        numbers: What is known of it.
+        spaces: The spaces of its heap; empty: no driver reads it.
+    """
+
+    process: Relative
+    numbers: ProcessNumbers
+    spaces: tuple[ServerSpace, ...]
+
+
 class TreeDriver(Driver):
     """Monitors a process and all its descendants.
 
@@ -140,7 +156,7 @@ class TreeDriver(Driver):
 
     def __init__(
         self,
-        family: Family,
+        family: Processes,
         attach: AttachMember,
         options: AttachOptions,
         *,
@@ -159,7 +175,7 @@ class TreeDriver(Driver):
         self._events: tuple[str, ...] = ("Clock",)
         self._look()
         self._turnover = Turnover()
-        if not self._members:
+        if not self._members and not family.persists:
             raise TargetGone(
                 f"there is no process {family.root}: `gcspy ps` lists the processes that can be monitored"
             )
@@ -187,16 +203,16 @@ class TreeDriver(Driver):
         kinds = dict.fromkeys(kind for one in found for kind in one.events[1:])
         self._events = ("Clock", *kinds, _OTHER)
         levels = next((one.levels for one in found if one.levels), ())
-        root = next(iter(self._members.values()))
+        first = next((one.label for one in self._members.values()), "")
         count = len(self._members)
         facts = {
             "pid": str(self._family.root),
             "runtime": ", ".join(sorted({one.target.get("runtime", "") for one in found} - {""})),
             "driver": "tree",
-            "command": root.process.name,
+            "command": first.rpartition(" ")[0],
         }
         return ServerDescription(
-            name=f"{root.label} and {count - 1:,} descendant{'' if count == 2 else 's'}",
+            name=self._family.title(first, count),
             events=self._events,
             general_info="A tree of processes, each read from outside while it runs; values that change during the read are unknown. "
             "The processes are read one after the other, so sums are not of one moment.",
@@ -225,7 +241,7 @@ class TreeDriver(Driver):
         server = self._opened()
         if self._time_secs() >= self._look_after:
             self._look()
-            if not self._members:
+            if not self._members and not self._family.persists:
                 raise TargetGone(f"all processes of the tree of {self._family.root} have ended")
             self._attach_next()
         self._asked = self._counts = self._left_out = False
@@ -252,7 +268,7 @@ class TreeDriver(Driver):
 
     def alive(self) -> bool:
         """Return whether any process of the tree runs."""
-        return bool(self._family.look())
+        return self._family.persists or bool(self._family.look())
 
     def close(self) -> None:
         """Release all processes, which keep running."""
@@ -281,6 +297,14 @@ class TreeDriver(Driver):
         del member, request
 
     # -------------------------------------------------------------------- processes
+
+    @property
+    def parts(self) -> tuple[TreePart, ...]:
+        """The processes, with what is known of each and the spaces of its heap; in the driver's thread."""
+        return tuple(
+            TreePart(one.process, _numbers_of(one), () if one.server is None else one.server.spaces)
+            for one in self._members.values()
+        )
 
     @property
     def growing(self) -> tuple[int, ...]:

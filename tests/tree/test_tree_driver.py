@@ -105,7 +105,7 @@ class Session:
         stream = next(one for one in space.streams if one.name == name)
         known = stream.known
         return {
-            label: int(stream._values[place])
+            label: int(stream.values[place])
             for place, label in enumerate(space.names.names)
             if known is None or known[place]
         }
@@ -148,7 +148,7 @@ def test_workers_are_side_by_side_and_summed_and_those_that_leak_are_named() -> 
         assert len(resident) == len(used) == 5
         assert tree.driver.growing[0] == program.leaking[0]
         sums = tree.space("Memory over time")
-        by_name = {stream.name: int(stream._values[0]) for stream in sums.streams}
+        by_name = {stream.name: int(stream.values[0]) for stream in sums.streams}
         assert by_name["Resident set"] == sum(resident.values())
         assert by_name["heaps used"] == sum(used.values())
         apart = sum(tree.column("Private").values()) + sum(tree.column("Share of shared").values())
