@@ -90,7 +90,7 @@ def pytest_unconfigure() -> None:
 # few of them in each of many runs find what many would in one; `make soak` draws many.
 settings.register_profile(
     "usual",
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],

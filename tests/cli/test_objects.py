@@ -87,24 +87,21 @@ def test_each_question_answers_as_table_as_json_and_as_parquet(asked: Any, tmp_p
 
 @pytest.mark.usefixtures("read_once")
 def test_a_plot_has_the_curve_in_the_colours_of_either_theme(asked: Any, tmp_path: Path) -> None:
-    for number, words in enumerate(
-        (
-            ["survival"],
-            ["lifetimes", "--in", "gcs", "--bytes"],
-            ["collections", "--type", "Tmp"],
-            ["types"],
-            ["sites"],
-        )
+    for theme, words in (
+        ("dark", ["survival"]),
+        ("light", ["lifetimes", "--in", "gcs", "--bytes"]),
+        ("dark", ["collections", "--type", "Tmp"]),
+        ("light", ["types"]),
+        ("dark", ["sites"]),
     ):
-        for theme in ("dark", "light"):
-            path = tmp_path / f"{number}-{theme}.png"
-            asked(*words, "--plot", str(path), "--theme", theme)
-            with Image.open(path) as image:
-                colours = {colour for _, colour in image.convert("RGB").getcolors(1 << 20) or ()}
-            assert {
-                ImageColor.getrgb(tokens(Theme(theme)).surface),
-                ImageColor.getrgb(tokens(Theme(theme)).accent),
-            } <= colours
+        path = tmp_path / f"{words[0]}.png"
+        asked(*words, "--plot", str(path), "--theme", theme)
+        with Image.open(path) as image:
+            colours = {colour for _, colour in image.convert("RGB").getcolors(1 << 20) or ()}
+        assert {
+            ImageColor.getrgb(tokens(Theme(theme)).surface),
+            ImageColor.getrgb(tokens(Theme(theme)).accent),
+        } <= colours
 
 
 def test_without_a_window_library_a_plot_is_refused_before_the_trace_is_read(

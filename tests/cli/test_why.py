@@ -122,13 +122,13 @@ def test_what_is_left_of_an_object_trace_with_pointers_has_its_holders(gcspy: Ru
     times_seen = Counter(row["type_name"] for row in rows)
     of_one_site = [row for row in rows if times_seen[row["type_name"]] == 1 and row["held_by"]]
     compared = 0
-    for row in sorted(of_one_site, key=lambda row: -row["held_objects"])[:4]:
+    for row in sorted(of_one_site, key=lambda row: -row["held_objects"])[:2]:
         asked = gcspy("holders", trace, "--type", row["type_name"], "--json", "--top", "1")
         first = json.loads(asked.stdout)["rows"][0]
         assert (row["held_by"], row["held_objects"]) == (first["holder"], first["objects"])
         assert row["held_objects"] <= row["left_objects"]
         compared += 1
-    assert compared == 4
+    assert compared == 2
     assert gcspy("why", str(path_of("promote")), "--json").stdout.count("held_by") == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +34,12 @@ NEEDS_QT = (
 """Modules that can be imported only in an install with the extra "gui"."""
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """Return the tree of a source; nobody may change it. Each is parsed once, for all tests of the house."""
+    return ast.parse(source)
+
+
 def modules() -> dict[str, Path]:
     """Return every module of the product, import name to file."""
     found = {}
@@ -55,7 +62,7 @@ def exports(module: str) -> bool:
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and full name of everything a file imports, inside functions too; not its relative imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path.read_text())):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name

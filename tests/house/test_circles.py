@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.rooms import PACKAGES, modules
+from tests.house.rooms import PACKAGES, modules, parsed
 
 _MOST_OF_TYPES = 3
 """Modules in a circle that some imports of types close."""
@@ -75,12 +75,8 @@ def circles(graph: Graph) -> list[frozenset[str]]:
 
 
 @cache
-def _trees() -> dict[str, ast.AST]:
-    return {name: ast.parse(path.read_text()) for name, path in modules().items()}
-
-
 def _graph(*, types: bool) -> Graph:
-    trees = _trees()
+    trees = {name: parsed(path.read_text()) for name, path in modules().items()}
     names = set(trees)
     return {name: targets(tree, names, types=types) - {name} for name, tree in trees.items()}
 

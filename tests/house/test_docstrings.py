@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.house.rooms import ROOT, modules
+from tests.house.rooms import ROOT, modules, parsed
 
 PROGRAMS = sorted(
     [
@@ -37,7 +37,7 @@ def bare(body: list[ast.stmt], within: str) -> Iterator[str]:
 def test_everything_public_is_documented() -> None:
     undocumented = []
     for path in [*modules().values(), *PROGRAMS]:
-        tree = ast.parse(path.read_text())
+        tree = parsed(path.read_text())
         missing = [] if ast.get_docstring(tree) else ["the module itself"]
         missing += bare(tree.body, "")
         undocumented += [f"{path.relative_to(ROOT)}: {each}" for each in missing]
@@ -56,7 +56,7 @@ def clauses(tree: ast.AST) -> Iterator[str]:
 def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
     found = []
     for path in [*modules().values(), *PROGRAMS]:
-        tree = ast.parse(path.read_text())
+        tree = parsed(path.read_text())
         found += [f"{path.relative_to(ROOT)}: {each}" for each in clauses(tree)]
     assert found == []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.rooms import PACKAGES, ROOT
+from tests.house.rooms import PACKAGES, ROOT, parsed
 
 PLAIN = ROOT / "gcspy_client" / "view" / "plain"
 
@@ -163,7 +163,7 @@ ALLOWED = {
 def breaches(source: str) -> list[tuple[int, str]]:
     """Return where a module makes a text of Qt's by itself: the line, and with what."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("PySide6"):
             found += [
                 (node.lineno, one.name)

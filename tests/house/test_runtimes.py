@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.rooms import PACKAGES
+from tests.house.rooms import PACKAGES, parsed
 
 RUNTIMES = ("cpython", "hotspot", "semispace")
 
@@ -45,7 +45,7 @@ def texts(tree: ast.Module) -> list[tuple[int, str]]:
 def test_no_command_imports_the_driver_of_a_runtime() -> None:
     found = {}
     for path in modules("gcspy", "gcspy_server", "gcspy_client"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path.read_text())):
             names = [getattr(node, "module", "") or ""] if isinstance(node, ast.ImportFrom) else []
             names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
             for name in names:
@@ -60,7 +60,7 @@ def test_no_text_of_the_client_or_the_server_names_a_runtime(package: str) -> No
     found = [
         f"{path.name}, line {line}: {text!r}"
         for path in modules(package)
-        for line, text in texts(ast.parse(path.read_text()))
+        for line, text in texts(parsed(path.read_text()))
         for word in WORDS
         if word in text
     ]

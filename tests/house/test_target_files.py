@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.rooms import PACKAGES
+from tests.house.rooms import PACKAGES, parsed
 
 DRIVERS = PACKAGES["gcspy_drivers"]
 
@@ -45,7 +45,7 @@ REASONS = {
 
 def calls(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and name of what a file calls: whole, and its last part alone for methods."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path.read_text())):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             yield node.lineno, name

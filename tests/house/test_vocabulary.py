@@ -9,7 +9,7 @@ import click
 import pytest
 
 from gcspy.cli import gcspy
-from tests.house.rooms import ROOT, modules
+from tests.house.rooms import ROOT, modules, parsed
 
 VERB_LIKE = re.compile(r"(ing|ed|grown|found|told)$")
 
@@ -151,7 +151,7 @@ VISIBLE = re.compile(
 
 def messages(source: str) -> list[str]:
     """Return the texts of a source that a user may see: its strings, without docstrings, names and SQL."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     bodies = [body for node in ast.walk(tree) if isinstance(body := getattr(node, "body", 0), list)]
     silent = {id(one.value) for body in bodies for one in body if isinstance(one, ast.Expr)}
     return [

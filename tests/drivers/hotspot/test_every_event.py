@@ -19,6 +19,7 @@ from gcspy.connection.link import connect
 from gcspy_server.api import AttachOptions, GatherRequest
 from tests.drivers.hotspot.agents import Doing, Told, need_agent
 from tests.drivers.hotspot.jvms import Jvm
+from tests.matrix import matrix
 from tests.server.viewer import Viewer
 
 NO_BUDGET = 1000
@@ -85,7 +86,7 @@ def occurrences(viewer: Viewer, kind: int) -> list[int]:
     return [number for event, number in viewer.events() if event == kind]
 
 
-@pytest.mark.parametrize("level", [1, 3])
+@pytest.mark.parametrize("level", matrix([1, 3], usual=[1]))
 def test_every_pause_of_the_log_comes_and_nothing_is_missed(
     jvm: Jvm, log: Path, tmp_path: Path, level: int
 ) -> None:

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from gcspy_compiled import machine_code
 from tests.c_loops import check_accesses, need_c, without_c
+from tests.matrix import matrix
 from tests.once import compiled_once
 
 
-@pytest.fixture(params=["numpy", "written", "numba", "c"], autouse=True)
+@pytest.fixture(
+    params=matrix(["numpy", "written", "numba", "c"], usual=["numpy", "written", "c"]), autouse=True
+)
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if request.param == "c":
         need_c(LIBRARY, monkeypatch)

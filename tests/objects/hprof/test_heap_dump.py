@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.c_loops import check_accesses, need_c, without_c
+from tests.matrix import matrix
 from tests.objects.hprof.made import Writer, read_slowly, small
 from tests.once import compiled_once
 
 
-@pytest.fixture(scope="session", name="compiled", params=["c", "numba"])
+@pytest.fixture(scope="session", name="compiled", params=matrix(["c", "numba"], usual=["c"]))
 def _compiled(request: pytest.FixtureRequest) -> Iterator[Loops]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "c":

@@ -31,7 +31,7 @@ class Order:
 AUDIT = []
 print("begun", flush=True)
 while True:
-    for n in range(200):
+    for n in range(20):
         AUDIT.append(Order(n))
     time.sleep(0.02)
 """

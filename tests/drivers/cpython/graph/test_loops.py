@@ -19,6 +19,7 @@ from gcspy_drivers.remote.maps import read_maps
 from tests.c_loops import need_c, without_c
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.graph.test_referents import KINDS
+from tests.matrix import matrix
 from tests.once import compiled_once
 
 FEW = 1500
@@ -49,8 +50,10 @@ def _in_c() -> Iterator[Loops]:
         yield machine_code.load()
 
 
-@pytest.fixture(scope="session", name="by_numba")
-def _by_numba() -> Loops:
+@pytest.fixture(scope="session", name="machine", params=matrix(["c", "numba"], usual=["c"]))
+def _machine(request: pytest.FixtureRequest, in_c: Loops) -> Loops:
+    if request.param == "c":
+        return in_c
     pytest.importorskip("numba")
     with pytest.MonkeyPatch.context() as patch:
         without_c(patch)
@@ -82,14 +85,13 @@ def the_same(one: HeapGraph, other: HeapGraph) -> None:
 
 @pytest.mark.timeout(300)
 def test_machine_code_and_the_loops_as_they_are_written_say_the_same(
-    source: GraphSource, in_c: Loops, by_numba: Loops
+    source: GraphSource, in_c: Loops, machine: Loops
 ) -> None:
     written = build_graph(source, interpreted(in_c))
     assert written.objects == FEW
     assert not written.complete
-    for loops in (in_c, by_numba):
-        the_same(build_graph(source, loops._replace(walk=stopping(loops.walk, FEW))), written)
-    whole, same = build_graph(source, in_c), build_graph(source, by_numba)
+    the_same(build_graph(source, machine._replace(walk=stopping(machine.walk, FEW))), written)
+    whole, same = build_graph(source, in_c), build_graph(source, machine)
     assert whole.complete
     assert whole.objects > 10 * FEW
     the_same(whole, same)
@@ -101,7 +103,7 @@ def test_machine_code_and_the_loops_as_they_are_written_say_the_same(
 )
 @pytest.mark.parametrize("python", ["3.9", "3.11", "3.13", "3.14"], indirect=True)
 def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
-    source: GraphSource, in_c: Loops, by_numba: Loops, seed: int
+    source: GraphSource, in_c: Loops, machine: Loops, seed: int
 ) -> None:
     numbers = np.random.default_rng(seed)
     copy = replace(source.copy, words=source.copy.words.copy())
@@ -117,10 +119,11 @@ def test_memory_that_changed_while_it_was_copied_leads_nowhere_else(
     damaged = source._replace(copy=copy)
     graph = build_graph(damaged, in_c)
     assert 0 < graph.objects <= len(copy.words) // 2 + 1
-    the_same(graph, build_graph(damaged, by_numba))
+    the_same(graph, build_graph(damaged, machine))
     # In pure Python, an index beyond an array is an error, where machine code would read other
     # memory.
-    build_graph(damaged, interpreted(in_c))
+    written = build_graph(damaged, interpreted(in_c))
+    the_same(build_graph(damaged, machine._replace(walk=stopping(machine.walk, FEW))), written)
 
 
 def test_pages_that_came_while_it_was_copied_are_copied_after_it(source: GraphSource) -> None:
