@@ -20,6 +20,7 @@ from gcspy_client.view.spaces.canvas import TileCanvas
 from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.window import MainWindow
 from tests.client.watching import Wait, Watched
+from tests.matrix import matrix
 
 HEAP = 1
 
@@ -233,7 +234,7 @@ def test_the_legend_goes_from_the_most_that_is_less_to_the_most_that_is_more(
     assert window.details._legend.isHidden()
 
 
-@pytest.mark.parametrize("theme", list(Theme))
+@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.LIGHT]))
 def test_a_comparison_can_be_had_dark_and_light(watched: Watched, wait: Wait, theme: Theme) -> None:
     window = watched.window
     press(window, Qt.Key.Key_A)

@@ -164,7 +164,7 @@ def hard_to_read(top: QWidget) -> tuple[int, dict[str, float]]:
     return len(ratios), {text: round(one, 1) for text, one in ratios.items() if one < LEAST}
 
 
-@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.DARK, Theme.LIGHT]))
+@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.LIGHT]))
 def test_words_upon_tiles_can_be_read(theme: Theme, make_window: MakeWindow) -> None:
     window = make_window(theme=theme)
     show(window)
@@ -192,7 +192,7 @@ def test_words_upon_tiles_can_be_read(theme: Theme, make_window: MakeWindow) -> 
     assert {code: round(ratio, 1) for code, ratio in ratios.items() if ratio < LEAST} == {}
 
 
-@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.DARK, Theme.LIGHT]))
+@pytest.mark.parametrize("theme", matrix(Theme, usual=[Theme.DARK]))
 def test_a_tooltip_can_be_read(theme: Theme, make_window: MakeWindow) -> None:
     window = make_window(theme=theme)
     show(window)

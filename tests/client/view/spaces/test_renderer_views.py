@@ -30,6 +30,7 @@ from gcspy_client.view.window import MainWindow
 from gcspy_server.api import Server, UniformNames
 from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait, Watched
+from tests.matrix import matrix
 
 DRAWN = ["rows", "hilbert", "histogram", "distribution", "bivariate", "multiples"]
 
@@ -110,7 +111,7 @@ def test_a_space_is_drawn_hovered_clicked_and_followed_through_each_renderer(
     assert np.array_equal(drawn_by(canvas).pixels, afresh(canvas, watched))
 
 
-@pytest.mark.parametrize("view", DRAWN)
+@pytest.mark.parametrize("view", matrix(DRAWN, usual=["rows", "multiples"]))
 def test_arrow_keys_move_the_selected_tile_in_each_renderer(
     watched: Watched, wait: Wait, view: str
 ) -> None:
@@ -128,7 +129,7 @@ def test_arrow_keys_move_the_selected_tile_in_each_renderer(
     wait(lambda: canvas.selected == 399)
 
 
-@pytest.mark.parametrize("view", DRAWN)
+@pytest.mark.parametrize("view", matrix(DRAWN, usual=["hilbert", "distribution"]))
 def test_a_view_is_drawn_anew_when_the_window_is_resized(
     watched: Watched, wait: Wait, view: str
 ) -> None:
@@ -144,7 +145,7 @@ def test_a_view_is_drawn_anew_when_the_window_is_resized(
         assert tile >= 0
 
 
-@pytest.mark.parametrize("view", DRAWN)
+@pytest.mark.parametrize("view", matrix(DRAWN, usual=["histogram", "bivariate"]))
 def test_one_can_look_closer_move_along_and_back_in_each_renderer(
     watched: Watched, wait: Wait, view: str
 ) -> None:
@@ -256,7 +257,7 @@ def test_rows_have_the_width_that_the_user_chooses(watched: Watched) -> None:
     assert canvas.viewport.whole[1] >= 400, "a pixel for each of 400 rows, reached by scrolling"
 
 
-@pytest.mark.parametrize("view", DRAWN)
+@pytest.mark.parametrize("view", matrix(DRAWN, usual=["rows", "hilbert"]))
 def test_unknown_values_are_hatched_and_an_empty_space_and_one_tile_are_drawn(
     socket_directory: Path, make_window: MakeWindow, wait: Wait, view: str
 ) -> None:

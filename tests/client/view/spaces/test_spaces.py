@@ -27,6 +27,7 @@ from gcspy_client.settings import UserSettings
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import Feed
+from tests.matrix import matrix
 from tests.waiting import PATIENCE_MILLIS
 
 HEAP, TABLES, FEW, OLD = 1, 2, 3, 4
@@ -76,7 +77,12 @@ def has_half(window: MainWindow, number: int) -> bool:
     return window.spaces.panels[number].height() >= window.docks.area.height() / 2
 
 
-@pytest.mark.parametrize("size", [(1024, 600), (1280, 720), (1600, 1000), (3840, 2160)])
+@pytest.mark.parametrize(
+    "size",
+    matrix(
+        [((1024, 600),), ((1280, 720),), ((1600, 1000),), ((3840, 2160),)], usual=[((1024, 600),)]
+    ),
+)
 def test_the_active_space_has_half_of_the_height(
     window: MainWindow, qtbot: QtBot, size: tuple[int, int]
 ) -> None:

@@ -16,6 +16,7 @@ from gcspy_client.view.spaces.renderer_canvas import RendererCanvas
 from gcspy_client.view.spaces.view_controller import MOST_MARKS
 from gcspy_server.api import UniformNames
 from tests.client.watching import Wait, Watched
+from tests.matrix import matrix
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -75,7 +76,9 @@ def test_two_strips_magnify_what_is_around_the_active_tile(watched: Watched, wai
     assert magnifier.small.stretch.tile_in(0) is None, "before the first tile there is none"
 
 
-@pytest.mark.parametrize("view", ["tiles", "hilbert", "histogram", "multiples"])
+@pytest.mark.parametrize(
+    "view", matrix(["tiles", "hilbert", "histogram", "multiples"], usual=["tiles", "hilbert"])
+)
 def test_tiles_are_marked_in_each_view_follow_their_keys_and_are_cleared(
     watched: Watched, wait: Wait, view: str
 ) -> None:

@@ -28,6 +28,7 @@ from gcspy_client.settings import UserSettings
 from gcspy_client.view.start.thumbnails import THUMBNAIL
 from gcspy_client.view.window import MainWindow
 from tests.client.program import Program
+from tests.matrix import matrix
 from tests.unknown_process import unknown_process
 
 Open = Callable[..., MainWindow]
@@ -376,7 +377,12 @@ def test_what_is_part_of_gcspy_is_not_listed(opened: Open, workload: int, qtbot:
         server.terminate()
 
 
-@pytest.mark.parametrize("size", [(1024, 600), (1280, 720), (1600, 1000), (3840, 2160)])
+@pytest.mark.parametrize(
+    "size",
+    matrix(
+        [((1024, 600),), ((1280, 720),), ((1600, 1000),), ((3840, 2160),)], usual=[((1024, 600),)]
+    ),
+)
 @pytest.mark.parametrize("points", [9.0, 13.0])
 def test_the_page_fits_the_screen_and_attach_is_always_on_it(
     opened: Open, size: tuple[int, int], points: float
