@@ -192,6 +192,7 @@ def test_another_thing_is_opened_in_the_same_window_and_the_child_before_ends(
     assert window.bookmark_store.recording == ()
 
 
+@pytest.mark.usefixtures("real_starts")  # the child of a stand-in has no children
 def test_the_demo_starts_its_program_and_ends_it_with_the_window(
     opened: Open, qtbot: QtBot
 ) -> None:
