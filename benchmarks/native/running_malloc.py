@@ -1,4 +1,4 @@
-"""What is unknown, and what is wrong, of a native heap that is read while it changes: passive mode at levels 2 and 3.
+"""Unknown and wrong values of a native heap that is read while it changes: passive mode at levels 2 and 3.
 
     python -m benchmarks running_malloc [--megabytes N] [--threads N]... [--pause MICROS]... [--rounds N]
 

@@ -21,6 +21,7 @@ from gcspy.output.terminal import say
 __all__ = ["MallocReport", "print_malloc", "report_of_malloc"]
 
 _LONGEST_HOLD_SECS: Final = 5.0
+_MOST_HOLDS: Final = 3
 _ALL: Final = 4
 _MOST_ROWS: Final = 16
 _MOST_PINS: Final = 3
@@ -136,8 +137,11 @@ def report_of_malloc(pid: int, *, hold: bool) -> MallocReport:
         try:
             reader.read(1)  # what is looked for only once needs no hold
             if hold:
-                with held(process, longest_secs=_LONGEST_HOLD_SECS) as stopped:
-                    reading = reader.read(_ALL, bins=False)
+                for _ in range(_MOST_HOLDS):  # a thread may have been stopped inside malloc
+                    with held(process, longest_secs=_LONGEST_HOLD_SECS) as stopped:
+                        reading = reader.read(_ALL, bins=False)
+                    if reading.is_whole:
+                        break
             else:
                 reading = reader.read(_ALL, bins=False)
         finally:

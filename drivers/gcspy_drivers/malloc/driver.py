@@ -43,6 +43,8 @@ _LEVELS: Final = (
     "3: all chunks",
     "4: resident pages",
 )
+_MOST_HOLDS: Final = 2
+"""A thread may have been stopped inside malloc; then all are stopped once more."""
 _MALLOC: Final = "malloc"
 
 
@@ -190,13 +192,16 @@ class MallocDriver(SampledDriver):
     def _read_held(self, level: int, request: GatherRequest) -> tuple[MallocReading, str]:
         """Read it while it is stopped; with a note, and while it runs, where it cannot be."""
         try:
-            with self._stopped.held() as hold:
-                reading = self._read(level, request)
+            for _ in range(_MOST_HOLDS):
+                with self._stopped.held() as hold:
+                    reading = self._read(level, request)
+                self.server.held(hold.nanos)
+                if reading.is_whole:
+                    break
         except TargetGone:
             raise
         except TargetError as error:
             return self._read(level, request), f"Read while it ran: {error}."
-        self.server.held(hold.nanos)
         note = f"{hold.threads} threads were held for {hold.nanos / 1e6:.1f} ms."
         if hold.expired:
             note += f" They were resumed after {LONGEST_HOLD_SECS:g} s, before all was read."

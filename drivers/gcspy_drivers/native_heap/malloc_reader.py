@@ -168,6 +168,13 @@ class MallocReading:
         fast = all(one.is_whole for lists in self.lists for one in lists.fast)
         return fast and not self.missed_caches
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing contradicts itself. Of a held program it may: a thread was stopped inside malloc."""
+        lists = all(one.whole for one in self.lists)
+        walks = not any(walk.unknown_bytes for each in self.walks for walk in each)
+        return bool(self.arenas) and lists and walks and self.used_is_known
+
     def maps(self) -> tuple[tuple[SpanWalk, ...], ...]:
         """Return a map of each span, from its lists alone."""
         found = []
