@@ -36,6 +36,9 @@ MOMENTS = {
     "train": 2,
     "fragmentation": 3,
     "counting": 3,
+    "tricolour": 2,
+    "markcompact": 3,
+    "immix": 4,
 }
 
 wait_until = partial(event_loop.wait_until, secs=PATIENCE_SECS)

@@ -307,9 +307,54 @@ def counting_2(led: Led) -> None:
     )
 
 
+def cause(led: Led, step: int) -> str:
+    event = led.state(step).last_event
+    assert event is not None
+    return event.cause
+
+
+def tricolour_1(led: Led) -> None:
+    """The program stored references that marking would have missed: the barrier had work."""
+    assert int(cause(led, 4).split(" barrier hits")[0].split()[-1]) > 0
+
+
+def tricolour_2(led: Led) -> None:
+    """Whites became grey at stores, so that at the end nothing live is white."""
+    assert led.total(2, "Heap", "Grey") > 0
+    # Of the objects that live, each is marked: what is not is swept.
+    assert led.total(4, "Heap", "Objects") >= led.total(3, "Heap", "Marked")
+    assert led.total(4, "Heap", "Live") == led.total(3, "Heap", "Live"), "no live object was lost"
+
+
+def markcompact_1(led: Led) -> None:
+    """Objects slide to the first addresses, in their order: the first tiles are full and the others empty."""
+    used = led.values(3, "Heap", "Used space")
+    full = int((used == 1024).sum())
+    assert (used[:full] == 1024).all()
+    assert not used[full + 1 :].any()
+
+
+def markcompact_3(led: Led) -> None:
+    """The next objects lie right behind the last one."""
+    before = int(led.total(3, "Heap", "Used space"))
+    first = next(
+        new for new in led.each("Heap", "New", led.reached[2] + 1, led.reached[3]) if new.any()
+    )
+    assert np.flatnonzero(first)[0] == before // 1024
+
+
+def immix_1(led: Led) -> None:
+    """Lines without a mark are free: the lines in use are a bit more than what lives in them."""
+    lines, live = led.total(2, "Block table", "Used space"), led.total(2, "Blocks", "Live")
+    assert lines % 128 == 0
+    assert live < lines < led.total(1, "Block table", "Used space") / 2
+    assert "0 copied objects" in cause(led, 2)
+    assert "66 copied objects" in cause(led, 4)
+
+
 PROOFS = (
     tiles_2, tiles_5, marksweep_2, marksweep_4, freelists_2, diagonals_2, diagonals_3, copying_2, generations_2, generations_4, barrier_2, train_1,
-    fragmentation_2, counting_1, counting_2,
+    fragmentation_2, counting_1, counting_2, tricolour_1, tricolour_2, markcompact_1, markcompact_3, immix_1,
 )  # fmt: skip
 
 
