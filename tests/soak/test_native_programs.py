@@ -372,7 +372,9 @@ def test_a_program_goes_on(name: str, folder: Path) -> None:
         print(
             f"{name}: {ATTACHINGS} attachings ({whole} whole, {torn} torn, {refused} refused, {ended} ended, {unknown} bytes unknown, {again} held again, {cpu / ATTACHINGS * 1e3:.1f} ms of processor each), {KILLS} readers killed"
         )
-        assert refused in (0, ATTACHINGS)
-        assert bool(refused) == (name == "redis")
+        if name == "cc1plus":  # some are attached to before they have called malloc
+            assert refused <= ATTACHINGS // 50
+        else:
+            assert refused == (ATTACHINGS if name == "redis" else 0)
     finally:
         program.end()
