@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import struct
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
 import zstandard
 from gcspy_protocol.errors import LocalProtocolError, RemoteProtocolError
 from gcspy_protocol.frames.frame import FLAG_ZSTD, HEADER, Header, inflate, pack_frame
-from gcspy_protocol.limits import Limits
+from gcspy_protocol.limits import CLIENT_LIMITS, Limits
+from gcspy_protocol.messages import FrameType
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,3 +116,24 @@ def test_garbage_that_claims_to_be_compressed_is_unpacked_or_blamed_on_the_peer(
 ) -> None:
     with suppress(RemoteProtocolError):
         assert len(inflate(compressed(payload), payload, LIMITS, 0)) <= LIMITS.raw_bytes
+
+
+def test_threads_that_compress_at_the_same_time_do_not_disturb_each_other() -> None:
+    """What is kept for the next payload is used by one at a time, and not after an error."""
+
+    def round_trips(seed: int) -> bool:
+        rng = random.Random(seed)
+        for _ in range(60):
+            payload = bytes([rng.randrange(4)]) * rng.randrange(600, 9000) + rng.randbytes(80)
+            frame = pack_frame(FrameType.STREAM_KEY, payload)
+            header = Header._make(HEADER.unpack_from(frame.data))
+            packed = frame.data[HEADER.size :]
+            assert header.flags & FLAG_ZSTD
+            with suppress(RemoteProtocolError):
+                inflate(header, packed[:-5] + b"wrong", CLIENT_LIMITS, 0)
+            if inflate(header, packed, CLIENT_LIMITS, 0) != payload:
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(round_trips, range(16)))
