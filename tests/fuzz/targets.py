@@ -68,6 +68,7 @@ from gcspy_client.settings import UserSettings
 from gcspy_client.view.shell.preferences import scale_of
 from tests.fuzz import gcspy_h, stubs
 from tests.fuzz.conditions import TRIGGER_SEEDS, triggers
+from tests.fuzz.malloc_heap import malloc_heap, malloc_heap_seeds
 from tests.fuzz.packing import CHANGES, change, made
 from tests.house.rooms import ROOT
 from tests.objects.hprof.made import small as small_dump
@@ -648,6 +649,7 @@ DECODERS: dict[str, Decoder] = {
             b"1000-2000 rw-p 00000000 00:00 0 \nSize: 4 kB\nRss: 4 kB\nPrivate_Dirty: 4 kB\nAnonymous: 4 kB\nSwap: 0 kB\nAnonHugePages: 0 kB\n",
         ],
     ),
+    "malloc-heap": Decoder(malloc_heap, malloc_heap_seeds),
     "stub-line": Decoder(stubs.stub_line, lambda: [*stubs.STUB_SEEDS]),
     "agent-line": Decoder(stubs.agent_line, lambda: [*stubs.AGENT_SEEDS]),
     "attach-answer": Decoder(stubs.attach_answer, lambda: [*stubs.ANSWER_SEEDS]),
