@@ -1,0 +1,55 @@
+"""`gcspy features`: a row of numbers about each of many recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gcspy.options import json_option, new_file_option, top_option
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False)
+)
+@new_file_option("Parquet file to write.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of processes. The result is the same for any number.",
+)
+@top_option(1000)
+@json_option
+def command(
+    files: tuple[str, ...], output: Path, force: bool, jobs: int, top: int, as_json: bool
+) -> None:
+    """Write a table with a row of features for each of many recordings.
+
+    The columns are growth, fragmentation, time in collections, the largest types and anomalies;
+    docs/fleets.md describes them. A recording that cannot be read has a row with the error. One file
+    is open at a time.
+    """
+    from gcspy.fleet.feature_table import gathered, print_summary, rows_as_json, write_parquet
+    from gcspy.output.progress import progress_bar
+    from gcspy.output.terminal import say, say_json
+    from gcspy.recorder.new_file import need_place, new_file
+
+    need_place(output, replace=force)
+    rows = []
+    with progress_bar("reading recordings") as progress:
+        for row in gathered(files, jobs):
+            rows.append(row)
+            progress(len(rows), len(files))
+    with new_file(output, replace=force) as path:
+        write_parquet(rows, path)
+    if as_json:
+        say_json({"file": str(output), "recordings": rows_as_json(rows)})
+        return
+    print_summary(rows, top)
+    say(f"gcspy: wrote {output}")

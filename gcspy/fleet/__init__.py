@@ -1,0 +1,1 @@
+"""Many recordings: a row of features for each, as a table."""
