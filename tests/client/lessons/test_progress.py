@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,6 +21,8 @@ from gcspy_client.lessons import Lesson
 from gcspy_client.lessons.lesson import BEGINS
 from gcspy_client.lessons.report import digest_of, read_report
 from gcspy_client.lessons.text import parse_lesson
+from gcspy_client.model.shell.link_status import LinkPhase
+from gcspy_client.view.lessons import part
 from gcspy_client.view.window import MainWindow
 from tests.waiting import PATIENCE_MILLIS
 
@@ -265,3 +268,72 @@ def test_an_event_that_could_never_come_is_told_with_the_words_to_use(tmp_path: 
     ) as told:
         record_lesson(lesson, tmp_path / "lesson.gcspy")
     assert '"Used space"' in str(told.value)
+
+
+def connected(window: MainWindow) -> bool:
+    return window.link.status.phase is LinkPhase.LIVE
+
+
+def test_a_class_is_asked_answers_and_is_shown_the_answer(
+    live: tuple[Lesson, str],
+    make_window: Callable[..., MainWindow],
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lesson, address = live
+    monkeypatch.setattr(part, "lesson_names", lambda: ("test",))
+    monkeypatch.setattr(part, "find_lesson", lambda _name: lesson)
+    student = make_window(address, control=False)
+    qtbot.waitUntil(lambda: connected(student), timeout=PATIENCE_MILLIS)
+    student.classroom.follow(True)
+    teacher = make_window(address)
+    leading, led = teacher.lessons.progress, student.lessons.progress
+    qtbot.waitUntil(lambda: teacher.classroom.teaches, timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(lambda: stands_at(teacher, 0), timeout=PATIENCE_MILLIS)
+    assert student.session.live.state is ControlState.PAUSED, "it waits for whoever leads"
+    qtbot.waitUntil(lambda: led.led is not None, timeout=PATIENCE_MILLIS)
+    leading.next()
+    qtbot.waitUntil(lambda: led.at == 1 and led.asks, timeout=PATIENCE_MILLIS)
+    assert not teacher.lessons.panel.choices[0].isEnabled(), "the class answers"
+    assert leading.why_not_next == "reveal the answer first"
+    assert led.why_not_next == "the leader of the class goes to the next step"
+    led.answer(0)
+    led.answer(1)
+    assert led.tries[1] == (0,), "one answer in each try"
+    panel = student.lessons.panel
+    assert panel.told.text() == "Your answer is with the teacher."
+    told = teacher.lessons.panel.tally
+    qtbot.waitUntil(
+        lambda: told.text().startswith("1 of 1 answered, 100 % chose"), timeout=PATIENCE_MILLIS
+    )
+    leading.ask_again()
+    qtbot.waitUntil(lambda: led.may_try, timeout=PATIENCE_MILLIS)
+    assert panel.told.text() == "Your answer is with the teacher. Answer once more."
+    assert told.text().startswith("0 of 1 answered")
+    led.answer(1)
+    late = make_window(address, control=False)
+    qtbot.waitUntil(lambda: connected(late), timeout=PATIENCE_MILLIS)
+    late.classroom.follow(True)
+    qtbot.waitUntil(lambda: late.lessons.progress.at == 1, timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(lambda: told.text().startswith("1 of 2 answered"), timeout=PATIENCE_MILLIS)
+    leading.reveal()
+    qtbot.waitUntil(lambda: led.is_answered(1), timeout=PATIENCE_MILLIS)
+    assert panel.told.text() == "Correct. so it is"
+    assert {one.beside for one in teacher.lessons.panel.choices} == {"0 · 0 %", "1 · 100 %"}
+    late.classroom.follow(False)
+    assert late.lessons.progress.led is None, "who roams is led by nobody"
+    leading.next()
+    qtbot.waitUntil(lambda: led.at == 2 and led.arrived, timeout=PATIENCE_MILLIS)
+    assert late.lessons.progress.at == 1
+    late.classroom.follow(True)
+    qtbot.waitUntil(lambda: late.lessons.progress.at == 2, timeout=PATIENCE_MILLIS)
+    path = tmp_path / "answers.csv"
+    teacher.lessons.save_answers(path)
+    (row,) = csv.DictReader(path.read_text().splitlines())
+    assert (row["step"], row["answers"], row["right at try"]) == ("2", "a; b", "2")
+    teacher.close()
+    qtbot.waitUntil(
+        lambda: student.session.live.clients.controller is None, timeout=PATIENCE_MILLIS
+    )
+    assert student.session.live.state is ControlState.PAUSED, "no teacher: the lesson waits"
