@@ -25,7 +25,7 @@ help:
 	@echo "make check        style, types, and who may import whom"
 	@echo "make bench        the numbers that matter, as ratios in one run"
 	@echo "make programs     record programs of the pyperformance suite: the paper's table 3; needs a package index"
-	@echo "make paper        the paper's tables 1 and 3, in docs/paper.md"
+	@echo "make paper        the paper's evaluation again: tables, recordings and pictures of docs/paper.md"
 	@echo "make fuzz         inputs that nobody meant, for each decoder: TIME=$(TIME) seconds each, SEED=$(SEED), DECODER=$(DECODER)"
 	@echo "make soak         the long tests, all versions of the others, and many examples of each property, SEED=$(SEED)"
 	@echo "make mutants      plant small faults, SEED=$(SEED), and name those that no test finds"
@@ -42,7 +42,7 @@ qt-libraries: $(READY)
 	@$(BIN)/python -P gcspy_client/system_check.py
 
 # Only the demo needs a screen, and even that is not a must.
-test bench programs soak fuzz mutants screenshots: export QT_QPA_PLATFORM := offscreen
+test bench paper programs soak fuzz mutants screenshots: export QT_QPA_PLATFORM := offscreen
 
 demo: qt-libraries
 	$(BIN)/gcspy demo
@@ -60,7 +60,7 @@ check: $(READY)
 bench: qt-libraries
 	$(BIN)/python -m benchmarks
 
-paper: $(READY)
+paper: qt-libraries
 	$(BIN)/python -m benchmarks paper
 
 programs: $(READY)

@@ -63,7 +63,7 @@ BENCHMARKS = {
 
 BY_NAME_ONLY = {
     "programs": "benchmarks.cpython.programs",
-    "paper": "benchmarks.recording.paper",
+    "paper": "benchmarks.paper.evaluation",
     "slowdown": "benchmarks.cpython.slowdown",
     "beside": "benchmarks.cpython.beside",
     "holders_beside": "benchmarks.cpython.holders_beside",

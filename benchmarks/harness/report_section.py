@@ -36,14 +36,22 @@ def machine_line(arguments: Sequence[str], name: str) -> str:
     )
 
 
-def put_section(page: Path, text: str) -> None:
+def put_section(page: Path, text: str, name: str = "") -> None:
     """Replace what stands between the two marks of a page.
+
+    Args:
+        page: The file.
+        text: What to put there.
+        name: Of the section, in a page with several: it stands in both marks, behind "measured".
 
     Raises:
         Unavailable: The page has no such marks.
     """
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
+    marks = [
+        mark.replace("measured", f"measured {name}", 1) if name else mark for mark in (BEGIN, END)
+    ]
+    before, begin, rest = page.read_text().partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not begin or not end:
-        raise Unavailable(f"{page} has no lines {BEGIN} and {END}")
-    page.write_text(f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}")
+        raise Unavailable(f"{page} has no lines {marks[0]} and {marks[1]}")
+    page.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")
