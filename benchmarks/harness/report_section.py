@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +19,12 @@ __all__ = ["BEGIN", "END", "machine_line", "put_section"]
 BEGIN = "<!-- measured: begin; written by the command below, not by hand -->"
 END = "<!-- measured: end -->"
 
+_COLUMNS = 100
+"""Width of prose in the documents."""
 
-def machine_line(arguments: Sequence[str], name: str) -> str:
-    """Return what was run, when, on what, and at which load, as a paragraph and a command."""
+
+def machine_line(arguments: Sequence[str], name: str, about: str = "") -> str:
+    """Return what was run, when, on what, and at which load, as a command and a paragraph, which ends with `about`."""
     processor = next(
         (
             line.partition(":")[2].strip()
@@ -29,11 +33,14 @@ def machine_line(arguments: Sequence[str], name: str) -> str:
         ),
         platform.machine(),
     )
-    return (
-        f"    {' '.join(['python -m benchmarks', name, *arguments])}\n\n"
+    # Where a program is on this machine tells a reader nothing.
+    words = [Path(one).name if os.path.isabs(one) else one for one in arguments]
+    measured = (
         f"{datetime.now(UTC):%Y-%m-%d, %H:%M} UTC, {os.cpu_count()} cores ({processor}), "
         f"Linux {platform.release()}, load at the end {os.getloadavg()[0]:.1f}, this measurement's own included."
     )
+    command = " ".join(["python -m benchmarks", name, *words])
+    return f"```\n{command}\n```\n\n{textwrap.fill(f'{measured} {about}', _COLUMNS)}"
 
 
 def put_section(page: Path, text: str, name: str = "") -> None:

@@ -336,7 +336,7 @@ def main() -> int:
             version = subprocess.run(
                 [options.java, "-version"], capture_output=True, text=True, check=True
             ).stderr.splitlines()[0]
-            said = f"{machine_line(sys.argv[1:], 'jvm_slowdown')} {version}."
+            said = machine_line(sys.argv[1:], "jvm_slowdown", f"{version}.")
             put_section(options.write, f"{said}\n\n{table(rows, modes)}")
     return 0 if rows else 1
 
