@@ -217,7 +217,7 @@ class LessonPanel(QWidget):
             )
         )
         self.note.setVisible(bool(self.note.text()))
-        self.score.setText(str(progress.score))
+        self.score.setText("" if progress.teaches else str(progress.score))
         why = progress.why_not_next
         self.next.setEnabled(not why)
         set_tip(self.next, why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
@@ -268,12 +268,12 @@ class LessonPanel(QWidget):
             button.beside = self.counts.share(place) if over and progress.teaches else ""
         self._refresh_tally(over=over)
         self.told.setVisible(bool(tries) or (over and progress.teaches))
-        if over and progress.teaches and not tries:
-            tries = (question.answer,)
-        if tries:
+        if tries or (over and progress.teaches):
             if progress.led is not None and not over:
                 again = " Answer once more." if progress.may_try else ""
                 tone, words = "dim", f"Your answer is with the teacher.{again}"
+            elif not tries:
+                tone, words = "dim", question.because  # a teacher was not asked
             else:
                 tone, words = self._feedback(question, tries, over=over)
             self.told.setProperty("tone", tone)
