@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -24,6 +25,8 @@ __all__ = ["ChunkList", "ListReader", "ListState", "join_lists"]
 
 _SLOTS: Final = 2048
 _FIRST_ROOM: Final = 1 << 10
+_SLICE_CHUNKS: Final = 1 << 10
+"""Chunks of a list that are followed before another one's turn: seven lists of one heap then stay within the copied pages."""
 _USER_SPACE: Final = 1 << 47
 
 U64 = npt.NDArray[np.uint64]
@@ -128,6 +131,47 @@ class ListReader:
         if self._library is None:
             return self._list_in_python(first, most, mangled, contents)
         return self._call("gcspy_follow_list", (first, int(mangled), int(contents)), most)
+
+    def lists(
+        self, firsts: Sequence[int], most: int, *, mangled: bool, contents: bool
+    ) -> Sequence[ChunkList]:
+        """Follow lists that are linked one way side by side: each page is copied once where they lead the same way through memory.
+
+        Args:
+            firsts: The first chunk of each; 0: it is empty.
+            most: Chunks that each can have at most.
+            mangled: Whether links are combined with their addresses.
+            contents: Whether links lead to the contents of chunks, as in thread caches.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        parts: list[list[ChunkList]] = [[] for _ in firsts]
+        counts, at = [0] * len(firsts), list(firsts)
+        left, down = set(range(len(firsts))), 0
+        while left:
+            # The one that is behind, if most lists lead the same way.
+            index = max(left, key=at.__getitem__) if down >= 0 else min(left, key=at.__getitem__)
+            room = min(_SLICE_CHUNKS, most - counts[index])
+            found = self.list(at[index], room, mangled=mangled, contents=contents)
+            if found.state is ListState.TOO_LONG and room == _SLICE_CHUNKS:
+                following = int(found.chunks[-1])
+                down += 1 if following < at[index] else -1
+                at[index] = following
+                found = ChunkList(found.chunks[:-1], found.sizes[:-1], found.state)
+            else:
+                left.remove(index)
+            parts[index].append(found)
+            counts[index] += len(found.chunks)
+        return [
+            ChunkList(
+                np.concatenate([part.chunks for part in each]),
+                np.concatenate([part.sizes for part in each]),
+                each[-1].state,
+            )
+            for each in parts
+        ]
 
     def _call(self, name: str, numbers: tuple[int, int, int], most: int) -> ChunkList:
         assert self._library is not None

@@ -396,8 +396,8 @@ class MallocReader:
         firsts = dict(enumerate(arena.fast))
         found: dict[int, ChunkList] = {}
         for _ in range(_FAST_ATTEMPTS):
-            for index, first in firsts.items():
-                found[index] = self._lists.list(first, most, mangled=mangled, contents=False)
+            lists = self._lists.lists(list(firsts.values()), most, mangled=mangled, contents=False)
+            found |= dict(zip(firsts, lists, strict=True))
             torn = [index for index in firsts if not found[index].is_whole]
             now = self._arenas.fast_of(arena.address) if torn else ()
             if not now:

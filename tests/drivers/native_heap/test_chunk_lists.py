@@ -107,3 +107,23 @@ def test_a_link_to_nowhere_ends_a_list(lists: ListReader, link: int, state: List
     found = lists.list(made.chunks[0], 100, mangled=False, contents=False)
     assert found.state is state
     assert found.chunks.tolist() == made.chunks[:2]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["up", "down"])
+@pytest.mark.parametrize("most", [10_000, 2_500, 2_047, 3])
+def test_lists_side_by_side_are_those_that_are_followed_one_by_one(
+    lists: ListReader, step: int, most: int
+) -> None:
+    made = MadeLists(12_000)
+    orders = [made.chunks[first::4][::step] for first in range(3)]
+    orders[1] = orders[1][:1024]
+    for order in orders:
+        made.link_list(order, mangled=True, contents=False)
+    firsts = [0, *(order[0] for order in orders), 24]
+    found = lists.lists(firsts, most, mangled=True, contents=False)
+    expected: list[list[int]] = [[], *orders, []]
+    for first, order, one in zip(firsts, expected, found, strict=True):
+        alone = lists.list(first, most, mangled=True, contents=False)
+        assert one.state is alone.state
+        assert one.chunks.tolist() == alone.chunks.tolist() == order[:most]
+        assert one.sizes.tolist() == alone.sizes.tolist()
