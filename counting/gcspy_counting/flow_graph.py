@@ -76,7 +76,7 @@ class Block:
 
     Attributes:
         start: First row.
-        begin: First row before which a counter may stand: behind the end of a loop, or of what is delegated.
+        begin: First row before which a counter may stand: behind the end of a loop, or of what is delegated. `end`: behind the block.
         end: Row behind the last one.
         sites: Sites in it, in the order of their rows.
     """
@@ -231,9 +231,12 @@ def _handlers(found: Instructions, covers: list[Cover]) -> tuple[list[int], set[
 
 
 def _begin_of(found: Instructions, start: int, end: int) -> int:
-    """Return the first row of a block before which a counter may stand."""
+    """Return the first row of a block before which a counter may stand; `end`: only behind the block.
+
+    `FOR_ITER` skips all of a loop's end, so that nothing may stand before it or within it.
+    """
     if found.ops[start] == _LOOP_END:
-        return min(start + len(COUNTER_TAIL), end - 1)
+        return start + len(COUNTER_TAIL)
     if found.ops[start] in _SELECTIVE:
         return min(start + 1, end - 1)
     return start

@@ -15,7 +15,7 @@ from typing import Any
 
 from gcspy_counting.bytecode.assembler import Additions, Assembled, assemble
 from gcspy_counting.bytecode.opcodes import OP
-from gcspy_counting.flow_graph import OUTSIDE, Edge, EdgeKind, FlowGraph
+from gcspy_counting.flow_graph import OUTSIDE, Block, Edge, EdgeKind, FlowGraph
 from gcspy_counting.plans.plan import Plan, PlanKind
 from gcspy_counting.sites import Site
 from gcspy_counting.solver import FlowSolver
@@ -117,8 +117,7 @@ class InstrumentedCode:
             for edge in plan.counted:
                 counter = self._counters[edge] = _counter()
                 if edge in block_of:
-                    begin = graph.blocks[block_of[edge]].begin
-                    additions.inside.setdefault(begin, []).append(counter)
+                    _place_in(additions, graph.blocks[block_of[edge]], counter)
                 else:
                     _place(additions, graph, graph.edges[edge], ways_in, counter)
             for row in graph.handlers:
@@ -247,8 +246,14 @@ def _place(
     if edge.kind in (EdgeKind.EXIT, EdgeKind.GOTO):
         additions.inside.setdefault(graph.blocks[edge.source].last, []).append(counter)
     elif ways_in[edge.target] == 1 and edge.kind is not EdgeKind.ENTRY:
-        additions.inside.setdefault(graph.blocks[edge.target].begin, []).append(counter)
+        _place_in(additions, graph.blocks[edge.target], counter)
     elif edge.kind is EdgeKind.JUMP:
         additions.jumps.setdefault(graph.blocks[edge.source].last, []).append(counter)
     else:
         additions.before.setdefault(graph.blocks[edge.target].start, []).append(counter)
+
+
+def _place_in(additions: Additions, block: Block, counter: Any) -> None:
+    """Put a counter at the beginning of a block; behind it, if it is nothing but the end of a loop."""
+    place = additions.inside if block.begin < block.end else additions.before
+    place.setdefault(block.begin, []).append(counter)
