@@ -61,7 +61,7 @@ def test_a_random_session_comes_back(data: st.DataObject) -> None:
 
 @pytest.mark.soak
 @seed(int(os.environ.get("GCSPY_SOAK_SEED", "1")))
-@examples(25)
+@examples(40)  # a thousand
 @given(st.data())
 def test_a_thousand_random_sessions_come_back(data: st.DataObject) -> None:
     _random_session(data)
