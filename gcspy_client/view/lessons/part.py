@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gcspy_protocol.attendance import LessonPlace
 from gcspy_protocol.errors import CommandError
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
@@ -87,7 +87,7 @@ class LessonPart(Part):
         self._of = ""
         self._gives_room, self._classroom = gives_room, classroom
         self.answers = ClassAnswers()
-        desk.frame.installEventFilter(self)
+        desk.docks.area.resized.connect(self._share_room)
         self.progress = LessonProgress(desk.session, desk.link, self)
         self.panel = LessonPanel(self.progress, desk.theme)
         self.panel.guide_asked.connect(show_guide)
@@ -108,13 +108,8 @@ class LessonPart(Part):
         classroom.roster_changed.connect(self._count)
         self.progress.changed.connect(self._tell_class)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the height of the window."""
-        if event.type() is QEvent.Type.Resize and watched is self._desk.frame:
-            self._share_room()
-        return False
-
     def _share_room(self) -> None:
+        """Follow the height of the window."""
         low = self._desk.frame.height() < _LOW
         self._gives_room.setVisible(self.progress.lesson is None or not low)
 
