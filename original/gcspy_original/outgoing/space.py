@@ -178,7 +178,7 @@ class OutgoingSpace:
         for _ in shown:
             for number in shown:
                 whole = state.streams[number].defined.max_stream
-                if whole in self._streams:
+                if whole in self._streams and not self._streams[whole].named:
                     both = self._streams[number], self._streams[whole]
                     both[0].shift = both[1].shift = max(one.shift for one in both)
 
