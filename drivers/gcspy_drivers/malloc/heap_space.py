@@ -159,6 +159,7 @@ class HeapSpace:
         text = [f"{len(reading.arenas)} arenas, {heaps} heaps, {total:,} bytes"]
         if walks:
             text.append(f"the largest hole has {largest:,} bytes")
+            self.holes.set_summary(largest)
         else:
             text.append("from the lists of free chunks: the rest is in use")
         if unknown:

@@ -191,3 +191,21 @@ def test_levels_above_the_chosen_one_are_not_read(malloc_program: StartMalloc, l
         assert bool(reading.lists) == (level >= 2)
         assert bool(reading.walks) == (level >= 3)
         assert bool(reading.resident) == (level >= 4)
+
+
+def test_the_largest_hole_of_the_heap_is_no_sum(malloc_program: StartMalloc) -> None:
+    program = malloc_program()
+    driver = MallocDriver.attach(program.pid, AttachOptions(level=3, values={"mode": "stopped"}))
+    assert isinstance(driver, MallocDriver)
+    server: Server = driver.describe().server()
+    driver.open(server)
+    found: list[tuple[int, object]] = []
+    holes = driver._heap.holes
+    server.add_observer(lambda _event: found.append((int(holes.data.max()), holes._summary)))
+    try:
+        driver.tick()
+    finally:
+        driver.close()
+    ((largest, summary),) = found
+    assert largest > 0
+    assert summary == ((largest,), None)
