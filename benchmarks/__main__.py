@@ -63,7 +63,7 @@ BENCHMARKS = {
 
 BY_NAME_ONLY = {
     "programs": "benchmarks.cpython.programs",
-    "paper": "benchmarks.paper.evaluation",
+    "paper": "benchmarks.paper.paper",
     "slowdown": "benchmarks.cpython.slowdown",
     "beside": "benchmarks.cpython.beside",
     "holders_beside": "benchmarks.cpython.holders_beside",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from gcspy_protocol import messages as m
-from gcspy_protocol.attendance import Focus
+from gcspy_protocol.attendance import Focus, LessonPlace
 from gcspy_protocol.codec import encode, encode_event
 from gcspy_protocol.connection import Connection
 from gcspy_protocol.details import (
@@ -206,7 +206,13 @@ def event(number: int) -> list[Message]:
         m.Fired(trigger=_TRIGGER, event=kind, occurrence=number, operands=_OPERANDS, **stamp)
     )
     out.append(m.Missed(events=1, total=number))
-    out.append(m.Looked(client=2, at=Focus(space=HEAP, stream=0, view="rows", panel="tile")))
+    place = LessonPlace(lesson="barrier", step=1, attempt=1)
+    out.append(
+        m.Looked(
+            client=2,
+            at=Focus(space=HEAP, stream=0, view="rows", panel="tile", lesson=place),
+        )
+    )
     return out
 
 

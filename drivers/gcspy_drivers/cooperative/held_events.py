@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from gcspy_protocol.errors import TargetError
+from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.cooperative.background_thread import BackgroundThread
 from gcspy_drivers.cooperative.event_accounting import EventAccounting
@@ -172,20 +172,28 @@ class HeldEvents:
             self._follow_ring(self._opened())
         self.line.let_begin()
 
+    @contextmanager
+    def drained_at_the_end(self) -> Iterator[None]:
+        """Gather and finish what is recorded, if the block finds that the target has ended or the stub is lost."""
+        try:
+            yield
+        except (StubLost, TargetGone):
+            self._drain(self._opened(), self.pending, ending=True)
+            raise
+
     def wait(self, secs: float) -> None:
         """Wait until the time is over, or until a collection; see `gcspy_server.drivers.WaitingDriver`."""
+        with self._lost_told(), self.drained_at_the_end():
+            self._wait(secs)
+
+    def _wait(self, secs: float) -> None:
         server = self._opened()
         self.prepare()
-        with self._lost_told():
-            try:
-                taken = self._take_copies(server, secs)
-                event = None if taken else self._next(server, secs)
-            except StubLost:
-                self._drain(server, self.pending, ending=True)
-                raise
-            if event is not None:
-                self._drain(server, self.pending)
-                self.take(server, event)
+        taken = self._take_copies(server, secs)
+        event = None if taken else self._next(server, secs)
+        if event is not None:
+            self._drain(server, self.pending)
+            self.take(server, event)
 
     @property
     def pending(self) -> int:

@@ -226,7 +226,8 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         self._pauses = self.server.pausing
         self._reads_at_clock = may_read and not self._pauses
         if self._reads_at_clock:
-            super().notice()
+            with self._events.drained_at_the_end():
+                super().notice()
 
     def sample(self) -> None:
         """Read the running target, unless a pause is due, or it may not be read now.
@@ -236,6 +237,10 @@ class StubbedDriver(SampledDriver, WaitingDriver):
             NotPermitted: The system does not let us read it any more.
             TargetError: The stub has left the target.
         """
+        with self._events.drained_at_the_end():
+            self._sample()
+
+    def _sample(self) -> None:
         if self._reads_at_clock:
             super().sample()
         else:

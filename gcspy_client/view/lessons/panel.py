@@ -141,7 +141,7 @@ class LessonPanel(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """So low that a question and the buttons stay in sight in a small window: the question scrolls, and so does the text."""
-        return QSize(300, 240)
+        return QSize(200, 240)
 
     def hasHeightForWidth(self) -> bool:
         """Report that any height will do: what does not fit scrolls."""

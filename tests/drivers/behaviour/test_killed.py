@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,14 +24,21 @@ from tests.drivers.behaviour.subjects import (
 from tests.server.viewer import Viewer
 
 
+@pytest.fixture(name="sockets")
+def _sockets() -> Iterator[Path]:
+    """A folder whose path is short, as those of Unix sockets must be."""
+    with tempfile.TemporaryDirectory(prefix="gcspy-test-") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("subject", having(Behaviour.KILLED))
 def test_the_target_goes_on_when_the_server_is_killed(
-    subject: AttachedSubject | Served, classes: Classes, tmp_path: Path
+    subject: AttachedSubject | Served, classes: Classes, tmp_path: Path, sockets: Path
 ) -> None:
     install_sqlite(tmp_path)
     environment = {
         **os.environ,
-        "XDG_RUNTIME_DIR": str(tmp_path),
+        "XDG_RUNTIME_DIR": str(sockets),
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
     }
     with subject.target(classes) as target:

@@ -494,6 +494,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                 rows = (
                     np.ones(told.space("Objects").count, dtype=np.bool_) if known is None else known
                 )
+                marked.append(any(marked) or "full collection" in event.cause)
                 if "not read: gcspy was silent" in told.space("Objects").info:
                     return  # a busy machine gave this process no time, and the JVM continued
                 # At the end that allocation is not in order yet for which it was collected.
@@ -511,7 +512,6 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                 known = (
                     np.ones(len(dead.data), dtype=np.bool_) if dead.known is None else dead.known
                 )
-                marked.append(any(marked) or "full collection" in event.cause)
                 assert known.any() == marked[-1], event.cause
                 assert not dead.data[~known].any()
                 return np.where(known, dead.data, 0).astype(np.int64)
