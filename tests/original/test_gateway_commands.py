@@ -196,9 +196,10 @@ def test_a_visualiser_holds_a_program_at_its_collections() -> None:
         collect()
         while not visualiser.count(wire.Paused):
             # Recorded events cannot be held: the stub reports them soon after the request.
-            ready, _, _ = select.select([process.stdout, visualiser.socket], [], [], PATIENCE_SECS)
+            watched = [process.stdout.fileno(), visualiser.socket.fileno()]
+            ready, _, _ = select.select(watched, [], [], PATIENCE_SECS)
             assert ready, "it is never held"
-            if visualiser.socket in ready:
+            if watched[1] in ready:
                 assert visualiser.read()
             else:
                 assert process.stdout.readline().startswith("collected")
