@@ -149,7 +149,7 @@ def test_a_recording_says_by_how_much_it_grew(leaking: int, gcspy: Run, tmp_path
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("leaking", [MALLOC], indirect=True)
 def test_it_says_of_how_much_growth_the_owner_is_not_known(leaking: int, gcspy: Run) -> None:
-    done = gcspy("why", str(leaking), "--over", "1", "--json", "--hold")
+    done = gcspy("why", str(leaking), "--over", "1", "--json", "--hold", "--top", "1000")
     assert done.returncode == ExitCode.OK, done.stderr
     growth = json.loads(done.stdout)["growth"]
     assert growth["owner_not_known_grew"] > 1_000_000
