@@ -251,17 +251,24 @@ def _program(
                 raise CommandError(
                     f"cannot start {command_line[0]}: {error.strerror}; give --python"
                 ) from error
-        # The terminal sends Ctrl-C to the whole group: the program decides what it means. SIGTERM
-        # is forwarded.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        running = _Program(process, ours, second)
-        signal.signal(signal.SIGTERM, running.end)
-        try:
+        with _followed(process, ours, second) as running:
             yield running
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
+
+
+@contextmanager
+def _followed(
+    process: subprocess.Popen[bytes], ours: socket.socket, second: socket.socket
+) -> Iterator[_Program]:
+    """Leave Ctrl-C, which the terminal sends to the whole group, to the program, and forward SIGTERM; kill it after an error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    running = _Program(process, ours, second)
+    signal.signal(signal.SIGTERM, running.end)
+    try:
+        yield running
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
 
 
 @contextmanager
@@ -280,15 +287,8 @@ def _started_plainly(
             process = subprocess.Popen(command_line)
         except OSError as error:
             raise CommandError(f"cannot start {command_line[0]}: {error.strerror}") from error
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        running = _Program(process, ours, second)
-        signal.signal(signal.SIGTERM, running.end)
-        try:
+        with _followed(process, ours, second) as running:
             yield running
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
