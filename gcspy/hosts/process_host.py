@@ -163,6 +163,14 @@ def _opened_process(options: ServingOptions) -> tuple[DriverGroup, Server]:
         share_events=options.share_events,
         given=named_values(options.values),
     )
+    server = _server_of(driver, options)
+    server.investigate_with(partial(investigate, driver.names, options.pid))
+    server.explain_memory_with(partial(explain_memory, driver.names, options.pid))
+    return driver, server
+
+
+def _server_of(driver: Driver | DriverGroup, options: ServingOptions) -> Server:
+    """Open a driver, and return its server; a driver that cannot be opened is closed."""
     try:
         server = driver.describe().server(
             longest_hold_secs=options.longest_hold_secs, budget=options.budget
@@ -171,9 +179,7 @@ def _opened_process(options: ServingOptions) -> tuple[DriverGroup, Server]:
     except BaseException:
         driver.close()
         raise
-    server.investigate_with(partial(investigate, driver.names, options.pid))
-    server.explain_memory_with(partial(explain_memory, driver.names, options.pid))
-    return driver, server
+    return server
 
 
 def _opened_tree(options: ServingOptions) -> tuple[Driver, Server]:
@@ -199,14 +205,7 @@ def _opened_tree(options: ServingOptions) -> tuple[Driver, Server]:
         return chosen, found
 
     driver = TreeDriver(Family(options.pid), attach, sampling)
-    try:
-        server = driver.describe().server(
-            longest_hold_secs=options.longest_hold_secs, budget=options.budget
-        )
-        driver.open(server)
-    except BaseException:
-        driver.close()
-        raise
+    server = _server_of(driver, options)
     server.explain_memory_with(partial(explain_leading, driver))
     return driver, server
 
