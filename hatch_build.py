@@ -63,6 +63,7 @@ LOOPS = (
     Loops("gcspy-copied-heap", ROOT / "drivers/gcspy_drivers/hotspot/copied/compiled"),
     Loops("gcspy-dump", ROOT / "objects/gcspy_objects/hprof/compiled"),
     Loops("gcspy-graph", ROOT / "objects/gcspy_objects/graph/compiled"),
+    Loops("gcspy-trace", ROOT / "objects/gcspy_objects/gctrace/compiled"),
     Loops("gcspy-malloc", ROOT / "drivers/gcspy_drivers/native_heap/compiled"),
 )
 """The libraries of loops. They use the C library and nothing else: no header of Python, so that one build fits every Python."""

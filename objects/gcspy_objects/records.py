@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 __all__ = [
     "COLUMNS",
     "UNKNOWN",
+    "Access",
+    "AccessMeaning",
+    "AllocationOrigin",
     "BufferMode",
     "CollectionKind",
     "EventPlace",
@@ -66,6 +69,15 @@ class RecordKind(IntEnum):
     THREAD_END       `length` row of the thread that ends, `address` its own
     MARK             the program's own mark, `size` its number
     POINTERS         pointers of the object, or root, at `address`; `detail` a `PointerSource`
+    FREE             the object at `address` dies; `detail` 0 by the program, 1 by a collector
+    ACCESSED         what was accessed of `size` bytes from `address` on since collection `to`; `length` row in `RecordBatch.accesses`,
+                     `detail` log2 of a granule
+    STORE            slot `length` of the object at `address` points to the object at `to` from now on, or nowhere (0)
+    PHASE_BEGIN      the program's phase `type` (key of `names.Causes` of phases) begins
+    PHASE_END        it ends
+    LOST             `size` events of the thread are missing here
+    MAP              `size` bytes at `address` were mapped, `site` where: no object
+    UNMAP            they were given back
     ================ ==========================================================================================================
     """
 
@@ -92,6 +104,14 @@ class RecordKind(IntEnum):
     THREAD_END = 21
     MARK = 22
     POINTERS = 23
+    FREE = 24
+    ACCESSED = 25
+    STORE = 26
+    PHASE_BEGIN = 27
+    PHASE_END = 28
+    LOST = 29
+    MAP = 30
+    UNMAP = 31
 
 
 class RecordFlag(IntFlag):
@@ -126,12 +146,28 @@ class SpaceKind(IntEnum):
 
 
 class CollectionKind(IntEnum):
-    """Kind of a collection. The two SNAPSHOT kinds name every live object, so that the rest can be read alone."""
+    """Kind of a collection.
+
+    The two SNAPSHOT kinds name every live object, so that the rest can be read alone. In those whose deaths are TOLD,
+    objects that are not named stay where they are: only a FREE ends a life.
+    """
 
     MINOR = 0
     FULL = 1
     FULL_SNAPSHOT = 2
     MINOR_SNAPSHOT = 3
+    MINOR_TOLD = 4
+    FULL_TOLD = 5
+
+
+class AllocationOrigin(IntEnum):
+    """Meaning of `detail` of an ALLOCATE."""
+
+    NEW = 0
+    EARLIER = 1
+    """It lived before the trace, or this file of it, began."""
+    RESIZED = 2
+    """It took the place of one that was freed just before it."""
 
 
 class BufferMode(IntEnum):
@@ -168,6 +204,45 @@ class PointerSource(IntEnum):
     """An old object's into a young space."""
 
 
+class AccessMeaning(IntEnum):
+    """Meaning of a set bit of an `Access`."""
+
+    ACCESSED = 1
+    """Read or written."""
+    WRITTEN = 2
+    WRITTEN_AS_ACCESSED = 3
+    """Written, which for this runtime is as good as read or written: it counts references."""
+
+
+class Access(NamedTuple):
+    """The accessed granules of a range of memory since a collection.
+
+    Attributes:
+        collection: Number of that collection; 0 for the beginning of the trace.
+        space: Index of the space; -1: none.
+        address: Of the first granule.
+        granules: How many.
+        granule_bits: Log2 of a granule's bytes.
+        meaning: `AccessMeaning`.
+        bits: ((granules + 7) / 8,) u8; bit i % 8 of byte i / 8, lowest first, is granule i.
+        known: The same: which granules are known. None: all.
+    """
+
+    collection: int
+    space: int
+    address: int
+    granules: int
+    granule_bits: int
+    meaning: int
+    bits: NDArray[np.uint8]
+    known: NDArray[np.uint8] | None = None
+
+    @property
+    def accessed(self) -> NDArray[np.bool_]:
+        """(granules,) whether each was accessed."""
+        return np.unpackbits(self.bits, count=self.granules, bitorder="little").astype(np.bool_)
+
+
 class ReadPosition(NamedTuple):
     """A place where reading can continue: before a batch.
 
@@ -176,7 +251,7 @@ class ReadPosition(NamedTuple):
         position: Offset in it, bytes.
         buffer: Number of the buffer there, over all files.
         event: Number of the first event there, over all files.
-        base: Base of relative addresses.
+        base: What a format's reader needs beside these: base of relative addresses, or how many events to skip there.
     """
 
     file: int = 0
@@ -241,6 +316,8 @@ class RecordBatch:
         pointer_record: (p,) row of the record whose pointer it is, ascending; pointers of a record in their order.
         pointer_kind: (p,) `PointerKind`.
         pointer_value: (p,) see `PointerKind`.
+        accesses: Of ACCESSED records.
+        stamps: (n,) nanoseconds since the trace's start, ascending; None: the format has none.
     """
 
     place: ReadPosition
@@ -263,6 +340,8 @@ class RecordBatch:
     pointer_record: Ints
     pointer_kind: Bytes
     pointer_value: Longs
+    accesses: Sequence[Access] = ()
+    stamps: Longs | None = None
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -297,9 +376,7 @@ class RecordBatch:
     ) -> Self:
         """Make a batch of the columns that are given; those of records that are not given are 0. For tests and small readers."""
         count = len(columns["kind"])
-        made: dict[str, NDArray[Any]] = {
-            name: np.zeros(count, dtype) for name, dtype in COLUMNS.items()
-        }
+        made: dict[str, Any] = {name: np.zeros(count, dtype) for name, dtype in COLUMNS.items()}
         made |= {
             name: np.zeros(int(name.startswith("buffer")), dtype) for name, dtype in _BESIDE.items()
         }

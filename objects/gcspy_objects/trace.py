@@ -10,10 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from gcspy_objects.gctrace.layout import MAGIC, SUFFIX
 from gcspy_objects.names import Causes, Flaw, Sites, Threads, Types
 from gcspy_objects.records import ReadPosition, RecordBatch
 
-__all__ = ["Trace", "open_trace"]
+__all__ = ["Trace", "is_gctrace", "open_trace"]
 
 
 class Trace(Protocol):
@@ -25,9 +26,6 @@ class Trace(Protocol):
         sites: All allocation sites.
         causes: All causes of collections.
         threads: The threads of the batches that were read so far.
-        size_bytes: Bytes of all its files of events; `position_bytes` of a place is the position in
-            them.
-        has_pointers: Whether it contains pointers.
     """
 
     name: str
@@ -35,8 +33,16 @@ class Trace(Protocol):
     sites: Sites
     causes: Causes
     threads: Threads
-    size_bytes: int
-    has_pointers: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all its files of events; `position_bytes` of a place is the position in them."""
+        ...
+
+    @property
+    def has_pointers(self) -> bool:
+        """Whether it contains pointers."""
+        ...
 
     def batches(self, place: ReadPosition | None = None) -> Iterator[RecordBatch]:
         """Yield the records, from the beginning or from `place` (`RecordBatch.place` or `.after` of a batch of this trace).
@@ -77,6 +83,24 @@ def open_trace(path: Path | str) -> Trace:
         TraceError: There is none, or its names cannot be read. Errors in its events are raised by
             `Trace.batches`.
     """
+    path = Path(path)
+    if is_gctrace(path):
+        from gcspy_objects.gctrace.reader import GCspyTrace
+
+        return GCspyTrace(path)
     from gcspy_objects.anttracks.reader import AntTracksTrace
 
-    return AntTracksTrace(Path(path))
+    return AntTracksTrace(path)
+
+
+def is_gctrace(path: Path) -> bool:
+    """Whether a path is an object trace of ours: a file that begins as one, or a folder that has one. It may still be damaged."""
+    try:
+        if path.is_dir():
+            path = next((one for one in sorted(path.iterdir()) if one.suffix == SUFFIX), path)
+        if not path.is_file():  # opening a pipe would wait for its writer
+            return False
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
