@@ -21,7 +21,7 @@ from gcspy_drivers.native_heap.malloc_library import malloc_library
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["ChunkList", "ListReader", "ListState", "join_lists"]
+__all__ = ["ChunkList", "ListReader", "ListState", "join_lists", "sorted_chunks"]
 
 _SLOTS: Final = 2048
 _FIRST_ROOM: Final = 1 << 10
@@ -261,6 +261,14 @@ def join_lists(lists: list[ChunkList]) -> tuple[U64, U64]:
         return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64)
     chunks, first = np.unique(np.concatenate([one.chunks for one in lists]), return_index=True)
     return chunks, np.concatenate([one.sizes for one in lists])[first]
+
+
+def sorted_chunks(lists: Sequence[ChunkList]) -> U64:
+    """Return the chunks of some lists sorted by address, each once: `join_lists` without sizes, which costs a third."""
+    if not lists:
+        return np.zeros(0, dtype=np.uint64)
+    chunks = np.sort(np.concatenate([one.chunks for one in lists]))
+    return chunks[np.concatenate(([True], chunks[1:] != chunks[:-1]))[: len(chunks)]]
 
 
 def _is_misplaced(chunk: int) -> bool:

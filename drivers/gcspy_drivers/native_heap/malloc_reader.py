@@ -17,7 +17,13 @@ import numpy.typing as npt
 from gcspy_protocol.errors import Unsupported
 
 from gcspy_drivers.native_heap.arenas import Arena, ArenaReader, Span
-from gcspy_drivers.native_heap.chunk_lists import ChunkList, ListReader, ListState, join_lists
+from gcspy_drivers.native_heap.chunk_lists import (
+    ChunkList,
+    ListReader,
+    ListState,
+    join_lists,
+    sorted_chunks,
+)
 from gcspy_drivers.native_heap.chunk_walk import ChunkWalker, KnownChunks, SpanWalk
 from gcspy_drivers.native_heap.layout import BINS, LEAST_CHUNK_BYTES
 from gcspy_drivers.native_heap.listed_map import map_of_lists
@@ -421,7 +427,7 @@ class MallocReader:
         def follow_now() -> U64:
             if not kept:
                 most = min(arena.system_bytes // LEAST_CHUNK_BYTES + 1, _MOST_CHUNKS)
-                kept.append(join_lists(self._follow_bins(arena, most))[0])
+                kept.append(sorted_chunks(self._follow_bins(arena, most)))
             return kept[0]
 
         return follow_now
@@ -431,8 +437,8 @@ class MallocReader:
         empty = np.zeros(0, dtype=np.uint64)
         return KnownChunks(
             cached[0] if cached is not None else empty,
-            join_lists(list(lists.fast))[0],
-            join_lists(list(lists.bins))[0],
+            sorted_chunks(lists.fast),
+            sorted_chunks(lists.bins),
         )
 
     def _walk(

@@ -289,7 +289,7 @@ class OriginalDriver(WaitingDriver):
         self._spaces.count_up_to(event.event)
         request = server.should_transmit(event.event)
         if request is None:
-            self._spaces.forget()
+            self._spaces.leave_out()
         else:
             self._spaces.fill(request)
             server.held(max(0, event.compensation_millis) * _MILLION)

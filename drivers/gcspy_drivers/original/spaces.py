@@ -128,27 +128,25 @@ class OriginalSpaces:
                 self._server.skip(kind, unseen)
 
     def fill(self, request: GatherRequest) -> None:
-        """Write what arrived since the last event into the session's spaces, and forget it."""
+        """Write what arrived since the last event into the session's spaces; values that are not requested are kept until they are."""
         for space in self._spaces.values():
             target = space.server_space
-            if space.info is not None:
-                target.info = space.info
-            if space.control is not None and request.wants(target):
-                target.control[:] = space.control & np.uint8(sum(Control))
-            for number, values in space.values.items():
+            for number in [
+                one for one in space.values if request.wants(target, space.streams[one])
+            ]:
                 stream = space.streams[number]
-                if request.wants(target, stream):
-                    stream.data[:] = values
-                    summary = space.summaries.get(number)
-                    if summary is not None and len(summary) == stream.schema.summary_length:
-                        stream.set_summary(*summary)
-        self.forget()
+                stream.data[:] = space.values.pop(number)
+                summary = space.summaries.pop(number, None)
+                if summary is not None and len(summary) == stream.schema.summary_length:
+                    stream.set_summary(*summary)
+        self.leave_out()
 
-    def forget(self) -> None:
-        """Forget what arrived since the last event: nobody wants it."""
+    def leave_out(self) -> None:
+        """Pass an event that nobody wants.
+
+        Its values are kept: a server may send only what changed, so that they still hold at the next event.
+        """
         for space in self._spaces.values():
-            space.values.clear()
-            space.summaries.clear()
             if space.info is not None:
                 space.server_space.info = space.info
             # The flags of tiles hold until the next ones, also if they came with an event that nobody wanted.

@@ -65,7 +65,7 @@ class StoredSession:
         self._spaces.count_up_to(event.event)
         request = self.server.should_transmit(event.event)
         if request is None:
-            self._spaces.forget()
+            self._spaces.leave_out()
         else:
             self._spaces.fill(request)
         self._now += gathering * _NANOS

@@ -43,6 +43,12 @@ static const uint8_t *page_at(struct pages *pages, uint64_t number)
 /* Copy words of the target: at most one page, at any multiple of 8. */
 static int fetch(struct pages *pages, uint64_t address, uint64_t *out, unsigned words)
 {
+    if (address % PAGE + 8 * words <= PAGE) {
+        const uint8_t *data = page_at(pages, address / PAGE);
+        if (data)
+            memcpy(out, data + address % PAGE, 8 * words);
+        return data != 0;
+    }
     for (unsigned word = 0; word < words; word++) {
         uint64_t place = address + 8 * word;
         const uint8_t *data = page_at(pages, place / PAGE);
