@@ -265,7 +265,7 @@ def driver_options(function: F) -> F:
 inject_option = click.option(
     "--inject",
     metavar="WAY",
-    help="Load a stub into the process, for exact events. Same as --option inject=WAY. agent: load a small library into a JVM; remote-exec: run a file in Python 3.14 or later; gdb: stop Python briefly with a debugger and run the file; auto: agent or remote-exec if possible, otherwise no stub.",
+    help="Load a stub into the process, for exact events. Same as --option inject=WAY. agent: load a small library into a JVM; remote-exec: run a file in Python 3.14 or later; gdb: stop Python briefly with a debugger and run the file; auto: agent or remote-exec if possible, otherwise no stub; allocator, with --driver published: load a library that shows jemalloc, mimalloc or tcmalloc.",
 )
 
 

@@ -32,6 +32,7 @@ REASONS = {
     "cpython/target.py": "/proc/meminfo",
     "hotspot/agent/agent_library.py": "our own libraries",
     "hotspot/agent/attach_protocol.py": "makes a new file with the rights of the target's user",
+    "published/allocator_library.py": "a compiler, of our own sources",
     "published/control_page.py": "a sealed page, and the kernel's own list of descriptors",
     "remote/files.py": "is the place",
     "remote/handover.py": "makes new files with the rights of the target's user",

@@ -9,7 +9,7 @@ from typing import Final
 
 from gcspy_drivers.kit.runtime_discovery import answered
 from gcspy_drivers.native_heap.main_arena import find_main_arena
-from gcspy_drivers.native_heap.other_allocators import mapped_allocator
+from gcspy_drivers.native_heap.other_allocators import mapped_allocator, other_way
 from gcspy_drivers.remote.mapping_table import read_mapping_table
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
@@ -43,7 +43,8 @@ def find(pid: int) -> Recognition | None:
             return None
         return Recognition(
             runtime=other,
-            why_not=f"{other} replaces malloc of glibc: its heap cannot be read",
+            why_not=f"{other} replaces malloc of glibc: its heap cannot be read"
+            + (f"; a library shows it: {way}" if (way := other_way(other, pid)) else ""),
             specificity=Specificity.ANY_PROCESS,
         )
 

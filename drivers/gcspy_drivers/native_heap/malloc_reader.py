@@ -29,7 +29,12 @@ from gcspy_drivers.native_heap.layout import BINS, LEAST_CHUNK_BYTES
 from gcspy_drivers.native_heap.listed_map import map_of_lists
 from gcspy_drivers.native_heap.location import MallocLocation, Parameters, find_malloc
 from gcspy_drivers.native_heap.mapped_chunks import MappedChunkFinder, MappedChunks
-from gcspy_drivers.native_heap.other_allocators import describe_allocator, mapped_allocator
+from gcspy_drivers.native_heap.other_allocators import (
+    allocator_of,
+    describe_allocator,
+    mapped_allocator,
+    other_way,
+)
 from gcspy_drivers.native_heap.present_pages import PresentMemory
 from gcspy_drivers.native_heap.thread_caches import (
     CacheLists,
@@ -219,10 +224,12 @@ class MallocReader:
             if location is not None or mapped_allocator(maps):
                 break
         if location is None:
+            way = other_way(allocator_of(process, self.memory, maps), process.pid)
             raise Unsupported(
                 f"no malloc of glibc was found in process {process.pid} ({process.name})",
                 found=describe_allocator(process, self.memory, maps),
-                known="malloc of glibc, once the program has called it",
+                known="malloc of glibc, once the program has called it"
+                + (f"; or load a library that shows this allocator: {way}" if way else ""),
             )
         self.location: MallocLocation = location
         self.pages = PresentMemory(self.memory)

@@ -16,7 +16,13 @@ from gcspy_drivers.remote.mapping_table import EXECUTE, READ, WRITE, MappingTabl
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["describe_allocator", "mapped_allocator"]
+__all__ = [
+    "SHOWN_BY_LIBRARY",
+    "allocator_of",
+    "describe_allocator",
+    "mapped_allocator",
+    "other_way",
+]
 
 _LIBRARIES: Final = (
     ("jemalloc", re.compile(r"/libjemalloc[^/]*\.so")),
@@ -36,6 +42,9 @@ _TEXTS: Final = (
 _VERSIONS: Final = {
     "jemalloc": re.compile(rb"(\d+\.\d+\.\d+)-\d+-g[0-9a-f]{40}"),
 }
+SHOWN_BY_LIBRARY: Final = ("jemalloc", "mimalloc", "tcmalloc")
+"""Allocators for which there is a library that shows them; see docs/gcspy-h.md."""
+
 _MOST_BYTES: Final = 256 << 20
 _WINDOW_BYTES: Final = 4 << 20
 _OVERLAP_BYTES: Final = 128
@@ -47,6 +56,23 @@ def mapped_allocator(maps: MappingTable) -> str:
         if any(pattern.search(path) for path in set(maps.path)):
             return name
     return ""
+
+
+def other_way(name: str, pid: int | str = "PID") -> str:
+    """Return the command that shows an allocator by a library; empty: there is no library for it."""
+    if name not in SHOWN_BY_LIBRARY:
+        return ""
+    return f"gcspy attach {pid} --driver published --inject allocator"
+
+
+def allocator_of(process: Process, memory: Memory, maps: MappingTable) -> str:
+    """Return the name of a process's allocator, mapped or linked into its program; empty: none that is known.
+
+    Raises:
+        TargetGone: The process has ended.
+    """
+    program = process.read_link("exe") or ""
+    return mapped_allocator(maps) or _linked_in(memory, maps, program)[0]
 
 
 def describe_allocator(process: Process, memory: Memory, maps: MappingTable) -> str:

@@ -19,9 +19,10 @@ from typing import Final
 from gcspy_protocol.errors import TargetError
 
 from gcspy_drivers.kit.sampled_driver import CLOCK, SampledDriver
+from gcspy_drivers.published.allocator_library import load_allocator_library
 from gcspy_drivers.published.control_page import ControlPage
 from gcspy_drivers.published.names import RUNTIME
-from gcspy_drivers.published.options import MANAGER, OPTIONS
+from gcspy_drivers.published.options import ALLOCATOR, INJECT, MANAGER, OPTIONS
 from gcspy_drivers.published.publication import Publication, find_publications
 from gcspy_drivers.published.recognition import find
 from gcspy_drivers.published.segment import Head, SpaceRecord
@@ -75,6 +76,8 @@ class PublishedDriver(SampledDriver, WaitingDriver):
 
     def __init__(self, process: Process, options: AttachOptions) -> None:
         super().__init__(process, options)
+        if options.text(INJECT) == ALLOCATOR:
+            load_allocator_library(process)
         found = find_publications(process)
         self._publication = _chosen(found, options.text(MANAGER), process)
         self._segment = self._publication.segment

@@ -3,8 +3,8 @@
  *     cc -O2 -shared -fPIC "$(gcspy --include-dir)/gcspy_jemalloc.c" -o gcspy-jemalloc.so -pthread
  *     LD_PRELOAD=$PWD/gcspy-jemalloc.so redis-server
  *
- * A thread of its own asks, so no thread of the program ever waits, and none is asked while it is in the allocator. It cannot be loaded
- * into a program that runs. In a program without jemalloc it does nothing.
+ * A thread of its own asks, so no thread of the program ever waits, and none is asked while it is in the allocator. Of a program that
+ * runs, "gcspy attach PID --driver published --inject allocator" loads it. In a program without jemalloc it does nothing.
  *
  * Source: jemalloc(3), stats.arenas.<i>.bins.<j>, arenas.bin.<j>, MALLCTL_ARENAS_ALL.
  */

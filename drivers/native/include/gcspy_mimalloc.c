@@ -5,8 +5,8 @@
  *
  * Only its own thread may look at a heap, and only outside of its allocator's work. mimalloc calls a function from time to time at such a
  * point (mi_register_deferred_free), so a thread answers when it next allocates there; one that waits stays as it was last seen, and
- * says how many ticks ago. A program has one such function: do not preload this into one that registers its own. It cannot be loaded into a
- * program that runs. In a program without mimalloc, or one that does not export it, it does nothing.
+ * says how many ticks ago. A program has one such function: do not load this into one that registers its own. Of a
+ * program that runs, "gcspy attach PID --driver published --inject allocator" loads it. In a program without mimalloc, or one that does not export it, it does nothing.
  *
  * Not seen: heaps of mi_heap_new, pages of threads that have ended. Blocks that another thread freed count as used until their owner
  * takes them back.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -9,8 +10,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from gcspy_drivers.published.allocator_library import load_allocator_library
 from gcspy_drivers.published.include_folder import include_folder
 from gcspy_drivers.published.recognition import recognise
+from gcspy_drivers.remote import Process
+from gcspy_protocol.errors import Unsupported
 
 from tests.drivers.published.programs import find_tool, started
 from tests.drivers.published.session import watching
@@ -52,7 +56,8 @@ def answers(path: Path) -> bool:
         return False
 
 
-def test_the_bytes_of_all_arenas_are_those_that_redis_says() -> None:
+@pytest.mark.parametrize("loaded", ["when it starts", "while it runs"])
+def test_the_bytes_of_all_arenas_are_those_that_redis_says(loaded: str) -> None:
     redis = shutil.which("redis-server")
     if redis is None:
         pytest.skip(
@@ -61,15 +66,18 @@ def test_the_bytes_of_all_arenas_are_those_that_redis_says() -> None:
     with tempfile.TemporaryDirectory(prefix="gcspy-test-") as folder:
         path = Path(folder, "redis.sock")
         options = ("--port", "0", "--unixsocket", str(path), "--save", "", "--dir", folder)
-        program = subprocess.Popen(
-            [redis, *options], env={"LD_PRELOAD": str(library())}, stdout=subprocess.DEVNULL
-        )
+        preloaded = {"LD_PRELOAD": str(library())} if loaded == "when it starts" else {}
+        program = subprocess.Popen([redis, *options], env=preloaded, stdout=subprocess.DEVNULL)
         try:
             wait_until(lambda: answers(path), "it listens")
             if "jemalloc" not in ask(path, "INFO memory"):
                 pytest.skip("this redis-server is built without jemalloc")
             for number in range(200):
                 ask(path, f"SET key{number} {'x' * number * 20}")
+            if not preloaded:
+                with Process(program.pid) as process:
+                    load_allocator_library(process)
+                    load_allocator_library(process)  # it is there already
             with watching(program.pid) as watch:
 
                 def agrees() -> bool:
@@ -87,6 +95,14 @@ def test_the_bytes_of_all_arenas_are_those_that_redis_says() -> None:
         finally:
             program.kill()
             program.wait()
+
+
+def test_a_program_with_another_allocator_gets_no_library() -> None:
+    with (
+        Process(os.getpid()) as process,
+        pytest.raises(Unsupported, match="there is no library for the allocator"),
+    ):
+        load_allocator_library(process)
 
 
 def test_a_program_without_jemalloc_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
