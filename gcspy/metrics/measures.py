@@ -109,7 +109,7 @@ MEASURES = (
 """All quantities, in the order in which they are left out last."""
 
 _SUMS = (
-    ("Whole arenas", "Idle", _HELD),
+    ("Whole arenas", "Unused", _HELD),
     ("malloc heap", "Reclaimable", _RECLAIMABLE),
 )
 """Space, stream, and the quantity that the sum over its tiles is."""

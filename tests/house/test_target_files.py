@@ -39,6 +39,9 @@ REASONS = {
     "remote/leftover_folders.py": "our own folders, below open ones and with the rights of the target's user",
     "remote/process.py": "the kernel's own files",
     "remote/sockets.py": "looks at names in open folders, and follows none",
+    "remote/pages/protection.py": "the kernel's name of a descriptor",
+    "remote/pages/soft_dirty.py": "the kernel's own files",
+    "remote/pages/trial.py": "memory without a file",
     "remote/process_hold.py": "the kernel's own files",
     "remote/run_delay.py": "the kernel's own files",
 }

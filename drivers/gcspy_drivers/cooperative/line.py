@@ -51,6 +51,7 @@ _PROTOCOL: Final = 2
 _WAITS: Final = 1
 _TELLS: Final = 2
 _RECORDS: Final = 4
+_PAGES: Final = 8
 _PACKET_BYTES: Final = 256
 _GO_ON: Final = b"g"
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -131,6 +132,7 @@ class StubLine:
 
     Attributes:
         ring: Where the stub can record events; None: it cannot.
+        pages: The program's userfaultfd; -1: it has none, or `take_pages` was called.
     """
 
     def __init__(
@@ -145,6 +147,7 @@ class StubLine:
         self._holds = True
         self._page: memoryview | None = None
         self.ring: CopyRing | None = None
+        self.pages = -1
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._spec = struct.pack("<4q", 0, 0, int(_DEADLINE_SECS), 0)
         self._left = ctypes.create_string_buffer(len(self._spec))
@@ -189,7 +192,7 @@ class StubLine:
             )
         try:
             packet, descriptors, _, _ = socket.recv_fds(
-                self._connection, _PACKET_BYTES, 4, socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+                self._connection, _PACKET_BYTES, 5, socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
             )
         except OSError as error:
             raise StubLost(
@@ -199,7 +202,7 @@ class StubLine:
             self._take_hello(pid, packet, descriptors)
         finally:
             for fd in descriptors:
-                if fd != self._timer_fd:
+                if fd not in (self._timer_fd, self.pages):
                     os.close(fd)
         self._begun_nanos = time.monotonic_ns()
         self._life.start()
@@ -207,7 +210,8 @@ class StubLine:
     def _take_hello(self, pid: int, packet: bytes, descriptors: list[int]) -> None:
         expected = 2
         if len(packet) >= _HELLO.size:
-            expected += bool(_HELLO.unpack_from(packet)[2] & _RECORDS)
+            shared = _HELLO.unpack_from(packet)[2]
+            expected += bool(shared & _RECORDS) + bool(shared & _PAGES)
         if len(packet) < _HELLO.size or len(descriptors) != expected or packet[:8] != _MAGIC:
             raise StubLost(
                 f"process {pid}: the peer is not a GCspy stub ({len(packet)} bytes); attach again"
@@ -226,7 +230,8 @@ class StubLine:
             raise NotPermitted(
                 f"process {pid}: uid {peer_uid} answered instead of it", remedy="attach again"
             )
-        timer, memory, *ring = descriptors
+        timer, memory, *others = descriptors
+        pages = others.pop() if flags & _PAGES else -1
         if os.fstat(memory).st_size < mmap.PAGESIZE:
             raise StubLost(
                 f"process {pid}: its stub's shared page is too small ({os.fstat(memory).st_size} bytes)"
@@ -243,9 +248,23 @@ class StubLine:
         self._page = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast("Q")
         self._timer_fd = timer
         try:
-            self.ring = CopyRing(ring[0]) if ring else None
+            self.ring = CopyRing(others[0]) if others else None
         except TargetError as error:
             raise StubLost(f"process {pid}: {error}") from error
+        self.pages = pages
+
+    def take_pages(self) -> int:
+        """Return the program's userfaultfd, which belongs to the caller then; -1: it shares none."""
+        pages, self.pages = self.pages, -1
+        return pages
+
+    def always_report(self, generation: int | None) -> None:
+        """Set from which generation on each collection is reported, whatever else is requested, and waits.
+
+        Args:
+            generation: The youngest of them; None: none.
+        """
+        self._opened()[8] = 0 if generation is None else 1 + generation
 
     @property
     def holds(self) -> bool:
@@ -433,8 +452,9 @@ class StubLine:
             page[5] = 1
             page.release()
         timer, self._timer_fd = self._timer_fd, -1
-        if timer >= 0:
-            os.close(timer)
+        for fd in (timer, self.take_pages()):
+            if fd >= 0:
+                os.close(fd)
 
     def _opened(self) -> memoryview:
         if self._page is None:

@@ -21,21 +21,26 @@ import numpy.typing as npt
 from gcspy_drivers.cooperative.held_events import HELLO_SECS
 from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
+from gcspy_drivers.cpython.collection_accesses import CollectionAccesses, open_accesses
 from gcspy_drivers.cpython.collector.collector_time import CollectorTime
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperation.stub_events import cause_of
 from gcspy_drivers.cpython.event_copies import EventCopies
 from gcspy_drivers.cpython.map_reader import MapReader
+from gcspy_drivers.cpython.options import ACCESSES
 from gcspy_drivers.cpython.passive_driver import OBJECTS, POOLS, PassiveDriver, Readings
-from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas
+from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading
 from gcspy_drivers.cpython.target import PymallocHeap, Target
 from gcspy_drivers.kit.memory_space import MemorySpace
-from gcspy_drivers.kit.stubbed_driver import INJECT, StubbedDriver
+from gcspy_drivers.kit.sampled_driver import CLOCK
+from gcspy_drivers.kit.stubbed_driver import EXACT_KINDS, INJECT, StubbedDriver
+from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_server.api import (
     AttachOptions,
     GatherRequest,
     Server,
+    ServerDescription,
 )
 
 __all__ = ["CooperativeDriver"]
@@ -65,6 +70,9 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._map_reader = MapReader()
         self._arenas: list[Arenas] = []
         self._copies = EventCopies(target)
+        self._accesses: CollectionAccesses | None = None
+        self._asked_for_accesses = False
+        self._accesses_shown: tuple[HeapReading, int, CellAccesses] | None = None
 
     @classmethod
     def find_target(cls, pid: int) -> Target:
@@ -75,6 +83,18 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def bring_in(cls, target: Target, options: AttachOptions) -> socket.socket:
         """Have a running interpreter take a stub; see `inject.bring_in`."""
         return bring_in(target, options.text(INJECT), secs=HELLO_SECS)
+
+    def description(self) -> ServerDescription:
+        """Return the fields of the session's description; accesses can be seen from here on, or it says why not."""
+        if not self._asked_for_accesses:
+            self._asked_for_accesses = True
+            choice = str(self.options.values.get(ACCESSES.name, ACCESSES.default))
+            self._accesses, why_not = open_accesses(
+                self.process, self._line, self._target.geometry, choice
+            )
+            self._sees_accesses = self._accesses is not None
+            self.note += f"{why_not[:1].upper()}{why_not[1:]}. " if why_not else ""
+        return super().description()
 
     def changes(self) -> str:
         """Return nothing: the stub announces collections."""
@@ -90,10 +110,13 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         else:
             self._time.end(event.number, event.generation)
         super().announced(server, event)
+        if self._accesses is not None:
+            self._accesses.announced(event, self._target.arenas(self._interpreters))
 
     def gather_still(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""
         self._event = event
+        self._charge_accesses()
         try:
             self.gather(request)
         finally:
@@ -135,6 +158,32 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         for reading in self._copies.generations(copy):
             self._survivors_of(reading.ident).look(reading.generations)
 
+    def _charge_accesses(self) -> None:
+        """Count what following accesses has cost the program against the budget."""
+        if self._accesses is not None:
+            self.server.held(self._accesses.take_charge())
+
+    def ticked(self, *, read: bool) -> None:
+        """Follow accesses while somebody asks for them."""
+        super().ticked(read=read)
+        if self._accesses is not None:
+            wanted = self.level >= POOLS and any(
+                self.server.outlook(kind).period for kind in (CLOCK, *EXACT_KINDS)
+            )
+            self._accesses.follow(self._target.arenas(self._interpreters), wanted=wanted)
+
+    def _accesses_of(self, reading: HeapReading) -> tuple[CellAccesses | None, str]:
+        """Return the accesses to the pools of a reading, and to which time they belong."""
+        accesses = self._accesses
+        if accesses is None or accesses.problem:
+            return None, "" if accesses is None else accesses.since(time.monotonic_ns())
+        accesses.refresh([heap.reading.arenas for heap in self._heaps_read])
+        shown = self._accesses_shown
+        if shown is None or shown[0] is not reading or shown[1] != accesses.number:
+            found = accesses.of_pools(reading.pools.address)
+            shown = self._accesses_shown = reading, accesses.number, found
+        return shown[2], accesses.since(time.monotonic_ns())
+
     def start(self) -> None:
         """Add the spaces; nothing is held yet, so the first memory map is read now."""
         super().start()
@@ -144,6 +193,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def close(self) -> None:
         """Release the target."""
         self._map_reader.wait()
+        if self._accesses is not None:
+            self._accesses.close()
         super().close()
 
     def _fill_memory(self, memory: MemorySpace, heaps: tuple[PymallocHeap, ...]) -> None:
@@ -170,6 +221,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def pass_by(self, server: Server) -> None:
         """Sample the collector's numbers even if they are not sent: survivors follow from two samples only."""
         begin = time.monotonic_ns()
+        self._charge_accesses()
         for reading in self._target.generations(self._interpreters):
             self._survivors_of(reading.ident).look(reading.generations)
         server.held(time.monotonic_ns() - begin)

@@ -6,7 +6,7 @@ from typing import Final
 
 from gcspy_server.driver_options import DriverOption
 
-__all__ = ["INJECT", "MODE", "OPTIONS"]
+__all__ = ["ACCESSES", "INJECT", "MODE", "OPTIONS"]
 
 INJECT: Final = DriverOption(
     name="inject",
@@ -22,4 +22,12 @@ MODE: Final = DriverOption(
     choices=("passive", "stopped"),
 )
 
-OPTIONS: Final = (INJECT, MODE)
+ACCESSES: Final = DriverOption(
+    name="accesses",
+    default="full",
+    about="With a stub: show which memory the program accessed since its last collection of the oldest generation (full), "
+    "of the middle or the oldest one (middle), or of any (all). off: do not.",
+    choices=("full", "middle", "all", "off"),
+)
+
+OPTIONS: Final = (INJECT, MODE, ACCESSES)

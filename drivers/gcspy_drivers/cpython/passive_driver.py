@@ -43,6 +43,7 @@ from gcspy_drivers.kit.memory_map import MemoryMap
 from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_drivers.kit.stopped_mode import StoppedMode
+from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_server.api import (
     AttachOptions,
     GatherRequest,
@@ -146,6 +147,7 @@ class PassiveDriver(SampledDriver):
         self._stopped = StoppedMode(target.process, options)
         self._held_reader: HeldReader | None = None
         self._counted = False  # whether objects were gathered at this event
+        self._sees_accesses = False
 
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
@@ -400,9 +402,17 @@ class PassiveDriver(SampledDriver):
             if spaces is None:
                 continue
             reading = spaces.known(heap.reading)
-            for space in (spaces.arenas, spaces.classes, spaces.whole):
-                if request.wants(space.space):
-                    space.fill(reading)
+            accesses, note = self._accesses_of(reading)
+            if request.wants(spaces.arenas.space):
+                spaces.arenas.fill(reading, accesses, note)
+            if request.wants(spaces.classes.space):
+                spaces.classes.fill(reading)
+            if request.wants(spaces.whole.space):
+                spaces.whole.fill(reading, accesses)
+
+    def _accesses_of(self, _reading: HeapReading) -> tuple[CellAccesses | None, str]:
+        """Return the accesses to pools and to which time they belong; None: they are not known."""
+        return None, ""
 
     def _read_map(self, arenas: list[Arenas]) -> MemoryMap | None:
         if self._heap_spaces and not arenas:
@@ -451,6 +461,7 @@ class PassiveDriver(SampledDriver):
                 tiles=tiles,
                 main=ident == 0,
                 first=readings.get(ident),
+                accesses=self._sees_accesses,
             )
             self._heap_spaces[ident] = _HeapSpaces(
                 tiles,
@@ -462,6 +473,7 @@ class PassiveDriver(SampledDriver):
                     geometry,
                     tiles=tiles,
                     first=readings.get(ident),
+                    accesses=self._sees_accesses,
                 ),
             )
 

@@ -68,7 +68,7 @@ _ATTACH: Final = """
 try:
     import sys
     stub = sys.modules.get("gcspy_stub")
-    if not hasattr(stub, "RECORDS"):
+    if not hasattr(stub, "PAGES"):
         import types
         stub = types.ModuleType("gcspy_stub")
         stub.__file__ = "<gcspy stub>"

@@ -25,26 +25,32 @@ Packets to the sidecar, little-endian (`gcspy_drivers.cooperative`)::
 
     hello   8s magic, u16 protocol, u16 flags, u32 process, u64 first argument of the poll that waits;
             with two descriptors: the timer, the shared page (flag 1: the stub waits for one byte before
-            its program begins; flag 2: the stub only reports, and never holds the program)
+            its program begins; flag 2: the stub only reports, and never holds the program; flag 8: with a
+            userfaultfd as the last descriptor)
     event   u8 kind (0 start, 1 end), u8 generation, 2 bytes 0, u32 thread, u64 number, u64 monotonic ns,
             i64 collected, i64 uncollectable; with flag 2, followed by the collector's statistics (`NUMBERS`)
 
 Between sending an event and sleeping in that poll the interpreter still allocates. The sidecar
-reads once the thread sleeps, and answers each event with one byte. The shared page holds eight u64.
+reads once the thread sleeps, and answers each event with one byte. The shared page holds nine u64.
 The stub writes the number of starts and the number of ends. The sidecar writes the period of the
 starts to report, the period of the ends (0: none), the monotonic time in ns before which nothing is
 reported, 1 to make the stub disconnect, 1 to make it record events instead of reporting them, and 1
-if an end is to be recorded just when its start was.
+if an end is to be recorded just when its start was. A ninth word, if not 0, is 1 + the youngest
+generation whose collections are always reported, and never recorded.
 
-A stub that got a library (``compiled/collect.c``) shares a third descriptor, with flag 4: a memory in
+A stub that got a library (``compiled/collect.c``) shares another descriptor, with flag 4: a memory in
 which the library *records* events, with a copy of what the sidecar would read. Nothing waits for the
 sidecar then. An event that finds this memory full is reported as above, and waits, or is left out,
 as the sidecar wants.
 
+With the userfaultfd the sidecar sees which pages are written (`gcspy_drivers.remote.pages`). The
+stub keeps no copy of it: when the sidecar ends, the kernel removes all protection.
+
 A free-threaded Python cannot be held by keeping a lock. There the stub only reports events and these
 statistics.
 
-Source: CPython Modules/gcmodule.c (Python/gc.c), invoke_gc_callback; Python/ceval.c, eval_breaker; timerfd_create(2).
+Source: CPython Modules/gcmodule.c (Python/gc.c), invoke_gc_callback; Python/ceval.c, eval_breaker; timerfd_create(2);
+userfaultfd(2).
 """
 
 from __future__ import annotations
@@ -72,7 +78,9 @@ __all__ = ["NUMBERS", "PROTOCOL", "Stub", "connect", "let_read", "peer_of", "unm
 
 PROTOCOL = 2
 RECORDS = True
-"""It can record events. An injected stub of an older gcspy, which a program may still contain, is replaced."""
+"""It can record events."""
+PAGES = True
+"""It shares a userfaultfd. An injected stub of an older gcspy, which a program may still contain, is replaced."""
 MAGIC = b"gcspystb"
 HELLO = struct.Struct("<8sHHIQ")
 EVENT = struct.Struct("<BB2xIQQqq")
@@ -82,7 +90,7 @@ DEADLINE_SECS = 2
 NUMBERS = struct.Struct("<15q")
 """``gc.get_count()``, ``gc.get_threshold()``, and of ``gc.get_stats()`` collections, collected and uncollectable of each generation."""
 
-_WAITS, _TELLS, _RECORDS = 1, 2, 4
+_WAITS, _TELLS, _RECORDS, _PAGES = 1, 2, 4, 8
 _RING_BYTES = 8 << 20
 _PR_SET_PTRACER = 0x59616D61
 # Collections that are not reported, between two checks that the sidecar is connected.
@@ -101,6 +109,10 @@ _F_ADD_SEALS, _F_SEAL_SHRINK = 1033, 2
 _prctl = ctypes.pythonapi["prctl"]
 _prctl.argtypes = (ctypes.c_int,) + (ctypes.c_ulong,) * 4
 _later = ctypes.pythonapi["PyThreadState_SetAsyncExc"]
+_syscall = ctypes.pythonapi["syscall"]
+_syscall.argtypes = (ctypes.c_long, ctypes.c_long)
+_USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+_USER_MODE_ONLY = 1
 _send.argtypes = _recv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _poll.argtypes = (ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int)
 _settime.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -228,6 +240,14 @@ def _recorder(path: str) -> _Recorder | None:
         return None
 
 
+def _userfaultfd() -> int:
+    """Make a userfaultfd of this process; -1: the system has none, or does not allow it."""
+    number = _USERFAULTFD.get(os.uname().machine, 0)
+    if not number:
+        return -1
+    return int(_syscall(number, os.O_CLOEXEC | os.O_NONBLOCK | _USER_MODE_ONLY))
+
+
 class _Line:
     """The connection, and all objects that an event needs, made in advance.
 
@@ -248,6 +268,7 @@ class _Line:
         self._pinned = ctypes.c_char.from_buffer(room)
         at = ctypes.addressof(self._pinned)
         memory = os.memfd_create("gcspy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        pages = _userfaultfd() if self._holds else -1
         try:
             os.truncate(memory, mmap.PAGESIZE)
             # Neither end can shrink it while the other uses it; the sidecar accepts no page without this seal.
@@ -263,10 +284,15 @@ class _Line:
                 self._record = self._recorder.prepare(room, at, counts_at, connection.fileno())
                 flags |= _RECORDS
                 shared.append(self._recorder.memory)
+            if pages >= 0:
+                flags |= _PAGES
+                shared.append(pages)
             hello = HELLO.pack(MAGIC, PROTOCOL, flags, os.getpid(), at + _POLLFDS_AT)
             socket.send_fds(connection, [hello], shared)
         finally:
             os.close(memory)
+            if pages >= 0:
+                os.close(pages)
         connection.setblocking(True)
         fd = connection.detach()
         self._fds = (timer, fd)
@@ -323,9 +349,11 @@ class _Line:
         number = words[kind] = words[kind] + 1
         if self._told:
             return ()
+        get = info.get
+        always = 0 < words[8] <= get("generation", 0) + 1
         period = words[2 + kind]
-        wanted = period and number % period == 0
-        records = bool(words[6]) and self._record is not None
+        wanted = always or (period and number % period == 0)
+        records = bool(words[6]) and self._record is not None and not always
         ends = records and kind == 1 and bool(words[7])
         if ends:
             wanted = self._reported and self._result[0] != _LEFT_OUT
@@ -336,9 +364,8 @@ class _Line:
         if not wanted:
             return ()
         now = time.monotonic_ns()
-        if now < words[4] and not ends:
+        if now < words[4] and not (ends or always):
             return ()
-        get = info.get
         numbers = (
             get("generation", 0),
             threading.get_native_id(),

@@ -17,9 +17,11 @@ from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.pymalloc.pools import PoolState, capacities
+from gcspy_drivers.cpython.spaces.access_streams import AccessStreams
 from gcspy_drivers.cpython.spaces.arena_space import class_names, dominant_classes
 from gcspy_drivers.kit.grouped_tiling import GroupedTiling
 from gcspy_drivers.kit.streams import add_amount, add_enumeration, hide, show_names
+from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_server.api import Control, ExtentNames, PaintStyle, Server
 
 __all__ = ["ArenaOccupancySpace"]
@@ -37,6 +39,7 @@ class ArenaOccupancySpace:
         geometry: Sizes that this pymalloc was built with.
         tiles: Its tilings.
         first: A reading to begin with; None: the space begins without tiles.
+        accesses: Whether accesses are seen.
     """
 
     def __init__(
@@ -47,9 +50,11 @@ class ArenaOccupancySpace:
         *,
         tiles: HeapTiles,
         first: HeapReading | None = None,
+        accesses: bool = False,
     ) -> None:
         self._geometry = geometry
         self._filled_with: HeapReading | None = None
+        self._filled_accesses: CellAccesses | None = None
         self._tiles = tiles.arenas
         pools = geometry.arena_bytes // geometry.pool_bytes
         self.space = server.add_space(
@@ -90,7 +95,7 @@ class ArenaOccupancySpace:
         )
         self.idle = add_amount(
             self.space,
-            "Idle",
+            "Unused",
             "Unused bytes that cannot be returned to the system until the blocks in use are free",
             order=3,
             most=arena,
@@ -113,13 +118,21 @@ class ArenaOccupancySpace:
             most=geometry.size_classes,
         )
         self.size, self.total = size, total
+        self._accesses = (
+            AccessStreams(self.space, most=arena, of=size, order=8) if accesses else None
+        )
 
-    def fill(self, reading: HeapReading) -> None:
-        """Fill the space from a reading; the same object as before has the same content."""
-        if reading is self._filled_with:
+    def fill(self, reading: HeapReading, accesses: CellAccesses | None = None) -> None:
+        """Fill the space from a reading; the same objects as before have the same content.
+
+        Args:
+            reading: The pools.
+            accesses: The accesses to them; None: they are not known.
+        """
+        if reading is self._filled_with and accesses is self._filled_accesses:
             self.space.repeat()
             return
-        self._filled_with = reading
+        self._filled_with, self._filled_accesses = reading, accesses
         tiling = self._tiles.cut(reading)
         show_names(self.space, tiling.names)
         pools = reading.pools
@@ -139,6 +152,8 @@ class ArenaOccupancySpace:
         self.pools.data[:] = tiling.sums(in_use)
         self.size_class.data[:] = dominant_classes(reading, tiling)
         self.classes.data[:] = _classes(reading, in_use)
+        if self._accesses is not None:
+            self._accesses.fill(reading, tiling, accesses)
         hide((one for one in self.space.streams if one not in (self.size, self.total)), unknown)
         self.space.control[:] = np.where(unknown | (blocks != 0), Control.USED, Control.UNUSED)
         self.space.info = (

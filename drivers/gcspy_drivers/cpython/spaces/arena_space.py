@@ -14,8 +14,10 @@ from gcspy_drivers.cpython.pymalloc.pool_tables import CONTENTS, PoolTables
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.pymalloc.pools import PoolState, block_bytes, capacities
 from gcspy_drivers.cpython.pymalloc.used_tiles import show_carved
+from gcspy_drivers.cpython.spaces.access_streams import AccessStreams, idle_text
 from gcspy_drivers.kit.grouped_tiling import GroupedTiling
 from gcspy_drivers.kit.streams import add_amount, add_bytes, add_enumeration, hide, show_names
+from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_server.api import DetailFunction, ExtentNames, PaintStyle, Presentation, Server
 
 __all__ = ["ArenaSpace", "class_names", "dominant_classes"]
@@ -33,6 +35,7 @@ class ArenaSpace:
         tiles: Its tilings.
         main: Whether it is the main space.
         first: A reading to begin with; None: the space begins without tiles.
+        accesses: Whether accesses are seen.
     """
 
     def __init__(
@@ -44,9 +47,11 @@ class ArenaSpace:
         tiles: HeapTiles,
         main: bool,
         first: HeapReading | None = None,
+        accesses: bool = False,
     ) -> None:
         self._geometry = geometry
         self._filled_with: HeapReading | None = None
+        self._filled_accesses: CellAccesses | None = None
         self._tiles = tiles.pools
         most = geometry.arena_bytes // geometry.pool_bytes
         tiling = None if first is None else self._tiles.cut(first)
@@ -101,14 +106,27 @@ class ArenaSpace:
             order=3,
             paint_style=PaintStyle.ZERO,
         )
+        self._accesses = (
+            AccessStreams(self.space, most=geometry.arena_bytes, of=self.carved_bytes, order=5)
+            if accesses
+            else None
+        )
 
-    def fill(self, reading: HeapReading) -> None:
-        """Fill the space from a reading; the same object as before has the same content."""
-        if reading is self._filled_with:
+    def fill(
+        self, reading: HeapReading, accesses: CellAccesses | None = None, note: str = ""
+    ) -> None:
+        """Fill the space from a reading; the same objects as before have the same content.
+
+        Args:
+            reading: The pools.
+            accesses: The accesses to them; None: they are not known.
+            note: To which interval they belong.
+        """
+        if reading is self._filled_with and accesses is self._filled_accesses:
             self.space.repeat()
             self.space.answer_with(CONTENTS, PoolTables.of(reading, self._tiles.cut(reading)).table)
             return
-        self._filled_with = reading
+        self._filled_with, self._filled_accesses = reading, accesses
         tiling = self._tiles.cut(reading)
         show_names(self.space, tiling.names)
         pools, space = reading.pools, self.space
@@ -124,6 +142,8 @@ class ArenaSpace:
         self.blocks_used.data[:] = tiling.sums(pools.blocks_used)
         self.blocks_free.data[:] = tiling.sums(pools.blocks_free)
         self.size_class.data[:] = dominant_classes(reading, tiling)
+        if self._accesses is not None:
+            self._accesses.fill(reading, tiling, accesses)
         hide(space.streams, unknown)
         show_carved(space, reading, tiling)
         counted = (carved != 0) & ~unknown
@@ -133,7 +153,15 @@ class ArenaSpace:
             int(carved[counted].sum()) * self._geometry.pool_bytes,
             covered=int(counted.sum()),
         )
-        space.info = _info(reading, tiling)
+        space.info = "; ".join(
+            part
+            for part in (
+                _info(reading, tiling),
+                note,
+                "" if accesses is None else idle_text(reading, accesses),
+            )
+            if part
+        )
         space.answer_with(CONTENTS, PoolTables.of(reading, tiling).table)
 
     def answer_with(self, contents: DetailFunction) -> None:
