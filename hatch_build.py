@@ -65,6 +65,8 @@ LOOPS = (
     Loops("gcspy-graph", ROOT / "objects/gcspy_objects/graph/compiled"),
     Loops("gcspy-trace", ROOT / "objects/gcspy_objects/gctrace/compiled"),
     Loops("gcspy-malloc", ROOT / "drivers/gcspy_drivers/native_heap/compiled"),
+    Loops("gcspy-drain", ROOT / "gcspy/tracer/compiled"),
+    Loops("gcspy-preloaded", ROOT / "gcspy/tracer/preloaded"),
 )
 """The libraries of loops. They use the C library and nothing else: no header of Python, so that one build fits every Python."""
 

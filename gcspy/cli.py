@@ -35,6 +35,7 @@ _COMMANDS = {
     },
     "Record and play": {
         "record": "Record a session or a process to a file.",
+        "trace": "Run a program and write each allocation and each free to an object trace.",
         "replay": "Play a recording, an object trace or a lesson in a window.",
         "screenshot": "Write a picture of the window to a PNG file.",
         "export": "Export to CSV, Parquet, MCAP, PNG files, GIF, or a trace of GCspy 1.0.",

@@ -1,0 +1,83 @@
+"""`gcspy trace`: run a program, and write each allocation and each free of it to an object trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gcspy.options import json_option
+
+__all__ = ["command"]
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File to write. Default: the program's name with .gctrace behind it, in this folder.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing trace.")
+@click.option(
+    "--stacks",
+    type=click.Choice(["none", "caller", "full"]),
+    default="caller",
+    show_default=True,
+    help="Site of an allocation. none: not known. caller: the code that called malloc, new or mmap. full: its whole stack (x86-64).",
+)
+@click.option(
+    "--children",
+    is_flag=True,
+    help="Trace its child processes, too, each into a file with .PID behind its name.",
+)
+@click.option(
+    "--no-names",
+    is_flag=True,
+    help="Leave functions and lines of sites as addresses: naming takes time at the end.",
+)
+@json_option
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(
+    output: Path | None,
+    force: bool,
+    stacks: str,
+    children: bool,
+    no_names: bool,
+    as_json: bool,
+    program: str,
+    arguments: tuple[str, ...],
+) -> int:
+    """Run a program and write each allocation and each free to an object trace.
+
+    \b
+      gcspy trace -- ./server --port 80        blocks of malloc, new and mmap, with their callers
+      gcspy trace --stacks full -- ./server    the same with whole stacks
+      gcspy objects sites server.gctrace       what lives at the end, by site
+      gcspy replay server.gctrace              the heap at any moment, in a window
+
+    A library that is loaded into the program writes to memory that it shares with gcspy; gcspy
+    writes the file. So the trace of a program that is killed is whole, and the end of gcspy leaves
+    the program running. Programs that are linked statically, or run with other rights (setuid),
+    are not traced.
+
+    A summary is printed on standard error when the program ends, and its exit code is the
+    program's.
+    """
+    from gcspy.recorder.new_file import need_place
+    from gcspy.tracer.frame_names import name_frames
+    from gcspy.tracer.trace_report import report_as_json, report_as_text
+    from gcspy.tracer.traced_run import TracedRun, TraceSettings
+
+    path = output or Path(f"{Path(program).name}.gctrace")
+    need_place(path, replace=force)
+    settings = TraceSettings(output=path, stacks=stacks, children=children)
+    with TracedRun([program, *arguments], settings) as run:
+        exit_code = run.follow((lambda _definitions: b"") if no_names else name_frames)
+        if as_json:
+            report_as_json(run.summaries, exit_code)
+        else:
+            report_as_text(run.summaries, program)
+    return exit_code

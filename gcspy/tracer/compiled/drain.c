@@ -1,0 +1,498 @@
+/* Reading the segments of traced processes, and putting the events of their threads into one order.
+ *
+ * Two steps. `drain_poll` copies what is new in the blocks, and gives full blocks back; `drain_merge` makes columns of
+ * it. Nothing in a segment is believed: it lies in the memory of a program that may write anywhere.
+ *
+ * Order: a thread's events are in its order. Between threads, stamps decide, which are exact to some 64 events or one look of the
+ * reader; and an address alternates between allocation and free, since a free is written before it happens and an allocation after.
+ * An event that does not fit what its address is now waits for the one of another thread that must come before. */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arrays.h"
+#include "trace_segment.h"
+
+#define MOST_PENDING (256u << 20) /* bytes copied and not merged; beyond it blocks stay where they are, and the program waits */
+#define MOST_THREADS 1000000u
+#define PATIENCE 3 /* rounds that an event waits for another thread's */
+
+enum kind { ALLOCATE = 1, COLLECTION_START = 5, COLLECTION_END = 6, FREE = 24, LOST = 29, MAP = 30, UNMAP = 31 };
+enum detail { NEW = 0, RESIZED = 2 };
+
+/* Numbers that Python reads; the same order as in drain.py. */
+enum counter {
+    EVENTS, ALLOCATIONS, FREES, LOST_EVENTS, UNKNOWN_FREES, INFERRED_FREES, UNORDERED, LIVE_BLOCKS, LIVE_BYTES, PENDING_BYTES, DAMAGED, META_BYTES,
+    CACHED_OBJECTS, CACHED_BYTES, REUSED_OBJECTS, COUNTERS
+};
+
+struct entry {
+    uint64_t address; /* 0: none */
+    uint64_t size;
+    int64_t birth;    /* number of its event; -1: a block whose object is dead */
+    uint32_t site, type;
+};
+
+struct queue {
+    uint32_t number, tid;
+    uint8_t *bytes;
+    size_t begin, end, room;
+    uint64_t time;
+    uint64_t blocked; /* address of the event that waits */
+    uint64_t blocked_round;
+    int forced, ended, resizing, starved;
+    struct entry undone; /* the block of its last FREE by realloc */
+};
+
+struct drain {
+    struct queue **queues;
+    size_t queue_count, queue_room, ever, blocked;
+    struct entry *table;
+    size_t table_size, table_used;
+    uint64_t horizon, round;
+    int64_t counters[COUNTERS];
+    size_t pending;
+    uint64_t time; /* of the last event: never less */
+};
+
+static uint64_t now_nanos(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+/* ---- the table of live blocks */
+
+static size_t slot_of(const struct drain *drain, uint64_t address) {
+    return (size_t)((address * 0x9e3779b97f4a7c15ull) >> 20) & (drain->table_size - 1);
+}
+
+static struct entry *find(const struct drain *drain, uint64_t address) {
+    size_t slot = slot_of(drain, address);
+    while (drain->table[slot].address && drain->table[slot].address != address) slot = (slot + 1) & (drain->table_size - 1);
+    return drain->table[slot].address ? &drain->table[slot] : NULL;
+}
+
+static int grow_table(struct drain *drain) {
+    size_t size = drain->table_size ? drain->table_size * 2 : 1 << 16, old_size = drain->table_size;
+    struct entry *old = drain->table, *made = calloc(size, sizeof *made);
+    if (made == NULL) return 0;
+    drain->table = made, drain->table_size = size;
+    for (size_t index = 0; index < old_size; index++)
+        if (old[index].address) {
+            size_t slot = slot_of(drain, old[index].address);
+            while (made[slot].address) slot = (slot + 1) & (size - 1);
+            made[slot] = old[index];
+        }
+    free(old);
+    return 1;
+}
+
+static struct entry *add(struct drain *drain, uint64_t address) {
+    if (drain->table_used * 8 >= drain->table_size * 5 && !grow_table(drain)) return NULL;
+    size_t slot = slot_of(drain, address);
+    while (drain->table[slot].address && drain->table[slot].address != address) slot = (slot + 1) & (drain->table_size - 1);
+    drain->table_used += drain->table[slot].address == 0;
+    drain->table[slot].address = address;
+    return &drain->table[slot];
+}
+
+static void take_out(struct drain *drain, struct entry *entry) {
+    size_t mask = drain->table_size - 1, hole = (size_t)(entry - drain->table), slot = hole;
+    for (;;) {
+        slot = (slot + 1) & mask;
+        if (drain->table[slot].address == 0) break;
+        size_t home = slot_of(drain, drain->table[slot].address);
+        if (((slot - home) & mask) >= ((slot - hole) & mask)) drain->table[hole] = drain->table[slot], hole = slot;
+    }
+    drain->table[hole].address = 0;
+    drain->table_used--;
+}
+
+/* ---- copying */
+
+GCSPY_LOOP int64_t drain_new(void) {
+    struct drain *drain = calloc(1, sizeof *drain);
+    if (drain == NULL) return 0;
+    if (!grow_table(drain)) return free(drain), 0;
+    return (int64_t)(intptr_t)drain;
+}
+
+GCSPY_LOOP void drain_free(int64_t handle) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    for (size_t index = 0; index < drain->queue_count; index++) free(drain->queues[index]->bytes), free(drain->queues[index]);
+    free(drain->queues), free(drain->table), free(drain);
+}
+
+static struct queue *queue_of(struct drain *drain, uint32_t number) {
+    for (size_t index = drain->queue_count; index-- > 0;)
+        if (drain->queues[index]->number == number) return drain->queues[index];
+    if (drain->queue_count >= MOST_THREADS) return NULL;
+    if (drain->queue_count == drain->queue_room) {
+        size_t room = drain->queue_room ? drain->queue_room * 2 : 64;
+        struct queue **made = realloc(drain->queues, room * sizeof *made);
+        if (made == NULL) return NULL;
+        drain->queues = made, drain->queue_room = room;
+    }
+    struct queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL) return NULL;
+    queue->number = number;
+    drain->ever++;
+    return drain->queues[drain->queue_count++] = queue;
+}
+
+static int append(struct queue *queue, const uint8_t *from, size_t bytes) {
+    if (queue->begin == queue->end) queue->begin = queue->end = 0;
+    if (queue->end + bytes > queue->room && queue->begin > queue->room / 2) {
+        memmove(queue->bytes, queue->bytes + queue->begin, queue->end - queue->begin);
+        queue->end -= queue->begin, queue->begin = 0;
+    }
+    if (queue->end + bytes > queue->room) {
+        size_t room = queue->room ? queue->room : 65536;
+        while (room < queue->end + bytes) room *= 2;
+        uint8_t *made = realloc(queue->bytes, room);
+        if (made == NULL) return 0;
+        queue->bytes = made, queue->room = room;
+    }
+    memcpy(queue->bytes + queue->end, from, bytes);
+    queue->end += bytes;
+    return 1;
+}
+
+static void give_back(struct segment *segment, struct block *states, uint32_t index) {
+    atomic_store(&states[index].use, BLOCK_UNUSED);
+    uint64_t head = atomic_load(&segment->unused);
+    do atomic_store(&states[index].next, (uint32_t)head);
+    while (!atomic_compare_exchange_weak(&segment->unused, &head, ((head >> 32) + 1) << 32 | (index + 1)));
+}
+
+struct order {
+    uint64_t sequence;
+    uint32_t index;
+};
+
+static int by_sequence(const void *left, const void *right) {
+    uint64_t one = ((const struct order *)left)->sequence, other = ((const struct order *)right)->sequence;
+    return (one > other) - (one < other);
+}
+
+/* Copy what is new. `ended` lists the system's numbers of threads that are no more: their blocks are given back too. Returns how many
+ * bytes were new, -1: no memory. */
+GCSPY_LOOP int64_t drain_poll(int64_t handle, int64_t at, struct i64s ended) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    struct segment *segment = (struct segment *)(intptr_t)at;
+    struct block *states = (struct block *)((uint8_t *)segment + SEGMENT_STATES);
+    static _Thread_local struct order orders[SEGMENT_BLOCKS];
+    atomic_fetch_add(&segment->tick, 1);
+    drain->horizon = now_nanos(), drain->round++;
+    for (size_t index = 0; index < drain->queue_count; index++) drain->queues[index]->starved = 0;
+    uint32_t blocks = atomic_load(&segment->blocks), count = 0, given = 0;
+    if (blocks > SEGMENT_BLOCKS) blocks = SEGMENT_BLOCKS;
+    for (uint32_t index = 0; index < blocks; index++)
+        if (atomic_load_explicit(&states[index].use, memory_order_acquire) != BLOCK_UNUSED) orders[count++] = (struct order){states[index].sequence, index};
+    qsort(orders, count, sizeof *orders, by_sequence);
+    int64_t copied = 0;
+    for (uint32_t position = 0; position < count && drain->pending < MOST_PENDING; position++) {
+        uint32_t index = orders[position].index;
+        struct block *block = &states[index];
+        uint32_t use = atomic_load_explicit(&block->use, memory_order_acquire);
+        uint64_t used = atomic_load_explicit(&block->used, memory_order_acquire), read = atomic_load_explicit(&block->read, memory_order_relaxed);
+        if (use != BLOCK_OWNED && use != BLOCK_FULL) continue;
+        if (used > BLOCK_BYTES || used & 7 || read > used) {
+            drain->counters[DAMAGED]++;
+            continue;
+        }
+        if (used > read) {
+            struct queue *queue = queue_of(drain, block->thread);
+            if (queue == NULL || !append(queue, (uint8_t *)segment + SEGMENT_DATA + (size_t)index * BLOCK_BYTES + read, used - read)) return -1;
+            queue->tid = block->tid;
+            drain->pending += used - read, copied += (int64_t)(used - read);
+            atomic_store_explicit(&block->read, used, memory_order_relaxed);
+        }
+        int over = use == BLOCK_FULL;
+        for (int64_t one = 0; one < ended.length && !over; one++) over = ended.at[one] == (int64_t)block->tid;
+        if (over) give_back(segment, states, index), given++;
+    }
+    if (given) {
+        atomic_fetch_add(&segment->waiting, 1);
+        syscall(SYS_futex, &segment->waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+    return copied;
+}
+
+/* ---- merging */
+
+struct columns {
+    uint8_t *kind, *detail;
+    int64_t *address, *size, *birth, *time;
+    int32_t *site, *type, *thread;
+    int64_t count, room;
+    uint8_t *meta;
+    size_t meta_used, meta_room;
+};
+
+static void emit(struct drain *drain, struct columns *out, const struct queue *queue, enum kind kind, int detail, uint64_t address, uint64_t size, uint32_t site, uint32_t type, int64_t birth) {
+    int64_t row = out->count++;
+    out->kind[row] = (uint8_t)kind, out->detail[row] = (uint8_t)detail;
+    out->address[row] = (int64_t)address, out->size[row] = (int64_t)size;
+    out->site[row] = (int32_t)site, out->type[row] = (int32_t)type, out->thread[row] = (int32_t)queue->number;
+    out->birth[row] = birth, out->time[row] = (int64_t)drain->time;
+    drain->counters[EVENTS]++;
+}
+
+static void wake(struct drain *drain, uint64_t address) {
+    for (size_t index = 0; index < drain->queue_count; index++)
+        if (drain->queues[index]->blocked == address) drain->queues[index]->blocked = 0, drain->blocked--;
+}
+
+static void die(struct drain *drain, struct columns *out, const struct queue *queue, struct entry *entry) {
+    if (entry->birth >= 0) {
+        emit(drain, out, queue, FREE, 0, entry->address, 0, 0, 0, entry->birth);
+        drain->counters[FREES]++, drain->counters[LIVE_BLOCKS]--, drain->counters[LIVE_BYTES] -= (int64_t)entry->size;
+    }
+}
+
+static void begin_life(struct drain *drain, struct columns *out, const struct queue *queue, uint64_t address, uint64_t size, uint32_t site, uint32_t type, int detail) {
+    struct entry *entry = add(drain, address);
+    if (entry == NULL) {
+        drain->counters[LOST_EVENTS]++;
+        return;
+    }
+    *entry = (struct entry){address, size, drain->counters[EVENTS], site, type};
+    emit(drain, out, queue, ALLOCATE, detail, address, size, site, type, -1);
+    drain->counters[ALLOCATIONS]++, drain->counters[LIVE_BLOCKS]++, drain->counters[LIVE_BYTES] += (int64_t)size;
+}
+
+/* A definition, for Python: kind, argument, bytes, thread, tid, 0; number of the event before which it stands; then its words. */
+static int pass_on(struct drain *drain, struct columns *out, const struct queue *queue, uint32_t kind, uint32_t argument, const uint8_t *from, size_t bytes) {
+    if (out->meta_used + 32 + bytes > out->meta_room) return 0;
+    uint32_t head[6] = {kind, argument, (uint32_t)bytes, queue->number, queue->tid, 0};
+    uint64_t event = (uint64_t)drain->counters[EVENTS];
+    memcpy(out->meta + out->meta_used, head, 24);
+    memcpy(out->meta + out->meta_used + 24, &event, 8);
+    memcpy(out->meta + out->meta_used + 32, from, bytes);
+    out->meta_used += 32 + bytes;
+    return 1;
+}
+
+static uint64_t word_at(const uint8_t *at) {
+    uint64_t word;
+    memcpy(&word, at, 8);
+    return word;
+}
+
+/* Take stamps at the head of a queue. */
+static void read_stamps(struct drain *drain, struct queue *queue) {
+    while (queue->begin < queue->end) {
+        uint64_t word = word_at(queue->bytes + queue->begin);
+        if ((word & 7) != RECORD_STAMP) break;
+        if (word >> 3 > queue->time) queue->time = word >> 3;
+        queue->begin += 8, drain->pending -= 8;
+    }
+}
+
+static void wait_for(struct drain *drain, struct queue *queue, uint64_t address) {
+    queue->blocked = address, queue->blocked_round = drain->round;
+    drain->blocked++;
+}
+
+enum ran { GO_ON, STOP, STOP_ALL };
+
+enum resize { SUCCEEDED, FAILED, NOT_KNOWN };
+
+/* What became of the realloc whose FREE is at `at`: the thread's next record says. */
+static enum resize resize_of(const struct queue *queue, uint64_t address) {
+    size_t at = queue->begin + 8;
+    while (at < queue->end && (word_at(queue->bytes + at) & 7) == RECORD_STAMP) at += 8;
+    if (at >= queue->end) return NOT_KNOWN;
+    return word_at(queue->bytes + at) == (address | RECORD_FREE | (uint64_t)FREE_UNDONE << 48) ? FAILED : SUCCEEDED;
+}
+
+/* The event at the head of a queue. */
+static enum ran run_one(struct drain *drain, struct columns *out, struct queue *queue, int last) {
+    const uint8_t *at = queue->bytes + queue->begin;
+    size_t have = queue->end - queue->begin, bytes = 8;
+    uint64_t word = word_at(at), address = word & 0xfffffffffff8ull;
+    uint32_t kind = (uint32_t)word & 7;
+    struct entry *entry;
+    if (kind == RECORD_ALLOCATE || kind == RECORD_MAP || kind == RECORD_UNMAP || kind == RECORD_OBJECT) bytes = 16;
+    else if (kind == RECORD_META) bytes = 8 + (word >> 16 & 0xffff) * 8;
+    if (bytes > have || kind == 0 || out->count + 4 > out->room) {
+        if (bytes > have || kind == 0) {
+            /* Not a record: nothing behind it can be read. */
+            drain->counters[DAMAGED]++;
+            drain->pending -= have, queue->begin = queue->end;
+            return STOP;
+        }
+        return STOP_ALL;
+    }
+    uint64_t second = bytes > 8 ? word_at(at + 8) : 0;
+    if (queue->time > drain->time) drain->time = queue->time;
+    switch (kind) {
+    case RECORD_ALLOCATE: {
+        entry = find(drain, address);
+        if (UNLIKELY(entry != NULL)) {
+            if (!queue->forced && drain->ever > 1) return wait_for(drain, queue, address), STOP;
+            drain->counters[INFERRED_FREES]++;
+            die(drain, out, queue, entry), take_out(drain, entry);
+        }
+        begin_life(drain, out, queue, address, word >> 48 | second >> 32 << 16, (uint32_t)second, 1, queue->resizing ? RESIZED : NEW);
+        queue->resizing = 0, queue->forced = 0;
+        if (UNLIKELY(drain->blocked)) wake(drain, address);
+        break;
+    }
+    case RECORD_FREE: {
+        uint32_t detail = (uint32_t)(word >> 48);
+        if (UNLIKELY(detail == FREE_RESIZED)) {
+            enum resize resize = resize_of(queue, address);
+            if (resize == NOT_KNOWN && !last) {
+                queue->starved = 1;
+                return STOP;
+            }
+            if (resize == FAILED) {
+                /* Nothing happened: take both records. */
+                do bytes += 8;
+                while ((word_at(at + bytes - 8) & 7) == RECORD_STAMP);
+                break;
+            }
+        }
+        entry = find(drain, address);
+        if (detail == FREE_UNDONE) {
+            if (queue->undone.address == address && entry == NULL) begin_life(drain, out, queue, address, queue->undone.size, queue->undone.site, queue->undone.type, RESIZED);
+            queue->undone.address = 0, queue->resizing = 0;
+            break;
+        }
+        if (UNLIKELY(entry == NULL)) {
+            if (!queue->forced && drain->ever > 1) return wait_for(drain, queue, address), STOP;
+            drain->counters[UNKNOWN_FREES]++;
+        } else {
+            if (detail == FREE_RESIZED) queue->undone = *entry;
+            die(drain, out, queue, entry), take_out(drain, entry);
+        }
+        queue->resizing = detail == FREE_RESIZED, queue->forced = 0;
+        if (UNLIKELY(drain->blocked)) wake(drain, address);
+        break;
+    }
+    case RECORD_MAP:
+        emit(drain, out, queue, MAP, 0, address, word >> 48 | second >> 32 << 16, (uint32_t)second, 0, -1);
+        break;
+    case RECORD_UNMAP:
+        emit(drain, out, queue, UNMAP, 0, address, second, 0, 0, -1);
+        break;
+    case RECORD_META: {
+        uint32_t meta = (uint32_t)(word >> 3 & 0x1fff), argument = (uint32_t)(word >> 32);
+        if (meta == META_LOST) {
+            emit(drain, out, queue, LOST, 0, 0, argument, 0, 0, -1);
+            drain->counters[LOST_EVENTS] += argument;
+        } else if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return STOP_ALL;
+        if (meta == META_THREAD_END) queue->ended = 1;
+        break;
+    }
+    default: break;
+    }
+    queue->begin += bytes, drain->pending -= bytes;
+    return GO_ON;
+}
+
+static void forget_ended(struct drain *drain) {
+    size_t kept = 0;
+    for (size_t index = 0; index < drain->queue_count; index++) {
+        struct queue *queue = drain->queues[index];
+        if (queue->ended && queue->begin == queue->end && !queue->blocked) free(queue->bytes), free(queue);
+        else drain->queues[kept++] = queue;
+    }
+    drain->queue_count = kept;
+}
+
+/* Make columns of what was copied; `last`: nothing follows. Returns how many rows; again until it returns 0. */
+GCSPY_LOOP int64_t drain_merge(
+    int64_t handle, struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct i64s birth,
+    struct i64s time, struct u8s meta, struct i64s counters, int64_t last) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    struct columns out = {kind.at, detail.at, address.at, size.at, birth.at, time.at, site.at, type.at, thread.at, 0, kind.length, meta.at, 0, (size_t)meta.length};
+    uint64_t horizon = last ? ~0ull : drain->horizon;
+    for (;;) {
+        struct queue *first = NULL;
+        uint64_t until = horizon;
+        for (size_t index = 0; index < drain->queue_count; index++) {
+            struct queue *queue = drain->queues[index];
+            if (queue->begin == queue->end || queue->blocked || queue->starved) continue;
+            read_stamps(drain, queue);
+            if (queue->begin == queue->end || queue->time > horizon) continue;
+            if (first == NULL || queue->time < first->time) {
+                if (first != NULL && first->time < until) until = first->time;
+                first = queue;
+            } else if (queue->time < until) until = queue->time;
+        }
+        if (first == NULL) {
+            /* Only events that wait for others: the oldest goes on when the others had time to come. */
+            struct queue *oldest = NULL;
+            for (size_t index = 0; index < drain->queue_count && drain->blocked; index++) {
+                struct queue *queue = drain->queues[index];
+                if (queue->blocked && (last || drain->round - queue->blocked_round >= PATIENCE) && (oldest == NULL || queue->time < oldest->time)) oldest = queue;
+            }
+            if (oldest == NULL) break;
+            oldest->blocked = 0, oldest->forced = 1;
+            drain->blocked--, drain->counters[UNORDERED]++;
+            continue;
+        }
+        enum ran ran = GO_ON;
+        while (ran == GO_ON && first->begin < first->end) {
+            if ((word_at(first->bytes + first->begin) & 7) == RECORD_STAMP) {
+                read_stamps(drain, first);
+                if (first->time > until) break;
+                continue;
+            }
+            ran = run_one(drain, &out, first, (int)last);
+        }
+        if (ran == STOP_ALL) break;
+    }
+    forget_ended(drain);
+    drain->counters[PENDING_BYTES] = (int64_t)drain->pending, drain->counters[META_BYTES] = (int64_t)out.meta_used;
+    for (int64_t index = 0; index < COUNTERS && index < counters.length; index++) counters.at[index] = drain->counters[index];
+    return out.count;
+}
+
+/* The live blocks, in no order; returns how many there are, whether there is room or not. */
+GCSPY_LOOP int64_t drain_live(int64_t handle, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i64s birth) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    int64_t count = 0;
+    for (size_t index = 0; index < drain->table_size; index++) {
+        struct entry *entry = &drain->table[index];
+        if (entry->address == 0 || entry->birth < 0) continue;
+        if (count < address.length) {
+            address.at[count] = (int64_t)entry->address, size.at[count] = (int64_t)entry->size, birth.at[count] = entry->birth;
+            site.at[count] = (int32_t)entry->site, type.at[count] = (int32_t)entry->type;
+        }
+        count++;
+    }
+    return count;
+}
+
+/* Numbers of a segment: its magic, pid, parent, start (monotonic, real), flags, number of the parent's fork, blocks, lost events,
+ * nanoseconds waited, tables of sites that were full, cut stacks, threads, forks. */
+GCSPY_LOOP int64_t drain_facts(int64_t at, struct i64s facts) {
+    struct segment *segment = (struct segment *)(intptr_t)at;
+    int64_t all[] = {
+        (int64_t)atomic_load_explicit(&segment->magic, memory_order_acquire), segment->pid, segment->parent, (int64_t)segment->started_monotonic,
+        (int64_t)segment->started_real, segment->flags, segment->parent_fork, atomic_load(&segment->blocks), (int64_t)atomic_load(&segment->lost),
+        (int64_t)atomic_load(&segment->waited_nanos), atomic_load(&segment->full_sites), (int64_t)atomic_load(&segment->cut_stacks), atomic_load(&segment->threads),
+        atomic_load(&segment->forks),
+    };
+    int64_t count = (int64_t)(sizeof all / sizeof *all);
+    for (int64_t index = 0; index < count && index < facts.length; index++) facts.at[index] = all[index];
+    return count;
+}
+
+/* Tell the process to stop writing. */
+GCSPY_LOOP void drain_stop(int64_t at) {
+    struct segment *segment = (struct segment *)(intptr_t)at;
+    atomic_store(&segment->wanted, WANTED_OFF);
+    atomic_fetch_add(&segment->waiting, 1);
+    syscall(SYS_futex, &segment->waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}

@@ -1,0 +1,295 @@
+"""`SegmentDrain`: the events of a traced process, taken from the memory that it shares with gcspy, in one order.
+
+Knows the segment and its order of events; does not know files, types or what a site is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from gcspy_compiled.c_loops import CLibrary
+from gcspy_protocol.errors import CommandError
+from numpy.typing import NDArray
+
+from gcspy.exit_codes import ExitCode
+
+__all__ = ["DrainCounts", "LiveBlocks", "MergedEvents", "SegmentDrain", "SegmentFacts"]
+
+_LIBRARY: Final = CLibrary("gcspy-drain", Path(__file__).parent / "compiled")
+_U8, _I32, _I64 = "uint8[::1]", "int32[::1]", "int64[::1]"
+_SIGNATURES: Final = {
+    "drain_new": "int64()",
+    "drain_free": "void(int64)",
+    "drain_poll": f"int64(int64, int64, {_I64})",
+    "drain_merge": (
+        f"int64(int64, {_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_I64}, {_I64}, {_U8}, {_I64}, int64)"
+    ),
+    "drain_live": f"int64(int64, {_I64}, {_I64}, {_I32}, {_I32}, {_I64})",
+    "drain_facts": f"int64(int64, {_I64})",
+    "drain_stop": "void(int64)",
+}
+_MAGIC: Final = 0x3147455359504347
+_BYTES: Final = 16384 + 1024 * 64 + 1024 * 32768
+"""Size of a segment: `SEGMENT_BYTES` of trace_segment.h."""
+_PROGRAM_AT: Final = 48
+_PROGRAM_BYTES: Final = 1024
+_ARGUMENTS_BYTES: Final = 4096
+_RUNTIME_BYTES: Final = 64
+_ROWS: Final = 1 << 17
+_META_BYTES: Final = 4 << 20
+
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
+
+
+class _Loops(NamedTuple):
+    """Functions of the library."""
+
+    drain_new: Callable[..., int]
+    drain_free: Callable[..., None]
+    drain_poll: Callable[..., int]
+    drain_merge: Callable[..., int]
+    drain_live: Callable[..., int]
+    drain_facts: Callable[..., int]
+    drain_stop: Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedEvents:
+    """Events of all threads of a process in one order.
+
+    Attributes:
+        kind: (n,) `gcspy_objects.records.RecordKind`: ALLOCATE, FREE, LOST, MAP, UNMAP.
+        detail: (n,) of ALLOCATE: 2 if it is the result of a resize.
+        address: (n,) bytes.
+        size: (n,) bytes; of LOST: events.
+        site: (n,) number of the site; 0: none.
+        type: (n,) number of the type; 0: not known.
+        thread: (n,) number of the thread.
+        birth: (n,) of FREE: number of the event that allocated it.
+        time: (n,) nanoseconds of CLOCK_MONOTONIC, never less than before, exact to some events.
+        definitions: What the program defined meanwhile, as the segment has it.
+    """
+
+    kind: Bytes
+    detail: Bytes
+    address: Longs
+    size: Longs
+    site: Ints
+    type: Ints
+    thread: Ints
+    birth: Longs
+    time: Longs
+    definitions: bytes
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+class LiveBlocks(NamedTuple):
+    """Blocks that live, in the order of their births; (n,) each, as in `MergedEvents`."""
+
+    address: Longs
+    size: Longs
+    site: Ints
+    type: Ints
+    birth: Longs
+
+
+class DrainCounts(NamedTuple):
+    """Counts of a process; in the order of ``enum counter`` in drain.c.
+
+    Attributes:
+        events: In all.
+        allocations: ALLOCATEs.
+        frees: FREEs.
+        lost: Events that were shed, or for which there was no memory.
+        unknown_frees: Frees of blocks whose allocation was not seen; they are not in the trace.
+        inferred_frees: FREEs that were not seen, at addresses that were handed out again.
+        unordered: Times that the order of two threads had to be guessed.
+        live_blocks: Alive now.
+        live_bytes: Of these.
+        pending_bytes: Copied and not yet in order.
+        damaged: Records that are none.
+        definition_bytes: Of the last batch.
+        cached_objects: Objects that free lists hold now.
+        cached_bytes: Of these.
+        reused_objects: Objects that came from a free list.
+    """
+
+    events: int = 0
+    allocations: int = 0
+    frees: int = 0
+    lost: int = 0
+    unknown_frees: int = 0
+    inferred_frees: int = 0
+    unordered: int = 0
+    live_blocks: int = 0
+    live_bytes: int = 0
+    pending_bytes: int = 0
+    damaged: int = 0
+    definition_bytes: int = 0
+    cached_objects: int = 0
+    cached_bytes: int = 0
+    reused_objects: int = 0
+
+
+class SegmentFacts(NamedTuple):
+    """Numbers that a process keeps in its segment; in the order of `drain_facts` in drain.c."""
+
+    magic: int
+    pid: int
+    parent: int
+    started_monotonic: int
+    started_real: int
+    flags: int
+    parent_fork: int
+    blocks: int
+    lost: int
+    waited_nanos: int
+    full_sites: int
+    cut_stacks: int
+    threads: int
+    forks: int
+
+
+def _loops() -> _Loops:
+    loops = _LIBRARY.loops(_Loops, _SIGNATURES)
+    if loops is None:
+        raise CommandError(
+            "programs cannot be traced: gcspy's libraries in C are not built, or GCSPY_C_CODE=no; apt-get install gcc libc6-dev, and install gcspy again",
+            exit_code=ExitCode.MISSING_PART,
+        )
+    return loops
+
+
+class SegmentDrain:
+    """The segment of one process, mapped.
+
+    Args:
+        path: Of the segment. It must be whole: see `is_ready`.
+
+    Raises:
+        CommandError: The library in C is not there, or there is no memory.
+        OSError: The segment cannot be mapped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._loops = _loops()
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), _BYTES)
+        self._view: Any = (ctypes.c_char * _BYTES).from_buffer(self._map)
+        self._at = ctypes.addressof(self._view)
+        self._handle = self._loops.drain_new()
+        if not self._handle:
+            raise CommandError("no memory for the events of a program", exit_code=ExitCode.FAILED)
+        self._columns: dict[str, NDArray[Any]] = {
+            "kind": np.empty(_ROWS, np.uint8),
+            "detail": np.empty(_ROWS, np.uint8),
+            "address": np.empty(_ROWS, np.int64),
+            "size": np.empty(_ROWS, np.int64),
+            "site": np.empty(_ROWS, np.int32),
+            "type": np.empty(_ROWS, np.int32),
+            "thread": np.empty(_ROWS, np.int32),
+            "birth": np.empty(_ROWS, np.int64),
+            "time": np.empty(_ROWS, np.int64),
+        }
+        self._meta = np.empty(_META_BYTES, np.uint8)
+        self._counters = np.zeros(len(DrainCounts._fields), np.int64)
+
+    @staticmethod
+    def is_ready(path: Path) -> bool:
+        """Return whether the process has finished making a segment."""
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size != _BYTES:
+                    return False
+                return int.from_bytes(file.read(8), "little") == _MAGIC
+        except OSError:
+            return False
+
+    def poll(self, ended_threads: Sequence[int] = ()) -> int:
+        """Copy what is new, and give the process its full blocks back; return how many bytes were new.
+
+        Args:
+            ended_threads: Threads by the system's numbers that are no more: their blocks are given back, too.
+
+        Raises:
+            CommandError: There is no memory.
+        """
+        ended = np.array(ended_threads, np.int64)
+        copied = self._loops.drain_poll(self._handle, self._at, ended)
+        if copied < 0:
+            raise CommandError("no memory for the events of a program", exit_code=ExitCode.FAILED)
+        return int(copied)
+
+    def merge(self, *, last: bool = False) -> Iterator[MergedEvents]:
+        """Yield what was copied, in order; `last`: nothing follows, and events wait for no others."""
+        while True:
+            count = self._loops.drain_merge(
+                self._handle, *self._columns.values(), self._meta, self._counters, int(last)
+            )
+            definitions = self._meta[: self.counts.definition_bytes].tobytes()
+            if not count and not definitions:
+                return
+            yield MergedEvents(
+                **{name: column[:count].copy() for name, column in self._columns.items()},
+                definitions=definitions,
+            )
+
+    @property
+    def counts(self) -> DrainCounts:
+        """Counts as of the last `merge`."""
+        return DrainCounts(*self._counters.tolist())
+
+    @property
+    def facts(self) -> SegmentFacts:
+        """What the process says of itself."""
+        facts = np.zeros(len(SegmentFacts._fields), np.int64)
+        self._loops.drain_facts(self._at, facts)
+        return SegmentFacts(*facts.tolist())
+
+    def live(self) -> LiveBlocks:
+        """Return the blocks that live after the last event of the last `merge`."""
+        room = self.counts.live_blocks
+        address, size, birth = (np.empty(room, np.int64) for _ in range(3))
+        site, of_type = (np.empty(room, np.int32) for _ in range(2))
+        self._loops.drain_live(self._handle, address, size, site, of_type, birth)
+        order = np.argsort(birth)
+        return LiveBlocks(address[order], size[order], site[order], of_type[order], birth[order])
+
+    def texts(self) -> tuple[str, list[str], str]:
+        """Return the program's path, its arguments and its runtime."""
+        start = _PROGRAM_AT
+        program = _text(self._map[start : start + _PROGRAM_BYTES])
+        start += _PROGRAM_BYTES
+        length = min(int.from_bytes(self._map[start : start + 4], "little"), _ARGUMENTS_BYTES)
+        start += 4
+        arguments = self._map[start : start + length].rstrip(b"\0").split(b"\0")
+        start += _ARGUMENTS_BYTES
+        runtime = _text(self._map[start : start + _RUNTIME_BYTES])
+        return program, [one.decode("utf-8", "replace") for one in arguments], runtime
+
+    def stop(self) -> None:
+        """Tell the process to write no more; it goes on without."""
+        self._loops.drain_stop(self._at)
+
+    def close(self) -> None:
+        """Let the segment go."""
+        if self._handle:
+            self._loops.drain_free(self._handle)
+            self._handle = 0
+            del self._view
+            self._map.close()
+
+
+def _text(data: bytes) -> str:
+    return data.split(b"\0", 1)[0].decode("utf-8", "replace")

@@ -1,0 +1,209 @@
+"""`ProcessTrace`: the trace of one process, from its segment to its file.
+
+Knows when a process has ended and which of its threads have; does not know who started it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import select
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from gcspy_objects.gctrace.address_model import AddressParameters
+from gcspy_protocol.errors import TraceError
+
+from gcspy.tracer.drain import DrainCounts, MergedEvents, SegmentDrain, SegmentFacts
+from gcspy.tracer.segment_definitions import MALLOC_TYPE, SegmentDefinitions
+from gcspy.tracer.trace_file import TraceFile
+
+__all__ = ["ProcessTrace", "TraceSummary"]
+
+_OWN_ALLOCATOR: Final = 1
+_REAP_SECS: Final = 0.5
+_GLIBC: Final = AddressParameters(4, 24, 8)
+
+
+class TraceSummary(NamedTuple):
+    """What became of the trace of a process.
+
+    Attributes:
+        path: Of its file.
+        pid: Of the process.
+        counts: Counts of its events.
+        facts: What the process said of itself.
+        bytes: Of the file.
+        sites: Distinct sites.
+        threads: Threads that allocated.
+        nanos: From the start of the trace to the last event.
+        error: Why the file ends early; None: it does not.
+    """
+
+    path: Path
+    pid: int
+    counts: DrainCounts
+    facts: SegmentFacts
+    bytes: int
+    sites: int
+    threads: int
+    nanos: int
+    error: TraceError | None
+
+    @property
+    def own_allocator(self) -> bool:
+        """Whether the program has a malloc of its own, which was not traced."""
+        return bool(self.facts.flags & _OWN_ALLOCATOR)
+
+
+class ProcessTrace:
+    """A process that is traced.
+
+    Args:
+        segment: Path of its segment, which is ready.
+        path: Of the trace.
+        stacks: ``none``, ``caller`` or ``full``.
+        run: 32 hexadecimal digits, the same for all files of a run.
+
+    Raises:
+        TraceError: The trace cannot be written.
+        CommandError: There is no memory.
+    """
+
+    def __init__(self, segment: Path, path: Path, stacks: str, run: str) -> None:
+        self.segment, self.path = segment, path
+        self.drain = SegmentDrain(segment)
+        self.facts = self.drain.facts
+        self.definitions = SegmentDefinitions()
+        self.error: TraceError | None = None
+        self._last_time = self.facts.started_monotonic
+        self._reaped = time.monotonic()
+        self._gone: set[int] = set()
+        self._header = self._header_pairs(stacks, run)
+        self._pidfd: int | None = None
+        with suppress(OSError):
+            self._pidfd = os.pidfd_open(self.facts.pid)
+        self.file = self._open(path)
+        self.file.define(self.definitions.beginning())
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self.facts.pid
+
+    def has_ended(self) -> bool:
+        """Whether the process has: what it wrote is all there."""
+        if self._pidfd is None:
+            return True
+        return bool(select.select([self._pidfd], [], [], 0)[0])
+
+    def poll(self, *, last: bool = False) -> int:
+        """Take what is new into the file; return how many bytes of records were new."""
+        copied = self.drain.poll(self._ended_threads())
+        for batch in self.drain.merge(last=last):
+            self._take(batch)
+        self._guarded(self.file.tick)
+        return copied
+
+    def finish(self, resolve: Callable[[SegmentDefinitions], bytes]) -> TraceSummary:
+        """Take the rest, name the frames, and close the file.
+
+        Args:
+            resolve: Returns definitions of frames as far as their places in the source are known.
+        """
+        while self.poll(last=True):
+            pass
+        self.facts = self.drain.facts
+        counts = self.drain.counts
+        lost = max(counts.lost, self.facts.lost)
+        self._guarded(self.file.flush)
+        self._guarded(lambda: self.file.define(resolve(self.definitions)))
+        ended = {
+            "lost": lost,
+            "unknown_frees": counts.unknown_frees,
+            "inferred_frees": counts.inferred_frees,
+            "unordered": counts.unordered,
+            "live_blocks": counts.live_blocks,
+            "live_bytes": counts.live_bytes,
+            "cut_stacks": self.facts.cut_stacks,
+        }
+        self._guarded(
+            lambda: self.file.finish([(key, str(value)) for key, value in ended.items()])
+        )
+        self.file.close()
+        self.drain.close()
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+        self.segment.unlink(missing_ok=True)
+        return TraceSummary(
+            self.path,
+            self.pid,
+            counts,
+            self.facts,
+            self.file.bytes,
+            self.definitions.sites,
+            self.facts.threads,
+            self._last_time - self.facts.started_monotonic,
+            self.error,
+        )
+
+    def _take(self, batch: MergedEvents) -> None:
+        if len(batch):
+            self._last_time = int(batch.time[-1])
+        defined = self.definitions.convert(batch.definitions) if batch.definitions else b""
+        if self.error is None:
+            self._guarded(lambda: self.file.define(defined))
+            self._guarded(lambda: self.file.add(batch))
+
+    def _guarded(self, write: Callable[[], None]) -> None:
+        """Write; when that is no longer possible, let the program go on alone."""
+        if self.error is not None:
+            return
+        try:
+            write()
+        except TraceError as error:
+            self.error = error
+            self.drain.stop()
+
+    def _ended_threads(self) -> list[int]:
+        """Return threads that ended without saying so, as far as it is time to look."""
+        now = time.monotonic()
+        if now - self._reaped < _REAP_SECS:
+            return []
+        self._reaped = now
+        return []
+
+    def _open(self, path: Path) -> TraceFile:
+        return TraceFile(path, self._header, _GLIBC, self.facts.started_monotonic)
+
+    def _header_pairs(self, stacks: str, run: str) -> list[tuple[str, str]]:
+        program, arguments, runtime = self.drain.texts()
+        system = platform.uname()
+        return [
+            ("run", run),
+            ("part", "0"),
+            ("began", "start"),
+            ("name", program.rpartition("/")[2]),
+            ("program", program),
+            ("arguments", "".join(f"{one}\0" for one in arguments)),
+            ("pid", str(self.facts.pid)),
+            ("parent", str(self.facts.parent)),
+            ("host", system.node),
+            ("system", f"{system.system} {system.release} {system.machine}"),
+            ("runtime", runtime),
+            ("writer", "gcspy"),
+            ("started", str(self.facts.started_real)),
+            ("order", "file"),
+            ("word_bytes", "8"),
+            ("unit", "blocks"),
+            ("births", "all"),
+            ("deaths", "told"),
+            ("moves", "none"),
+            ("stacks", stacks),
+            ("types", "none"),
+        ]

@@ -1,0 +1,230 @@
+"""`TracedRun`: a program that runs with the library loaded, and the traces of it and of its children.
+
+Knows processes, folders and when to look; does not know events.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from gcspy_compiled.libraries import find_library
+from gcspy_drivers.remote.leftover_folders import keep, remove_abandoned
+from gcspy_protocol.errors import CommandError
+
+from gcspy.exit_codes import ExitCode
+from gcspy.tracer.drain import SegmentDrain
+from gcspy.tracer.process_trace import ProcessTrace, TraceSummary
+from gcspy.tracer.segment_definitions import SegmentDefinitions
+
+__all__ = ["TraceSettings", "TracedRun", "preloaded_library"]
+
+_SHARED_MEMORY: Final = Path("/dev/shm")
+_BUSY_BYTES: Final = 1 << 20
+"""So many new bytes of records: look again at once."""
+_SHORTEST_SECS, _LONGEST_SECS = 0.002, 0.02
+_LIBRARY: Final = "gcspy-preloaded"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TraceSettings:
+    """Settings of a trace.
+
+    Attributes:
+        output: Path of the trace of the program itself; those of its children have ``.PID`` behind it.
+        stacks: ``none``, ``caller`` or ``full``.
+        children: Trace its children, too.
+    """
+
+    output: Path
+    stacks: str = "caller"
+    children: bool = False
+
+
+@dataclass(slots=True)
+class _Running:
+    """Traces of processes that run."""
+
+    by_segment: dict[Path, ProcessTrace] = field(default_factory=dict)
+    latest_of_pid: dict[int, Path] = field(default_factory=dict)
+    refused: set[Path] = field(default_factory=set)
+
+
+def preloaded_library() -> Path:
+    """Return the library that is loaded into the program.
+
+    Raises:
+        CommandError: It was not built.
+    """
+    found = find_library(_LIBRARY, Path(__file__).parent / "preloaded")
+    if found is None:
+        raise CommandError(
+            "programs cannot be traced: gcspy's library for them is not built, or GCSPY_C_CODE=no; apt-get install gcc libc6-dev, and install gcspy again",
+            exit_code=ExitCode.MISSING_PART,
+        )
+    return found
+
+
+class TracedRun:
+    """A program that is run and traced. A context manager: at its end the memory that it shared is removed.
+
+    Args:
+        command: The program and its arguments.
+        settings: What is traced.
+        environment: More variables for the program.
+
+    Raises:
+        CommandError: The library is not there, or the program cannot be started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        settings: TraceSettings,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.summaries: list[TraceSummary] = []
+        self._run = secrets.token_hex(16)
+        self._running = _Running()
+        library = preloaded_library()
+        place = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else Path("/tmp")
+        self._folder, self._lock = _make_folder(place)
+        variables = os.environ | {
+            "GCSPY_TRACE_FOLDER": str(self._folder),
+            "GCSPY_TRACE_FOLLOW": str(int(settings.children)),
+        }
+        if environment is None:
+            variables["GCSPY_TRACE_STACKS"] = settings.stacks
+            preloads = [str(library), *os.environ.get("LD_PRELOAD", "").split()]
+            variables["LD_PRELOAD"] = " ".join(preloads)
+        else:
+            variables |= environment
+        try:
+            self._process = subprocess.Popen(list(command), env=variables)
+        except OSError as error:
+            self._remove_folder()
+            raise CommandError(f"cannot start {command[0]}: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
+        for trace in self._running.by_segment.values():
+            trace.drain.stop()
+        self._remove_folder()
+
+    @property
+    def pid(self) -> int:
+        """Number of the program's process."""
+        return self._process.pid
+
+    def follow(self, resolve: Callable[[SegmentDefinitions], bytes]) -> int:
+        """Write the traces until the program and all traced children have ended.
+
+        Args:
+            resolve: Returns definitions of frames as far as their places in the source are known.
+
+        Returns:
+            The program's exit code, as a shell reports it.
+        """
+        # The terminal sends Ctrl-C to the whole group: the program decides what it means.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self._follow(resolve)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        status = self._process.wait()
+        return 128 - status if status < 0 else status
+
+    def _follow(self, resolve: Callable[[SegmentDefinitions], bytes]) -> None:
+        pause = _SHORTEST_SECS
+        while True:
+            over = self._process.poll() is not None
+            self._find_segments()
+            copied = 0
+            for segment, trace in list(self._running.by_segment.items()):
+                ended = trace.has_ended() or self._is_replaced(segment, trace)
+                copied += trace.poll()
+                if ended:
+                    self.summaries.append(trace.finish(resolve))
+                    del self._running.by_segment[segment]
+            if over and not self._running.by_segment:
+                return
+            if copied >= _BUSY_BYTES:
+                pause = _SHORTEST_SECS
+                continue
+            pause = _SHORTEST_SECS if copied else min(pause * 1.5, _LONGEST_SECS)
+            time.sleep(pause)
+
+    def _is_replaced(self, segment: Path, trace: ProcessTrace) -> bool:
+        """Whether the process executes another program now."""
+        return self._running.latest_of_pid.get(trace.pid) != segment
+
+    def _find_segments(self) -> None:
+        known = self._running
+        for segment in sorted(self._folder.glob("*.segment")):
+            if segment in known.by_segment or segment in known.refused:
+                continue
+            if not SegmentDrain.is_ready(segment):
+                continue
+            pid = int(segment.name.partition("-")[0])
+            path = self._path_of(pid)
+            known.refused.add(segment)  # whatever happens, it is begun once
+            known.by_segment[segment] = ProcessTrace(
+                segment, path, self.settings.stacks, self._run
+            )
+            known.latest_of_pid[pid] = segment
+
+    def _path_of(self, pid: int) -> Path:
+        """Return the path of the next trace of a process; one of a program that it executed before gets out of the way."""
+        path = self.settings.output
+        if pid != self._process.pid:
+            path = path.with_name(f"{path.name}.{pid}")
+        if pid in self._running.latest_of_pid:
+            number = 1
+            while (aside := path.with_name(f"{path.name}.before-exec-{number}")).exists():
+                number += 1
+            with suppress(OSError):
+                path.rename(aside)
+            for trace in self._running.by_segment.values():
+                if trace.path == path:
+                    trace.path = aside
+            self.summaries = [
+                one._replace(path=aside) if one.path == path else one for one in self.summaries
+            ]
+        return path
+
+    def _remove_folder(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _make_folder(place: Path) -> tuple[Path, int]:
+    """Make a folder that the next gcspy removes if this one is killed; return it, and its lock."""
+    with suppress(OSError):
+        above = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            remove_abandoned(above)
+        finally:
+            os.close(above)
+    folder = place / f"gcspy-{secrets.token_hex(8)}"
+    folder.mkdir(mode=0o700)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    keep(lock)
+    return folder, lock

@@ -1,0 +1,95 @@
+"""Programs that write down all that they allocate, compared with their traces: no event is missing, and none is invented."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from gcspy.tracer.process_trace import TraceSummary
+from gcspy.tracer.traced_run import TracedRun, TraceSettings
+
+from tests.tracer.written_trace import OwnLog, WrittenTrace, lives_by_address
+
+PROGRAMS = Path(__file__).parent / "programs"
+EXITS = {"exits": 7, "killed": 128 + 9}
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the programs, compiled."""
+    compilers = [shutil.which(one) for one in ("cc", "c++")]
+    if None in compilers:
+        pytest.skip("no compiler for C++ here")
+    folder = tmp_path_factory.mktemp("programs")
+    subprocess.run(
+        [str(compilers[1]), "-O1", "-g", "-std=c++17", "-pthread", str(PROGRAMS / "own_log.cpp"), "-o", str(folder / "own_log"), "-ldl"],
+        check=True,
+    )  # fmt: skip
+    subprocess.run(
+        [str(compilers[0]), "-shared", "-fPIC", str(PROGRAMS / "plugin.c"), "-o", str(folder / "plugin.so")],
+        check=True,
+    )  # fmt: skip
+    return folder
+
+
+def traced(
+    programs: Path, folder: Path, name: str, stacks: str = "caller", *, children: bool = False
+) -> tuple[int, list[TraceSummary]]:
+    """Trace a program; return its exit code and its traces."""
+    command = [str(programs / "own_log"), str(folder / "log"), name, str(programs / "plugin.so")]
+    settings = TraceSettings(output=folder / "trace", stacks=stacks, children=children)
+    with TracedRun(command, settings) as run:
+        code = run.follow(lambda _definitions: b"")
+    return code, run.summaries
+
+
+def check(log_path: Path, trace_path: Path) -> WrittenTrace:
+    """Compare a log with a trace."""
+    log, trace = OwnLog.read(log_path), WrittenTrace.read(trace_path)
+    sites = trace.sites_of("/own_log") | trace.sites_of("/plugin.so")
+    assert len(log) > 20
+    assert trace.lives(sites) == lives_by_address(log)
+    assert trace.end["lost"] == "0"
+    assert trace.end["unknown_frees"] == "0"
+    assert trace.end["inferred_frees"] == "0"
+    assert trace.end["events"] == str(len(trace.kind))
+    return trace
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "single", "resizes", "aligned", "operators", "passing", "storm", "signals", "ends", "plugins", "exits", "killed"
+    ],
+)  # fmt: skip
+def test_a_trace_has_what_the_program_itself_wrote_down(
+    programs: Path, tmp_path: Path, name: str
+) -> None:
+    code, summaries = traced(programs, tmp_path, name)
+    assert code == EXITS.get(name, 0)
+    assert [one.error for one in summaries] == [None]
+    check(tmp_path / "log", tmp_path / "trace")
+
+
+@pytest.mark.parametrize("name", ["operators", "passing", "plugins"])
+def test_full_stacks_lose_no_event(programs: Path, tmp_path: Path, name: str) -> None:
+    traced(programs, tmp_path, name, "full")
+    trace = check(tmp_path / "log", tmp_path / "trace")
+    assert max(len(one.frames) for one in trace.definitions.sites.values()) > 3
+
+
+def test_children_have_their_own_traces(programs: Path, tmp_path: Path) -> None:
+    _, summaries = traced(programs, tmp_path, "forks", children=True)
+    assert len(summaries) == 4
+    check(tmp_path / "log", tmp_path / "trace")
+    for child in summaries:
+        if child.path != tmp_path / "trace":
+            check(tmp_path / f"log.{child.pid}", child.path)
+
+
+def test_without_children_a_fork_leaves_the_trace_whole(programs: Path, tmp_path: Path) -> None:
+    _, summaries = traced(programs, tmp_path, "forks")
+    assert len(summaries) == 1
+    check(tmp_path / "log", tmp_path / "trace")
