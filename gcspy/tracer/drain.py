@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from gcspy_compiled.c_loops import CLibrary
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
 from gcspy.exit_codes import ExitCode
+from gcspy_compiled.c_loops import CLibrary
 
 __all__ = ["DrainCounts", "LiveBlocks", "MergedEvents", "SegmentDrain", "SegmentFacts"]
 
@@ -33,10 +33,12 @@ _SIGNATURES: Final = {
     ),
     "drain_live": f"int64(int64, {_I64}, {_I64}, {_I32}, {_I32}, {_I64})",
     "drain_facts": f"int64(int64, {_I64})",
+    "drain_owners": f"int64(int64, {_I64})",
     "drain_stop": "void(int64)",
 }
 _MAGIC: Final = 0x3147455359504347
-_BYTES: Final = 16384 + 1024 * 64 + 1024 * 32768
+_BLOCKS: Final = 1024
+_BYTES: Final = 16384 + _BLOCKS * (64 + 32768)
 """Size of a segment: `SEGMENT_BYTES` of trace_segment.h."""
 _PROGRAM_AT: Final = 48
 _PROGRAM_BYTES: Final = 1024
@@ -59,6 +61,7 @@ class _Loops(NamedTuple):
     drain_merge: Callable[..., int]
     drain_live: Callable[..., int]
     drain_facts: Callable[..., int]
+    drain_owners: Callable[..., int]
     drain_stop: Callable[..., None]
 
 
@@ -252,7 +255,7 @@ class SegmentDrain:
 
     @property
     def facts(self) -> SegmentFacts:
-        """What the process says of itself."""
+        """Numbers that the process keeps."""
         facts = np.zeros(len(SegmentFacts._fields), np.int64)
         self._loops.drain_facts(self._at, facts)
         return SegmentFacts(*facts.tolist())
@@ -277,6 +280,12 @@ class SegmentDrain:
         start += _ARGUMENTS_BYTES
         runtime = _text(self._map[start : start + _RUNTIME_BYTES])
         return program, [one.decode("utf-8", "replace") for one in arguments], runtime
+
+    def owners(self) -> list[int]:
+        """Return the threads that have a block, by the system's numbers."""
+        found = np.zeros(_BLOCKS, np.int64)
+        count = self._loops.drain_owners(self._at, found)
+        return [int(one) for one in found[:count]]
 
     def stop(self) -> None:
         """Tell the process to write no more; it goes on without."""

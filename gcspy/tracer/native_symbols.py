@@ -73,7 +73,9 @@ def resolve_places(path: str, addresses: Sequence[int], spent: list[float]) -> l
                     spent[0] += time.process_time() - begin
         except _FLAWS:
             continue
-    return [CodePlace(_demangled(name), *place) for name, place in zip(functions, lines, strict=True)]
+    return [
+        CodePlace(_demangled(name), *place) for name, place in zip(functions, lines, strict=True)
+    ]
 
 
 def _files_of(path: str) -> Iterator[Path]:
@@ -137,7 +139,7 @@ def _lines(
         found = np.searchsorted(at[order], asked[rows], side="right") - 1
         for row, index in zip(rows.tolist(), found.tolist(), strict=True):
             if index >= 0 and files[order[index]] >= 0:
-                yield row, (_file_name(program, unit, files[order[index]]), numbers[order[index]])
+                yield row, (_file_name(program, files[order[index]]), numbers[order[index]])
 
 
 def _units(dwarf: Any, asked: NDArray[np.uint64]) -> Iterator[tuple[Any, NDArray[np.int64]]]:
@@ -145,8 +147,8 @@ def _units(dwarf: Any, asked: NDArray[np.uint64]) -> Iterator[tuple[Any, NDArray
     ranges = dwarf.get_aranges()
     rows = np.arange(len(asked))
     if ranges is not None:
-        offsets = np.array([ranges.cu_offset_at_addr(int(one)) or -1 for one in asked], np.int64)
-        # The first unit is at 0, which is "none" too.
+        found = [ranges.cu_offset_at_addr(int(one)) for one in asked]
+        offsets = np.array([-1 if one is None else one for one in found], np.int64)
         for offset in np.unique(offsets).tolist():
             if offset >= 0:
                 yield dwarf.get_CU_at(offset), rows[offsets == offset]
@@ -164,7 +166,7 @@ def _units(dwarf: Any, asked: NDArray[np.uint64]) -> Iterator[tuple[Any, NDArray
             yield unit, rows[inside]
 
 
-def _file_name(program: Any, unit: Any, number: int) -> str:
+def _file_name(program: Any, number: int) -> str:
     header = program.header
     index = number - (0 if header["version"] >= 5 else 1)
     if not 0 <= index < len(header["file_entry"]):

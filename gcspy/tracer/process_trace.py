@@ -14,23 +14,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
 from gcspy_objects.gctrace.address_model import AddressParameters
 from gcspy_protocol.errors import TraceError
 
 from gcspy.tracer.drain import DrainCounts, MergedEvents, SegmentDrain, SegmentFacts
-from gcspy.tracer.segment_definitions import MALLOC_TYPE, SegmentDefinitions
+from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy.tracer.trace_file import TraceFile
 
 __all__ = ["ProcessTrace", "TraceSummary"]
 
 _OWN_ALLOCATOR: Final = 1
-_REAP_SECS: Final = 0.5
+_LOOK_SECS: Final = 0.5
 _GLIBC: Final = AddressParameters(4, 24, 8)
 
 
 class TraceSummary(NamedTuple):
-    """What became of the trace of a process.
+    """Summary of the trace of a process.
 
     Attributes:
         path: Of its file.
@@ -81,9 +80,9 @@ class ProcessTrace:
         self.definitions = SegmentDefinitions()
         self.error: TraceError | None = None
         self._last_time = self.facts.started_monotonic
-        self._reaped = time.monotonic()
-        self._gone: set[int] = set()
-        self._header = self._header_pairs(stacks, run)
+        self._looked = time.monotonic()
+        self._threads: set[int] = set()
+        self._header = self._header_facts(stacks, run)
         self._pidfd: int | None = None
         with suppress(OSError):
             self._pidfd = os.pidfd_open(self.facts.pid)
@@ -131,9 +130,7 @@ class ProcessTrace:
             "live_bytes": counts.live_bytes,
             "cut_stacks": self.facts.cut_stacks,
         }
-        self._guarded(
-            lambda: self.file.finish([(key, str(value)) for key, value in ended.items()])
-        )
+        self._guarded(lambda: self.file.finish({key: str(value) for key, value in ended.items()}))
         self.file.close()
         self.drain.close()
         if self._pidfd is not None:
@@ -145,7 +142,7 @@ class ProcessTrace:
             self.pid,
             counts,
             self.facts,
-            self.file.bytes,
+            self.file.file_bytes,
             self.definitions.sites,
             self.facts.threads,
             self._last_time - self.facts.started_monotonic,
@@ -171,39 +168,42 @@ class ProcessTrace:
             self.drain.stop()
 
     def _ended_threads(self) -> list[int]:
-        """Return threads that ended without saying so, as far as it is time to look."""
+        """Return threads that are no more, as far as it is time to look: not each says that it ends."""
         now = time.monotonic()
-        if now - self._reaped < _REAP_SECS:
+        if now - self._looked < _LOOK_SECS:
             return []
-        self._reaped = now
-        return []
+        self._looked = now
+        try:
+            alive = {int(one) for one in os.listdir(f"/proc/{self.pid}/task")}
+        except OSError:
+            return []
+        gone = [one for one in self._threads if one not in alive]
+        self._threads = self._threads & alive | set(self.drain.owners())
+        return gone
 
     def _open(self, path: Path) -> TraceFile:
         return TraceFile(path, self._header, _GLIBC, self.facts.started_monotonic)
 
-    def _header_pairs(self, stacks: str, run: str) -> list[tuple[str, str]]:
+    def _header_facts(self, stacks: str, run: str) -> dict[str, str]:
         program, arguments, runtime = self.drain.texts()
         system = platform.uname()
-        return [
-            ("run", run),
-            ("part", "0"),
-            ("began", "start"),
-            ("name", program.rpartition("/")[2]),
-            ("program", program),
-            ("arguments", "".join(f"{one}\0" for one in arguments)),
-            ("pid", str(self.facts.pid)),
-            ("parent", str(self.facts.parent)),
-            ("host", system.node),
-            ("system", f"{system.system} {system.release} {system.machine}"),
-            ("runtime", runtime),
-            ("writer", "gcspy"),
-            ("started", str(self.facts.started_real)),
-            ("order", "file"),
-            ("word_bytes", "8"),
-            ("unit", "blocks"),
-            ("births", "all"),
-            ("deaths", "told"),
-            ("moves", "none"),
-            ("stacks", stacks),
-            ("types", "none"),
-        ]
+        return {
+            "run": run,
+            "name": program.rpartition("/")[2],
+            "program": program,
+            "arguments": "".join(f"{one}\0" for one in arguments),
+            "pid": str(self.facts.pid),
+            "parent": str(self.facts.parent),
+            "host": system.node,
+            "system": f"{system.system} {system.release} {system.machine}",
+            "runtime": runtime,
+            "writer": "gcspy",
+            "started": str(self.facts.started_real),
+            "word_bytes": "8",
+            "unit": "blocks",
+            "births": "all",
+            "deaths": "told",
+            "moves": "none",
+            "stacks": stacks,
+            "types": "none",
+        }

@@ -73,9 +73,7 @@ class SegmentDefinitions:
 
     def beginning(self) -> bytes:
         """Return the definitions that each trace begins with."""
-        return pack_type(
-            MALLOC_TYPE, TypeDefinition(TypeKind.UNKNOWN, 0, 0, 0, "malloc", "malloc")
-        )
+        return pack_type(MALLOC_TYPE, TypeDefinition(TypeKind.UNKNOWN, 0, 0, 0, "malloc", "malloc"))
 
     def convert(self, definitions: bytes) -> bytes:
         """Return the definitions of a batch as those of a trace. What cannot be one is left out."""

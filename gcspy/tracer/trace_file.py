@@ -2,23 +2,23 @@
 
 Source: objects/FORMAT.md.
 
-Knows blocks of the format and when they are due; does not know where events come from.
+Knows when blocks of the format are due, and disks that are full; does not know where events come from.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from gcspy_objects.gctrace.address_model import AddressParameters
-from gcspy_objects.gctrace.blocks import make_block, make_prefix
-from gcspy_objects.gctrace.definitions import write_pairs
-from gcspy_objects.gctrace.events import EventColumns, encode_events
-from gcspy_objects.gctrace.layout import BlockKind
+from gcspy_objects.gctrace.events import EventColumns
+from gcspy_objects.gctrace.layout import ANY_THREAD
+from gcspy_objects.gctrace.writer import TraceWriter
 from gcspy_objects.records import RecordKind
 from gcspy_protocol.errors import TraceError
 from numpy.typing import NDArray
@@ -39,9 +39,9 @@ _LIVED_BEFORE: Final = 1
 class _Waiting:
     """Events that are not in the file yet."""
 
-    batches: list[MergedEvents]
-    events: int
-    since: float
+    batches: list[MergedEvents] = field(default_factory=list)
+    events: int = 0
+    since: float = 0.0
 
 
 class TraceFile:
@@ -49,44 +49,42 @@ class TraceFile:
 
     Args:
         path: Of the file. What was there is replaced.
-        header: Pairs of the HEADER; see objects/FORMAT.md, section 6.
+        header: Keys and values of the HEADER; see objects/FORMAT.md, section 6.
         parameters: How the program's allocator rounds sizes.
         started: Time at stamp 0, nanoseconds of CLOCK_MONOTONIC.
 
     Raises:
-        TraceError: The file cannot be written; so do the other methods, once. Nothing is written after that.
-
-    Attributes:
-        events: Events in the file.
-        bytes: Of the file.
-        error: Why the file cannot be written; None: it can.
+        TraceError: The file cannot be written; all methods raise it, and write nothing after that.
     """
 
     def __init__(
         self,
         path: Path,
-        header: Iterable[tuple[str, str]],
+        header: Mapping[str, str],
         parameters: AddressParameters,
         started: int,
     ) -> None:
         self.path = path
-        self.events = 0
-        self.bytes = 0
         self.error: TraceError | None = None
-        self._parameters = parameters
         self._started = started
         self._stamp = 0
-        self._waiting = _Waiting([], 0, time.monotonic())
+        self._waiting = _Waiting()
         try:
-            self._file = path.open("wb", buffering=0)
+            self._file = path.open("wb")
+            self._writer = TraceWriter(self._file, header, parameters)
+            self._file.flush()
         except OSError as error:
             raise self._failed(error) from error
-        self._write(make_prefix() + make_block(BlockKind.HEADER, write_pairs(header)))
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the file."""
+        return self._writer.bytes
 
     def define(self, definitions: bytes) -> None:
         """Write definitions, before the events that need them."""
         if definitions:
-            self._write(make_block(BlockKind.DEFINITIONS, definitions))
+            self._write(lambda: self._writer.define([definitions]))
 
     def add(self, batch: MergedEvents) -> None:
         """Take events; they are in the file after a second at most, if `tick` is called."""
@@ -101,22 +99,20 @@ class TraceFile:
 
     def add_live(self, live: LiveBlocks, now: int) -> None:
         """Write blocks that lived when this trace began."""
-        count = len(live.address)
-        for start in range(0, count, _BLOCK_EVENTS):
-            part = LiveBlocks(*(column[start : start + _BLOCK_EVENTS] for column in live))
-            rows = len(part.address)
-            none = np.zeros(rows, np.uint8)
+        for start in range(0, len(live.address), _BLOCK_EVENTS):
+            end = start + _BLOCK_EVENTS
+            rows = len(live.address[start:end])
             self._write_events(
                 EventColumns(
                     kind=np.full(rows, RecordKind.ALLOCATE, np.uint8),
                     detail=np.full(rows, _LIVED_BEFORE, np.uint8),
-                    flags=none,
+                    flags=np.zeros(rows, np.uint8),
                     thread=np.zeros(rows, np.int32),
-                    address=part.address,
+                    address=live.address[start:end],
                     to=np.zeros(rows, np.int64),
-                    size=part.size,
-                    type=part.type,
-                    site=part.site,
+                    size=live.size[start:end],
+                    type=live.type[start:end],
+                    site=live.site[start:end],
                     length=np.zeros(rows, np.int32),
                     stamp=np.zeros(rows, np.int64),
                 ),
@@ -135,42 +131,40 @@ class TraceFile:
             return
         self._waiting.batches, self._waiting.events = [], 0
 
-        def joined(name: str) -> NDArray[np.int64]:
-            parts: Sequence[NDArray[np.int64]] = [getattr(one, name) for one in batches]
-            return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        def joined(name: str) -> NDArray[Any]:
+            parts = [getattr(one, name) for one in batches]
+            found: NDArray[Any] = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            return found
 
-        thread, moment = joined("thread"), joined("time")
-        rows = len(thread)
+        moment = joined("time")
+        rows = len(moment)
         first = self._stamp_of(int(moment[0]))
-        stamp = np.maximum(moment - self._started - first, 0)
         self._write_events(
             EventColumns(
-                kind=joined("kind").astype(np.uint8, copy=False),
-                detail=joined("detail").astype(np.uint8, copy=False),
+                kind=joined("kind"),
+                detail=joined("detail"),
                 flags=np.zeros(rows, np.uint8),
-                thread=thread.astype(np.int32, copy=False),
+                thread=joined("thread"),
                 address=joined("address"),
                 to=np.zeros(rows, np.int64),
                 size=joined("size"),
-                type=joined("type").astype(np.int32, copy=False),
-                site=joined("site").astype(np.int32, copy=False),
+                type=joined("type"),
+                site=joined("site"),
                 length=np.zeros(rows, np.int32),
-                stamp=stamp,
+                stamp=np.maximum(moment - self._started - first, 0),
             ),
             first,
         )
 
-    def finish(self, facts: Iterable[tuple[str, str]]) -> None:
+    def finish(self, facts: Mapping[str, str]) -> None:
         """Write what is left, and the END."""
         self.flush()
-        self._write(
-            make_block(BlockKind.END, write_pairs([("events", str(self.events)), *facts]))
-        )
+        self._write(lambda: self._writer.end(facts))
         self.close()
 
     def close(self) -> None:
         """Close the file as it is."""
-        if not self._file.closed:
+        with suppress(OSError):  # what could not be written is known
             self._file.close()
 
     def _stamp_of(self, moment: int) -> int:
@@ -179,32 +173,25 @@ class TraceFile:
         return self._stamp
 
     def _write_events(self, events: EventColumns, first: int) -> None:
-        one_thread = int(events.thread[0]) if events.thread is not None and not np.ptp(events.thread) else None
-        if one_thread is not None:
-            events.thread = None
-        last = first + int(events.stamp[-1])
-        self._stamp = max(self._stamp, last)
-        payload = encode_events(events, self._parameters, by_site=False)
-        rows = len(events)
-        thread = {} if one_thread is None else {"thread": one_thread}
-        self._write(
-            make_block(
-                BlockKind.EVENTS, payload, events=rows, first_stamp=first, last_stamp=last, **thread
-            )
-        )
-        self.events += rows
+        thread = ANY_THREAD
+        if events.thread is not None and not np.ptp(events.thread):
+            thread, events.thread = int(events.thread[0]), None
+        self._stamp = max(self._stamp, first + int(events.stamp[-1]))
 
-    def _write(self, data: bytes) -> None:
+        def write() -> None:
+            self._writer.write(events, thread=thread, first_stamp=first)
+            self._writer.watermark(self._stamp)
+
+        self._write(write)
+
+    def _write(self, write: Callable[[], None]) -> None:
         if self.error is not None:
             raise self.error
-        view = memoryview(data)
         try:
-            while view:
-                written = self._file.write(view)
-                view = view[written:]
+            write()
+            self._file.flush()
         except OSError as error:
             raise self._failed(error) from error
-        self.bytes += len(data)
 
     def _failed(self, error: OSError) -> TraceError:
         self.error = TraceError(

@@ -1,4 +1,4 @@
-"""What `gcspy trace` says at its end: how much was written, and what is missing.
+"""Report at the end of `gcspy trace`: how much was written, and what is missing.
 
 Knows summaries; does not know how they came to be.
 """
@@ -49,26 +49,36 @@ def report_as_text(summaries: Sequence[TraceSummary], program: str) -> None:
 
 
 def flaws_of(one: TraceSummary) -> list[str]:
-    """Return what a trace lacks, a sentence each."""
+    """Return the flaws of a trace, a sentence each."""
     counts, facts = one.counts, one.facts
     lost = max(counts.lost, facts.lost)
     flaws = []
     if one.own_allocator:
         flaws.append("the program has its own malloc, whose blocks are not in the trace")
     if lost:
-        flaws.append(f"{lost:,} events are missing: gcspy did not keep up, and does not hold a program for long")
+        flaws.append(
+            f"{lost:,} events are missing: gcspy did not keep up, and does not hold a program for long"
+        )
     if counts.unknown_frees:
-        flaws.append(f"{counts.unknown_frees:,} frees of blocks whose allocation was not seen were left out")
+        flaws.append(
+            f"{counts.unknown_frees:,} frees of blocks whose allocation was not seen were left out"
+        )
     if counts.inferred_frees:
-        flaws.append(f"{counts.inferred_frees:,} frees were not seen, and were inferred from addresses that were given out again")
+        flaws.append(
+            f"{counts.inferred_frees:,} frees were not seen, and were inferred from addresses that were given out again"
+        )
     if counts.unordered:
         flaws.append(f"the order of threads had to be guessed {counts.unordered:,} times")
     if facts.cut_stacks:
-        flaws.append(f"{facts.cut_stacks:,} of {one.sites:,} stacks end before their outermost frame")
+        flaws.append(
+            f"{facts.cut_stacks:,} of {one.sites:,} stacks end before their outermost frame"
+        )
     if facts.full_sites:
         flaws.append(f"{facts.full_sites:,} allocations have no site: there are too many sites")
     if counts.damaged:
-        flaws.append(f"the shared memory was damaged {counts.damaged:,} times: the program wrote where it should not")
+        flaws.append(
+            f"the shared memory was damaged {counts.damaged:,} times: the program wrote where it should not"
+        )
     return flaws
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from gcspy_compiled.libraries import find_library
 from gcspy_drivers.remote.leftover_folders import keep, remove_abandoned
 from gcspy_protocol.errors import CommandError
 
@@ -26,6 +25,7 @@ from gcspy.exit_codes import ExitCode
 from gcspy.tracer.drain import SegmentDrain
 from gcspy.tracer.process_trace import ProcessTrace, TraceSummary
 from gcspy.tracer.segment_definitions import SegmentDefinitions
+from gcspy_compiled.libraries import find_library
 
 __all__ = ["TraceSettings", "TracedRun", "preloaded_library"]
 
@@ -186,9 +186,7 @@ class TracedRun:
             pid = int(segment.name.partition("-")[0])
             path = self._path_of(pid)
             known.refused.add(segment)  # whatever happens, it is begun once
-            known.by_segment[segment] = ProcessTrace(
-                segment, path, self.settings.stacks, self._run
-            )
+            known.by_segment[segment] = ProcessTrace(segment, path, self.settings.stacks, self._run)
             known.latest_of_pid[pid] = segment
 
     def _path_of(self, pid: int) -> Path:

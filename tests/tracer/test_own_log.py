@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from gcspy.tracer.process_trace import TraceSummary
 from gcspy.tracer.traced_run import TracedRun, TraceSettings
-
 from tests.tracer.written_trace import OwnLog, WrittenTrace, lives_by_address
 
 PROGRAMS = Path(__file__).parent / "programs"

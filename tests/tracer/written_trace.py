@@ -76,7 +76,7 @@ class WrittenTrace:
                     (events.kind, events.detail, thread, events.address, events.size, events.type, events.site, events.stamp + block.first_stamp)
                 )  # fmt: skip
         file.close()
-        dtypes = "u1 u1 i4 i8 i8 i4 i4 i8".split()
+        dtypes = ["u1", "u1", "i4", "i8", "i8", "i4", "i4", "i8"]
         columns = [
             np.concatenate([np.zeros(0, dtype), *(part[row] for part in parts)]).astype(dtype)
             for row, dtype in enumerate(dtypes)
@@ -86,7 +86,9 @@ class WrittenTrace:
     def sites_of(self, module: str) -> set[int]:
         """Return the sites whose innermost frame is in a file of code, by the end of its path."""
         ranges = [
-            (one.start, one.end) for one in self.definitions.modules.values() if one.path.endswith(module)
+            (one.start, one.end)
+            for one in self.definitions.modules.values()
+            if one.path.endswith(module)
         ]
         return {
             number
@@ -102,7 +104,9 @@ class WrittenTrace:
         chosen = np.isin(self.site, list(sites))
         found: Lives = {}
         own: set[int] = set()
-        for row in np.flatnonzero((self.kind == RecordKind.ALLOCATE) | (self.kind == RecordKind.FREE)).tolist():
+        for row in np.flatnonzero(
+            (self.kind == RecordKind.ALLOCATE) | (self.kind == RecordKind.FREE)
+        ).tolist():
             address = int(self.address[row])
             if self.kind[row] == RecordKind.ALLOCATE:
                 if chosen[row]:

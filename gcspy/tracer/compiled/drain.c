@@ -489,6 +489,16 @@ GCSPY_LOOP int64_t drain_facts(int64_t at, struct i64s facts) {
     return count;
 }
 
+/* The system's numbers of threads that have a block; returns how many. */
+GCSPY_LOOP int64_t drain_owners(int64_t at, struct i64s owners) {
+    struct segment *segment = (struct segment *)(intptr_t)at;
+    struct block *states = (struct block *)((uint8_t *)segment + SEGMENT_STATES);
+    int64_t count = 0;
+    for (uint32_t index = 0; index < SEGMENT_BLOCKS && count < owners.length; index++)
+        if (atomic_load(&states[index].use) == BLOCK_OWNED) owners.at[count++] = states[index].tid;
+    return count;
+}
+
 /* Tell the process to stop writing. */
 GCSPY_LOOP void drain_stop(int64_t at) {
     struct segment *segment = (struct segment *)(intptr_t)at;

@@ -6,7 +6,6 @@
 #include <elf.h>
 #include <link.h>
 #include <sched.h>
-#include <sys/mman.h>
 
 #include "writer.h"
 
@@ -73,8 +72,8 @@ static int note(struct dl_phdr_info *info, size_t size, void *data) {
 
 static void refresh(void) {
     if (modules == NULL) {
-        void *made = mmap(NULL, sizeof *modules * MOST_MODULES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (made == MAP_FAILED) return;
+        void *made = writer_pages(sizeof *modules * MOST_MODULES);
+        if (made == NULL) return;
         lock();
         if (modules == NULL) modules = made;
         unlock();

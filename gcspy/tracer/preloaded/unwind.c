@@ -291,8 +291,8 @@ uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key) {
     uint32_t count = 0;
     uint64_t exact = 0;
     if (UNLIKELY(thread->rules == NULL)) {
-        void *made = mmap(NULL, sizeof(struct rule) * RULES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (made == MAP_FAILED) thread->pcs[count++] = pc, pc = 0;
+        void *made = writer_pages(sizeof(struct rule) * RULES);
+        if (made == NULL) thread->pcs[count++] = pc, pc = 0;
         else thread->rules = made;
     }
     if (UNLIKELY(sp < thread->stack_low || sp >= thread->stack_high)) find_stack(thread, sp);

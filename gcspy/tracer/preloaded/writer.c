@@ -74,7 +74,7 @@ uint64_t now_nanos(void) {
     return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }
 
-static void *pages(size_t bytes) {
+void *writer_pages(size_t bytes) {
     void *found = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return found == MAP_FAILED ? NULL : found;
 }
@@ -325,7 +325,7 @@ static struct thread *make_thread(void) {
     if (thread) idle_threads = thread->next;
     unlock(&thread_lock);
     if (thread == NULL) {
-        thread = pages(sizeof *thread);
+        thread = writer_pages(sizeof *thread);
         if (thread == NULL) return NULL;
         thread->random = (uint32_t)((uint64_t)thread >> 12) ^ (uint32_t)now_nanos();
     }
@@ -450,7 +450,7 @@ static const char *open_segment(void) {
     if (syscall(SYS_ftruncate, file, (off_t)SEGMENT_BYTES) == 0 && syscall(SYS_fallocate, file, 0, (off_t)0, first) == 0)
         made = (void *)syscall(SYS_mmap, NULL, (size_t)SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)0);
     syscall(SYS_close, file);
-    struct process_page *page = pages(4096);
+    struct process_page *page = writer_pages(4096);
     if (made == MAP_FAILED || page == NULL) {
         if (made != MAP_FAILED) syscall(SYS_munmap, made, (size_t)SEGMENT_BYTES);
         syscall(SYS_unlinkat, AT_FDCWD, segment_path, 0);
@@ -489,7 +489,7 @@ const char *writer_start(const char *folder, enum stacks stacks, int follow, uin
         strcpy(folder_path, folder);
         snprintf(runtime_name, sizeof runtime_name, "%s", runtime);
         wanted_stacks = stacks, follow_forks = follow, segment_flags = flags;
-        site_slots = pages(sizeof(struct site_slot) * SITE_SLOTS);
+        site_slots = writer_pages(sizeof(struct site_slot) * SITE_SLOTS);
         if (site_slots == NULL) why_not = "no memory";
         else if (!is_root() && !follow) why_not = "only the first process is traced";
         else why_not = open_segment();

@@ -96,6 +96,8 @@ uint32_t writer_site(struct thread *thread, uint64_t key, const uint64_t *pcs, u
 uint32_t writer_new_site(uint64_t key, uint32_t *number);
 uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key);
 uint64_t now_nanos(void);
+/* Memory that no hook sees; NULL: there is none. */
+void *writer_pages(size_t bytes);
 void modules_define(struct thread *thread, uint64_t pc);
 void modules_forget(int in_child);
 /* .eh_frame_hdr of the module there, and its bounds; NULL: none. */
