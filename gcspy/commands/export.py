@@ -24,6 +24,7 @@ __all__ = ["command"]
 
 _FORMATS = {".csv": "csv_file", ".parquet": "parquet_file", ".mcap": "mcap_file"}
 _ORIGINAL = ".gcspy666"
+_PAGE = (".html", ".htm")
 _OF_TABLES = ("tiles",)
 _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
 
@@ -35,7 +36,13 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     "--output",
     metavar="FILE|FOLDER/",
     required=True,
-    help="File to write. Its suffix selects the format: .csv, .parquet, .mcap, .gif or .gcspy666. For a folder (with a slash at the end): one PNG file per event.",
+    help="File to write. Its suffix selects the format: .html, .csv, .parquet, .mcap, .gif or .gcspy666. For a folder (with a slash at the end): one PNG file per event.",
+)
+@click.option(
+    "--html",
+    "is_page",
+    is_flag=True,
+    help="Write one HTML file for web browsers, whatever the suffix.",
 )
 @click.option(
     "--gcspy666",
@@ -85,7 +92,9 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     "--size", metavar="WxH", help="Pictures: width and height in pixels. Default: 1280x800."
 )
 @click.option(
-    "--theme", type=click.Choice(["dark", "light"]), help="Pictures: colour theme. Default: dark."
+    "--theme",
+    type=click.Choice(["dark", "light"]),
+    help="Pictures: colour theme. Default: dark. HTML: default: that of the browser.",
 )
 @click.option(
     "--speed",
@@ -94,11 +103,18 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     help="GIF: speed as a factor. Default: 1.",
 )
 def command(
-    files: tuple[Path, ...], output: str, force: bool, is_original: bool, **options: Any
+    files: tuple[Path, ...],
+    output: str,
+    force: bool,
+    is_page: bool,
+    is_original: bool,
+    **options: Any,
 ) -> None:
-    """Export to CSV, Parquet, MCAP, PNG files, GIF, or a trace of GCspy 1.0.
+    """Export to HTML, CSV, Parquet, MCAP, PNG files, GIF, or a trace of GCspy 1.0.
 
-    A row has one number: the driver's summary of a stream at an event. Pictures show the whole
+    An HTML file shows the recording in any web browser, without GCspy, a server or the network: tiles,
+    streams, history, timeline. It has at most 5 MB: of a larger recording, every n-th event of each
+    kind, and it says so. A row has one number: the driver's summary of a stream at an event. Pictures show the whole
     window, or one space with its title and legend. Parquet, MCAP and GIF need the extra "export",
     pictures "gui": in a clone of gcspy, pip install '.[export,gui]'. docs/original.md says what GCspy
     1.0 cannot express.
@@ -109,6 +125,11 @@ def command(
         if is_folder:
             raise click.UsageError("a trace of GCspy 1.0 is one file: name a file, not a folder")
         _original(files, path, options, force=force)
+        return
+    if is_page or (not is_folder and path.suffix.lower() in _PAGE):
+        if is_folder:
+            raise click.UsageError("a page is one file: name a file, not a folder")
+        _page(files, path, options, force=force)
         return
     is_gif = not is_folder and path.suffix.lower() == ".gif"
     _refuse_foreign(options, is_folder=is_folder, is_gif=is_gif)
@@ -175,6 +196,24 @@ def _original(
         _say(f"spaces that appear too late for GCspy 1.0 were left out: {', '.join(left_out)}")
 
 
+def _page(files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool) -> None:
+    for name in (*_OF_TABLES, *_OF_PICTURES):
+        if options[name] and name != "theme":
+            flag = "--" + {"kinds": "kind"}.get(name, name).replace("_", "-")
+            raise click.UsageError(f"{flag} does not apply to a page")
+    from gcspy.output.page_export import write_page
+    from gcspy_client.page import PageSelection
+
+    names = ("first", "last", "space", "stream")
+    chosen = None
+    if any(options[name] for name in (*names, "theme")):
+        chosen = PageSelection(
+            **{name: options[name] for name in names}, theme=options["theme"] or ""
+        )
+    with opened(files) as recording:
+        write_page(recording, output, title=files[0].name, selection=chosen, replace=force)
+
+
 def _pictures(
     files: tuple[Path, ...], output: Path, options: dict[str, Any], *, force: bool, is_gif: bool
 ) -> None:
@@ -209,7 +248,7 @@ def _module_for(output: Path) -> ModuleType:
     name = _FORMATS.get(output.suffix.lower())
     if name is None:
         raise CommandError(
-            f"{output}: the suffix selects the format: {', '.join(_FORMATS)}, .gif, {_ORIGINAL}; for a folder of PNG files "
+            f"{output}: the suffix selects the format: .html, {', '.join(_FORMATS)}, .gif, {_ORIGINAL}; for a folder of PNG files "
             f"put a slash at the end: {output}/"
         )
     try:

@@ -1,0 +1,124 @@
+"""One HTML document of the parts of this folder, with a policy that lets it load and run nothing else.
+
+Texts of strangers are data of the document: JSON in an element that no browser runs, without a character that could end it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any, Final
+
+from gcspy_client.lessons.lesson import Lesson
+from gcspy_client.page.lesson_texts import texts_of_lesson
+
+__all__ = ["SCRIPTS", "make_document", "page_of_session", "script"]
+
+SCRIPTS: Final = (
+    "msgpack.js",
+    "wire.js",
+    "palette.js",
+    "codes.js",
+    "text.js",
+    "layout.js",
+    "tiles.js",
+    "store.js",
+    "history.js",
+    "timeline.js",
+    "lesson.js",
+    "page.js",
+)
+"""The page's program, in an order in which each part needs only those before it."""
+
+_BEGIN: Final = "\nbegin();\n"
+_GENERATOR: Final = "GCspy"
+
+
+@cache
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def script(*, begins: bool = True) -> str:
+    """The page's program as one text.
+
+    Args:
+        begins: Whether it starts by itself; tests call its parts instead.
+    """
+    return "\n".join(map(_part, SCRIPTS)) + (_BEGIN if begins else "")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _data(value: Mapping[str, Any]) -> str:
+    """JSON that ends no element of HTML."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for one in "<>&\u2028\u2029":
+        text = text.replace(one, f"\\u{ord(one):04x}")
+    return text
+
+
+def make_document(facts: Mapping[str, Any], events: str = "") -> bytes:
+    """A whole page.
+
+    Args:
+        facts: What the page shows: texts, numbers, lists and maps; `title` is its title.
+        events: Packed events in base64; empty: it gets them from a session.
+    """
+    program, style = script(), _part("page.css")
+    connects = "'self'" if facts.get("live") else "'none'"
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(program)}'; style-src 'sha256-{_digest(style)}'; "
+        f"img-src data:; connect-src {connects}; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        Template(_part("page.html"))
+        .substitute(
+            policy=policy,
+            generator=_GENERATOR,
+            title=escape(str(facts["title"])),
+            style=style,
+            facts=_data(facts),
+            events=events,
+            script=program,
+        )
+        .encode(errors="replace")
+    )
+
+
+def page_of_session(
+    title: str,
+    kinds: Iterable[str],
+    lessons: Iterable[Lesson],
+    *,
+    asks_token: bool,
+    lesson: str = "",
+) -> bytes:
+    """The page of a session that is served to browsers.
+
+    Args:
+        title: Name of the session.
+        kinds: Names of the kinds of event.
+        lessons: Lessons whose texts the page has, so that it can follow a leader through them.
+        asks_token: Whether a browser must know the token.
+        lesson: Name of the lesson that the session is of; empty: none.
+    """
+    facts = {
+        "live": True,
+        "title": title,
+        "subtitle": "live",
+        "kinds": [{"name": name} for name in kinds],
+        "lessons": {one.name: texts_of_lesson(one) for one in lessons},
+        "lesson": None,
+        "ofLesson": lesson,
+        "asksToken": asks_token,
+    }
+    return make_document(facts)
