@@ -68,6 +68,7 @@ class MadeTrace:
         self.causes: Causes = {1: "eden is full"}
         self.threads = Threads()
         self.has_pointers = False
+        self.contiguous = True
         self._buffers = buffers
         objects = buffers * _BUFFER_OBJECTS
         sizes = np.tile(_SIZES, objects // 4)

@@ -143,6 +143,8 @@ class SpaceKind(IntEnum):
     EDEN = 0
     SURVIVOR = 1
     OLD = 2
+    HEAP = 3
+    """The heap of a program whose objects have no generations."""
 
 
 class CollectionKind(IntEnum):

@@ -44,6 +44,11 @@ class Trace(Protocol):
         """Whether it contains pointers."""
         ...
 
+    @property
+    def contiguous(self) -> bool:
+        """Whether objects of a space follow each other without holes when a collection starts, and when it has ended."""
+        ...
+
     def batches(self, place: ReadPosition | None = None) -> Iterator[RecordBatch]:
         """Yield the records, from the beginning or from `place` (`RecordBatch.place` or `.after` of a batch of this trace).
 

@@ -21,6 +21,8 @@ _KINDS = {
     CollectionKind.FULL: "full",
     CollectionKind.FULL_SNAPSHOT: "full, with snapshot",
     CollectionKind.MINOR_SNAPSHOT: "minor, with snapshot",
+    CollectionKind.MINOR_TOLD: "minor",
+    CollectionKind.FULL_TOLD: "full",
 }
 
 

@@ -196,7 +196,7 @@ def growth(store: LifeStore, since: int, *, top: int = 0) -> QueryResult:
         since: Number of the collection; 0: the beginning of the trace.
         top: Rows; 0: all.
     """
-    before = "born_after < $since AND (NOT dead OR died_in > $since)"
+    before = "born_after < $since AND (NOT dead OR died_in > $since OR freed_bytes >= 0 AND freed_after >= $since)"
     left_columns, left = _counted(
         "left", "Left", "NOT dead", "No collection found them dead before the trace ended."
     )
@@ -303,7 +303,7 @@ def _each(keys: str, source: str, ranked: str) -> str:
         WITH happened AS (
             {part("born_after + 1", "true", allocated="1", pretenured="born_old::INTEGER")}
             UNION ALL {part("promoted_in", "promoted_in > 0", promoted="1")}
-            UNION ALL {part("died_in", "dead", died="1", died_old="became_old::INTEGER")}
+            UNION ALL {part("CASE WHEN freed_bytes >= 0 THEN freed_after + 1 ELSE died_in END", "dead", died="1", died_old="became_old::INTEGER")}
         ), dense AS (
             SELECT {by}number, is_full, {summed}
             FROM {grid} LEFT JOIN happened USING ({using}) GROUP BY ALL
@@ -398,14 +398,16 @@ def in_collection(
         )
     keys, source = KEYS[by], chosen(store, only)
     full = bool(store.collections.full[number - 1])
-    looked_at = "born_after < $number AND (died_in = 0 OR died_in >= $number)"
+    looked_at = "born_after < $number AND (died_in = 0 OR died_in >= $number) AND (freed_bytes < 0 OR freed_after >= $number)"
     if not full:
         looked_at += " AND NOT born_old AND (promoted_in = 0 OR promoted_in >= $number)"
     counted = (
         _counted("allocated", "", "born_after = $number - 1", ""),
         _counted("survived", "", f"{looked_at} AND died_in <> $number", ""),
         _counted("promoted", "", "promoted_in = $number", ""),
-        _counted("died", "", "died_in = $number", ""),
+        _counted(
+            "died", "", "died_in = $number OR freed_bytes >= 0 AND freed_after = $number - 1", ""
+        ),
     )
     question = f"""
         SELECT {_NAMES[by]}, counted.* FROM (SELECT {keys}, {", ".join(sql for _, sql in counted)} FROM {source} GROUP BY {keys}) AS counted

@@ -53,6 +53,8 @@ LIFE_COLUMNS: Final[dict[str, str]] = {
     "born_old": "BOOLEAN",
     "promoted_in": "INTEGER",
     "died_in": "INTEGER",
+    "freed_bytes": "BIGINT",
+    "freed_after": "INTEGER",
     "moves": "INTEGER",
     "age": "INTEGER",
     "filler": "BOOLEAN",
@@ -67,6 +69,8 @@ born_after              how many collections had ended before it was born; -1: i
 born_old                it was allocated in an old space
 promoted_in             number of the collection that moved it to an old space; 0: none
 died_in                 number of the collection that found it dead; 0: none before the trace ended
+freed_bytes             what the program had allocated when it was freed by itself; -1: it was not
+freed_after             how many collections had ended when it was freed; 0 if it was not
 moves                   how often it was moved
 age                     how many collections looked at it and let it live
 filler                  no object of the program: the rest of a buffer
@@ -77,7 +81,8 @@ _MEMORY_BYTES = 512 << 20
 _LIFE: Final = """
 CREATE VIEW life AS
 WITH outlived AS NOT MATERIALIZED (
-    SELECT *, died_in > 0 AS dead, CASE WHEN died_in > 0 THEN died_in - 1 ELSE {last} END AS until,
+    SELECT *, died_in > 0 OR freed_bytes >= 0 AS dead,
+           CASE WHEN freed_bytes >= 0 THEN freed_after WHEN died_in > 0 THEN died_in - 1 ELSE {last} END AS until,
            born_old OR promoted_in > 0 AS became_old
     FROM everything WHERE NOT filler
 ), phases AS NOT MATERIALIZED (
@@ -89,8 +94,8 @@ WITH outlived AS NOT MATERIALIZED (
     FROM phases JOIN collections AS upto ON upto.number = until
 )
 SELECT seen.*,
-       CASE WHEN dead THEN found.bytes ELSE {total} END AS until_bytes,
-       greatest(saw.bytes, birth_bytes) AS seen_bytes,
+       CASE WHEN freed_bytes >= 0 THEN freed_bytes WHEN dead THEN found.bytes ELSE {total} END AS until_bytes,
+       CASE WHEN freed_bytes >= 0 THEN greatest(freed_bytes - 1, birth_bytes) ELSE greatest(saw.bytes, birth_bytes) END AS seen_bytes,
        old.bytes AS old_bytes
 FROM seen JOIN collections AS found ON found.number = died_in
           JOIN collections AS saw ON saw.number = seen_in

@@ -65,15 +65,15 @@ _SPANS: Final = {
         ),
     },
     AgeClock.COLLECTIONS: {
-        "all": ("true", "born_after", "until + dead::INTEGER", "seen_in", "dead"),
+        "all": ("true", "born_after", "until + (died_in > 0)::INTEGER", "seen_in", "dead"),
         "young": (
             "NOT born_old",
             "born_after",
-            "CASE WHEN promoted_in > 0 THEN promoted_in ELSE until + dead::INTEGER END",
+            "CASE WHEN promoted_in > 0 THEN promoted_in ELSE until + (died_in > 0)::INTEGER END",
             "seen_in",
             "dead AND promoted_in = 0",
         ),
-        "old": ("became_old", "old_since", "until + dead::INTEGER", "seen_in", "dead"),
+        "old": ("became_old", "old_since", "until + (died_in > 0)::INTEGER", "seen_in", "dead"),
     },
 }
 _BIN: Final = {

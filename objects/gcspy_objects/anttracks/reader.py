@@ -65,6 +65,7 @@ class AntTracksTrace:
         self.causes = self._symbols.causes
         self.threads = Threads()
         self.has_pointers = self._symbols.has_pointers
+        self.contiguous = True
         self.files = tuple(span.name for span in self._spans)
         self.size_bytes = sum(span.size for span in self._spans)
         if self.size_bytes > _WORTH_COMPILING:

@@ -62,6 +62,7 @@ def convert_trace(
         "name": trace.name,
         "order": "file",
         "pointers": "some" if trace.has_pointers else "none",
+        "contiguous": str(int(trace.contiguous)),
     }
     writer = TraceWriter(file, header | dict(facts), _PARAMETERS)
     writer.define(_types(trace.types))

@@ -21,7 +21,7 @@ from gcspy_objects.gctrace.blocks import TraceBlock, read_payload, trace_damage
 from gcspy_objects.gctrace.columns import ColumnError
 from gcspy_objects.gctrace.definitions import Definitions
 from gcspy_objects.gctrace.events import EventColumns, decode_events
-from gcspy_objects.gctrace.layout import HAS_SITE, HAS_TYPE, BlockKind
+from gcspy_objects.gctrace.layout import HAS_SITE, HAS_TYPE, IS_SIZED, BlockKind
 from gcspy_objects.gctrace.order import order_events
 from gcspy_objects.gctrace.parts import TracePart, find_parts
 from gcspy_objects.names import Causes, Flaw, Sites, Thread, ThreadKind, Threads, Types
@@ -114,6 +114,11 @@ class GCspyTrace:
     def has_pointers(self) -> bool:
         """Whether its HEADER says that it has pointers."""
         return self.header.get("pointers", "none") != "none"
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether its HEADER says that objects follow each other without holes."""
+        return self.header.get("contiguous") == "1"
 
     @property
     def ended(self) -> bool:
@@ -303,6 +308,9 @@ class GCspyTrace:
             if again.any():  # an earlier file has them
                 events, thread, stamp = _taken(events, ~again), thread[~again], stamp[~again]
         self._resolve(events)
+        events.size[IS_SIZED[events.kind] & (events.size == 0)] = (
+            1  # of no bytes, and yet it has a place
+        )
         return _Piece(block, events, thread, stamp, accesses)
 
     def _rows_of_threads(self, block: TraceBlock, events: EventColumns) -> NDArray[np.int32]:

@@ -6,7 +6,7 @@ Knows columns, spaces and findings; does not know what records make of them (`st
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from gcspy_objects.heap.table import Table
 from gcspy_objects.heap.views import COLUMNS, HeapSnapshot, TraceCollection
 from gcspy_objects.names import Causes, Threads
 from gcspy_objects.records import EventPlace, SpaceKind
+
+if TYPE_CHECKING:
+    from gcspy_objects.heap.frees import FreedObjects, OpenTold
 
 __all__ = ["HeapContent", "Observer"]
 
@@ -36,6 +39,10 @@ class Observer(Protocol):
         """Observe the fate of the objects of `state`, whose rows are those of `young` and then those of `old`: `Fate`, and the new address."""
         ...
 
+    def freed(self, state: HeapContent, objects: FreedObjects) -> None:
+        """Observe objects that were freed one by one."""
+        ...
+
 
 @dataclass(slots=True, eq=False)
 class HeapContent:
@@ -47,6 +54,7 @@ class HeapContent:
         findings: Takes what contradicts itself.
         checking: Whether the heap is checked at each collection.
         contiguous: Whether it is held to have no holes.
+        bounded: Whether the sizes of spaces limit what is allocated in them.
         observer: Sees collections.
         event: Number of the next event.
         young: Objects in eden and survivor spaces.
@@ -58,6 +66,7 @@ class HeapContent:
         allocated_bytes: Bytes that the program allocated, without fillers.
         begun: How many collections began.
         ended: How many ended.
+        told: The collection under way whose deaths are told one by one.
         whole: Whether all objects are known: False from the middle of a trace up to the first full collection.
     """
 
@@ -66,6 +75,7 @@ class HeapContent:
     findings: Findings
     checking: bool = True
     contiguous: bool = True
+    bounded: bool = True
     observer: Observer | None = None
     event: int = 0
     young: Table = field(default_factory=Table)
@@ -77,6 +87,7 @@ class HeapContent:
     allocated_bytes: int = 0
     begun: int = 0
     ended: int = 0
+    told: OpenTold | None = None
     whole: bool = True
 
     def snapshot(self) -> HeapSnapshot:

@@ -68,6 +68,10 @@ class Cursors:
 
     __slots__ = ("cursor", "end", "start")
 
+    def any(self) -> bool:
+        """Whether a key has a buffer."""
+        return bool((self.start >= 0).any())
+
     def __init__(self) -> None:
         self.start = np.full(0, -1, np.int64)
         self.end = np.full(0, -1, np.int64)

@@ -13,15 +13,18 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
+import numpy as np
 from gcspy_protocol.errors import LocalProtocolError, TraceError
 
 from gcspy_compiled.machine_code import want
 from gcspy_objects.heap.checkpoints import Checkpoints, Keep
 from gcspy_objects.heap.content import Observer
 from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
+from gcspy_objects.heap.frees import TOLD_KINDS
 from gcspy_objects.heap.mutator import tell_fillers
 from gcspy_objects.heap.observers import DeathRecorder, Tracker, Transitions
 from gcspy_objects.heap.state import HeapState
+from gcspy_objects.heap.touched_memory import TouchedMemory
 from gcspy_objects.heap.views import (
     CollectionStep,
     HeapSnapshot,
@@ -30,7 +33,7 @@ from gcspy_objects.heap.views import (
     TraceCollection,
     TraceCollections,
 )
-from gcspy_objects.records import ReadPosition, RecordBatch
+from gcspy_objects.records import ReadPosition, RecordBatch, RecordKind
 from gcspy_objects.trace import Trace
 
 __all__ = ["RebuiltHeap", "Progress"]
@@ -54,15 +57,20 @@ class RebuiltHeap:
         trace: An open trace; it stays open, and its opener closes it.
         keep: How many checkpoints; None: some dozens.
         contiguous: Whether objects follow each other without holes at the start and end of each collection. A collector with lists of free
-            memory leaves some: then `Rule.TILED` does not hold.
+            memory leaves some: then `Rule.TILED` does not hold. None: as the trace says.
 
     Attributes:
         trace: The trace.
     """
 
-    def __init__(self, trace: Trace, *, keep: Keep | None = None, contiguous: bool = True) -> None:
+    def __init__(
+        self, trace: Trace, *, keep: Keep | None = None, contiguous: bool | None = None
+    ) -> None:
         self.trace = trace
-        self._contiguous = contiguous
+        self._contiguous = trace.contiguous if contiguous is None else contiguous
+        self._touched = TouchedMemory()
+        self._clock: list[tuple[int, int]] = []
+        self._frees = False
         self._checkpoints = Checkpoints(keep or Keep())
         self._findings = Findings()
         self._collections = TraceCollections()
@@ -196,7 +204,7 @@ class RebuiltHeap:
         walker.walk(event)
         tracker = Tracker(walker.state, birth, within)
         walker.state.observer = tracker
-        for collection in walker.collections(self._events):
+        for collection in walker.collections(self._events, until=lambda: tracker.gone):
             if tracker.ended(collection):
                 break
         return tracker.life(walker.state)
@@ -222,6 +230,9 @@ class RebuiltHeap:
         )
         if start is not None:
             state.load(start.event, start.facts, start.columns())
+        if not len(state.spaces):
+            self._touched.define(state.spaces)
+            state.bounded = False
         walker = _Walker(self.trace, state, start.place if start else None)
         if self._walker is not None:
             walker.borrow(self._walker)
@@ -244,6 +255,7 @@ class RebuiltHeap:
         until = None
         if indexing:
             self._checkpoints.close()
+            self._touched, self._clock, self._frees = TouchedMemory(), [], False
         else:
             until, state.findings.most = self._events, 1 << 62
         try:
@@ -251,8 +263,12 @@ class RebuiltHeap:
                 for collection in state.feed(batch, until):
                     if indexing:
                         rows.append(collection)
-                        self._keep(state, batch)
+                        if collection.kind not in TOLD_KINDS:
+                            self._keep(state, batch)
                     yield state, False
+                if indexing:
+                    self._note(state, batch)
+                yield state, False
                 if progress is not None:
                     progress(self.trace.position_bytes(batch.after), self.trace.size_bytes)
                 if until is not None and state.event >= until:
@@ -278,9 +294,37 @@ class RebuiltHeap:
                 state.event,
                 ended,
             )
-            self._starts = frozenset(one.start_event for one in rows)
+            self._starts = frozenset(one.start_event for one in rows if one.kind not in TOLD_KINDS)
             self._indexed = True
+            if not len(state.spaces):
+                self._touched.define(state.spaces)
         yield state, True
+
+    def event_at(self, allocated_bytes: int) -> int:
+        """Return about the event before which the program had allocated so many bytes."""
+        self.index()
+        events, clocks = (
+            ([0], [0]) if not self._clock else map(list, zip(*self._clock, strict=True))
+        )
+        return int(np.interp(allocated_bytes, [0, *clocks], [0, *events]))
+
+    @property
+    def frees(self) -> bool:
+        """Whether objects are freed one by one."""
+        self.index()
+        return self._frees
+
+    def _note(self, state: HeapState, batch: RecordBatch) -> None:
+        """Note what there is at the end of a batch, and keep a checkpoint where the state is whole."""
+        if not len(state.spaces):
+            self._touched.note(batch)
+        self._frees = self._frees or bool((batch.kind == RecordKind.FREE).any())
+        self._clock.append((state.event, state.allocated_bytes))
+        if state.settled and self._checkpoints.wanted(
+            state.event, state.young.count + state.old.count
+        ):
+            facts, tables = state.save()
+            self._checkpoints.add(state.event, batch.after, facts, tables)
 
     def _keep(self, state: HeapState, batch: RecordBatch) -> None:
         if self._checkpoints.wanted(state.event, state.young.count + state.old.count):
@@ -313,17 +357,19 @@ class _Walker:
         for _ in self.collections(event):
             pass
 
-    def collections(self, until: int) -> Iterator[TraceCollection]:
-        """Go to an event, and yield the collections that end on the way."""
-        if self.state.event >= until:
+    def collections(
+        self, event: int, until: Callable[[], bool] = lambda: False
+    ) -> Iterator[TraceCollection]:
+        """Go to an event, or as long as `until` is not true, and yield the collections that end on the way."""
+        if self.state.event >= event:
             return
         if self._batch is not None:
-            yield from self.state.feed(self._batch, until)
-            if self.state.event >= until:
+            yield from self.state.feed(self._batch, event)
+            if self.state.event >= event or until():
                 return
             self._place = self._batch.after
         for batch in self._trace.batches(self._place):
             self._batch = batch
-            yield from self.state.feed(batch, until)
-            if self.state.event >= until:
+            yield from self.state.feed(batch, event)
+            if self.state.event >= event or until():
                 return

@@ -27,7 +27,7 @@ from gcspy_objects.heap.cursors import (
 from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.kernels import ALLOCATE, MOST_BYTES
 from gcspy_objects.heap.views import Columns, ObjectFlag
-from gcspy_objects.records import RecordBatch, RecordFlag, RecordKind
+from gcspy_objects.records import AllocationOrigin, RecordBatch, RecordFlag, RecordKind
 
 __all__ = ["allocate", "new_objects", "rows_of_size", "tell_fillers"]
 
@@ -48,17 +48,23 @@ _ONLY_IN_COLLECTIONS: Final = np.isin(
 )
 
 
-def allocate(state: HeapContent, batch: RecordBatch, low: int, high: int) -> None:
-    """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
+def allocate(
+    state: HeapContent, batch: RecordBatch, low: int, high: int, *, check: bool = True
+) -> None:
+    """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space; `check`: the heap has room for them."""
     buffers = np.flatnonzero(batch.kind[low:high] == RecordKind.BUFFER) + low
     buffers = buffers[(batch.size[buffers] > 0) & (batch.size[buffers] <= MOST_BYTES)]
     if len(buffers):
         _note_buffers(state, batch, buffers)
-    if ALLOCATE.machine is not None:
+    earlier = (batch.kind[low:high] == RecordKind.ALLOCATE) & (
+        batch.detail[low:high] == AllocationOrigin.EARLIER
+    )
+    if ALLOCATE.machine is not None and not earlier.any():
         low = _by_machine(state, batch, low, high)
     if low < high:
         _by_numpy(state, batch, low, high)
-    check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
+    if check:
+        check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
 
 
 def _by_machine(state: HeapContent, batch: RecordBatch, low: int, high: int) -> int:
@@ -204,12 +210,16 @@ def new_objects(
     """Return columns of the objects that records allocate, and count the program's allocations."""
     size, told = batch.size[rows], batch.flags[rows]
     filler = (told & RecordFlag.FILLER) != 0
-    own = np.where(filler, 0, size)
+    earlier = (batch.kind[rows] == RecordKind.ALLOCATE) & (
+        batch.detail[rows] == AllocationOrigin.EARLIER
+    )
+    own = np.where(filler | earlier, 0, size)
     before = np.cumsum(own)
     before += state.allocated_bytes
     if len(rows):
         state.allocated_bytes = int(before[-1])
     flags = np.where(filler, np.uint8(ObjectFlag.FILLER), np.uint8(0))
+    flags[earlier] |= np.uint8(ObjectFlag.SNAPSHOT)
     flags[state.is_old(address)] |= np.uint8(ObjectFlag.BORN_OLD)
     return {
         "address": address,
@@ -226,7 +236,7 @@ def new_objects(
 
 def check_capacity(state: HeapContent, batch: RecordBatch, row: int, used: int) -> None:
     """End the rebuilding when more is in the heap than has room in it."""
-    if used > state.spaces.capacity:
+    if state.bounded and len(state.spaces) and used > state.spaces.capacity:
         state.found(
             Rule.CAPACITY,
             batch.where(row),

@@ -12,6 +12,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from numpy.typing import NDArray
 
 from gcspy_objects.heap.content import HeapContent
+from gcspy_objects.heap.frees import FreedObjects
 from gcspy_objects.heap.spaces import NO_KIND
 from gcspy_objects.heap.views import (
     COLUMNS,
@@ -58,6 +59,9 @@ class Transitions:
         target[fate == Fate.DIED] = -1
         self._seen = before, fate, target
 
+    def freed(self, state: HeapContent, objects: FreedObjects) -> None:
+        """Ignore objects that were freed one by one."""
+
     def step(self, state: HeapContent, collection: TraceCollection) -> CollectionStep:
         """Return the observations of the collection that has just ended."""
         if self._seen is None:
@@ -92,6 +96,10 @@ class DeathRecorder:
                 self._dead.append(self._lives(state, table.take(rows), collection.number))
         self._ends.append(collection.end_event)
 
+    def freed(self, state: HeapContent, objects: FreedObjects) -> None:
+        """Copy the objects that were freed one by one."""
+        self._dead.append(self._lives(state, dict(objects.columns), 0, objects))
+
     def take(self) -> Iterator[Lives]:
         """Return the observations since the last call."""
         while self._dead:
@@ -105,8 +113,18 @@ class DeathRecorder:
             0,
         )
 
-    def _lives(self, state: HeapContent, columns: Columns, died_in: int) -> Lives:
+    def _lives(
+        self,
+        state: HeapContent,
+        columns: Columns,
+        died_in: int,
+        freed: FreedObjects | None = None,
+    ) -> Lives:
         flags = columns["flags"]
+        columns["freed_event"] = np.full(len(flags), -1, np.int64) if freed is None else freed.event
+        columns["freed_bytes"] = np.full(len(flags), -1, np.int64) if freed is None else freed.clock
+        after = np.zeros(len(flags), np.int32) if freed is None else freed.collections
+        columns["freed_after"] = after.astype(np.int32)
         if ((flags & ObjectFlag.REMNANT) != 0).any():
             rows = (flags & ObjectFlag.REMNANT) == 0
             columns = {name: column[rows] for name, column in columns.items()}
@@ -147,6 +165,7 @@ class Tracker:
         self._address = int(snapshot.address[row])
         self._fate = Fate.UNTOUCHED
         self._died: TraceCollection | None = None
+        self._freed: tuple[int, int] | None = None
         self._stays = [self._stay(state, birth, within.number if within else 0, None)]
 
     def collected(
@@ -166,6 +185,17 @@ class Tracker:
             self._address = int(to[row])
         self._state = state
 
+    def freed(self, state: HeapContent, objects: FreedObjects) -> None:  # noqa: ARG002  # the protocol's signature
+        """Observe that it was freed."""
+        row = np.flatnonzero(objects.columns["birth"] == self._snapshot.birth[self._row])
+        if len(row):
+            self._freed = int(objects.event[row[0]]), int(objects.clock[row[0]])
+
+    @property
+    def gone(self) -> bool:
+        """Whether it is dead."""
+        return self._died is not None or self._freed is not None
+
     def ended(self, collection: TraceCollection) -> bool:
         """Note the observation of the collection that has just ended; return whether the object is dead."""
         if self._fate == Fate.DIED:
@@ -180,10 +210,13 @@ class Tracker:
         """Return its life, up to where `state` is if it is not dead."""
         one, row = self._snapshot, self._row
         until = self._died.bytes if self._died else state.allocated_bytes
+        event = self._died.end_event if self._died else None
+        if self._freed is not None:
+            event, until = self._freed
         return Life(
             birth=int(one.birth[row]), type=int(one.type[row]), site=int(one.site[row]), thread=int(one.thread[row]),
             size=int(one.size[row]), length=int(one.length[row]), flags=int(one.flags[row]), stays=tuple(self._stays),
-            died_in=self._died.number if self._died else 0, died_event=self._died.end_event if self._died else None,
+            died_in=self._died.number if self._died else 0, died_event=event,
             life_bytes=max(until - int(one.birth_bytes[row]), 0),
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from gcspy_objects.heap import checks, mutator, open_collection
+from gcspy_objects.heap import checks, frees, mutator, open_collection
 from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
@@ -53,6 +53,10 @@ _CONTROLS: Final = (
     *_SPACES,
 )
 _IS_CONTROL: Final = np.isin(np.arange(256), _CONTROLS)
+_IS_COLLECTION: Final = np.isin(
+    np.arange(256), (RecordKind.COLLECTION_START, RecordKind.COLLECTION_END)
+)
+_IS_TOLD: Final = _IS_COLLECTION | (np.arange(256) == RecordKind.FREE)
 _SNAPSHOTS: Final = (CollectionKind.FULL_SNAPSHOT, CollectionKind.MINOR_SNAPSHOT)
 
 
@@ -97,18 +101,25 @@ class HeapState(HeapContent):
                 f"some in a {RecordKind(batch.kind[row]).name} record",
                 len(odd),
             )
-        for control in (np.flatnonzero(_IS_CONTROL[batch.kind[low:high]]) + low).tolist():
-            self._take(batch, low, control)
+        kinds = batch.kind[low:high]
+        controls = _IS_CONTROL[kinds] & ~(
+            _IS_COLLECTION[kinds] & (batch.detail[low:high] >= CollectionKind.MINOR_TOLD)
+        )
+        for control in (np.flatnonzero(controls) + low).tolist():
+            yield from self._take(batch, low, control)
             low = control + 1
             ended = self._control(batch, control)
             self.event = first + low
             if ended is not None:
                 yield ended
-        self._take(batch, low, high)
+        told = self._take(batch, low, high)
         self.event = max(self.event, first + high)
+        yield from told
 
     def save(self) -> tuple[HeapFacts, dict[str, Columns]]:
-        """Return the data to continue from here later: at the end of a collection only. Columns are not copied."""
+        """Return the data to continue from here later: where it is `settled`. Columns are not copied."""
+        self.young.sort()
+        self.old.sort()
         facts = HeapFacts(
             self.spaces.copy(), self.begun, self.ended, self.allocated_bytes, self.whole
         )
@@ -126,15 +137,33 @@ class HeapState(HeapContent):
         )
         self.young, self.old = Table(tables["young"]), Table(tables["old"])
 
-    def _take(self, batch: RecordBatch, low: int, high: int) -> None:
+    @property
+    def settled(self) -> bool:
+        """Whether `save` has all of it: no collection is under way, and no thread has a buffer."""
+        return (
+            self.collection is None
+            and self.told is None
+            and not self.allocating.any()
+            and not self.buffers
+        )
+
+    def _take(self, batch: RecordBatch, low: int, high: int) -> list[TraceCollection]:
+        """Take records between controls; return the collections of told deaths that ended."""
         if high <= low:
-            return
+            return []
         if self._unchecked is not None and (batch.kind[low:high] <= RecordKind.BUFFER).any():
             self._check_end()
-        if self.collection is None:
-            mutator.allocate(self, batch, low, high)
-        else:
+        if self.collection is not None:
             self.collection.take(batch, low, high)
+        elif _IS_TOLD[batch.kind[low:high]].any():
+            part = frees.ToldPart.of(self)
+            mutator.allocate(self, batch, low, high, check=False)
+            ended = frees.take_frees(self, batch, low, high, part)
+            mutator.check_capacity(self, batch, high - 1, self.young.bytes + self.old.bytes)
+            return ended
+        else:
+            mutator.allocate(self, batch, low, high)
+        return []
 
     def _check_end(self, *, settled: bool = True) -> None:
         """Check the heap after a collection; `settled`: an allocation follows, before which its spaces are redefined."""

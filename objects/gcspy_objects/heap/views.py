@@ -242,7 +242,7 @@ class TraceCollection(NamedTuple):
     @property
     def full(self) -> bool:
         """Whether all spaces were collected."""
-        return self.kind in (1, 2)
+        return self.kind in (1, 2, 5)
 
 
 _NUMBERS: Final = tuple(
@@ -306,7 +306,10 @@ class Lives:
         birth: (n,) i64 number of the event that allocated it.
         birth_bytes: (n,) i64 bytes that the program had allocated before it.
         born_after: (n,) i32 how many collections had ended before its birth; -1: it was born before the trace begins.
-        died_in: (n,) i32 number of the collection that found it dead; 0: it is there at the end of the trace.
+        died_in: (n,) i32 number of the collection that found it dead; 0: none did.
+        freed_event: (n,) i64 number of the event that freed it; -1: none did. With neither it is there at the end of the trace.
+        freed_bytes: (n,) i64 bytes that the program had allocated when it was freed; -1: it was not.
+        freed_after: (n,) i32 how many collections had ended when it was freed.
         promoted_in: (n,) i32 number of the collection that first put it into an old space; 0: none did.
         type: (n,) i32.
         site: (n,) i32.
@@ -326,6 +329,9 @@ class Lives:
     birth_bytes: NDArray[np.int64]
     born_after: NDArray[np.int32]
     died_in: NDArray[np.int32]
+    freed_event: NDArray[np.int64]
+    freed_bytes: NDArray[np.int64]
+    freed_after: NDArray[np.int32]
     promoted_in: NDArray[np.int32]
     type: NDArray[np.int32]
     site: NDArray[np.int32]
@@ -377,8 +383,8 @@ class Life:
         length: Elements of an array.
         flags: `ObjectFlag`.
         stays: Its places, in order; the first is its birth.
-        died_in: Number of the collection that found it dead; 0: it lives at the end of the trace.
-        died_event: Number of the event that ends that collection; None: it lives.
+        died_in: Number of the collection that found it dead; 0: none did.
+        died_event: Number of the event that ends that collection, or that freed it; None: it lives at the end of the trace.
         life_bytes: Bytes that the program allocated from its birth to the start of the collection
             that found it dead, or to the end of the trace.
     """

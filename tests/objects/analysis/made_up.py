@@ -25,6 +25,8 @@ class Life:
     born_old: bool = False
     promoted_in: int = 0
     died_in: int = 0
+    freed_bytes: int = -1
+    freed_after: int = 0
     filler: bool = False
     looks: list[int] = field(default_factory=list)
     """Numbers of the collections that visited it and let it live."""

@@ -419,6 +419,7 @@ def test_more_lives_than_the_engine_has_memory_for_are_counted_all_the_same(tmp_
             lives = columns_of([])
             lives = {name: np.zeros(count, column.dtype) for name, column in lives.items()}
             lives["size"] += 16
+            lives["freed_bytes"] -= 1
             lives["birth_bytes"] = np.arange(number * count, (number + 1) * count) * 16
             lives["site"] = rng.integers(1, 100_000, count).astype(np.int32)
             store.add(lives)

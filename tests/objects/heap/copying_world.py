@@ -467,6 +467,7 @@ class Told:
         self.threads = Threads()
         self.size_bytes = len(rows) * 4
         self.has_pointers = False
+        self.contiguous = True
         self.read = 0
 
     def find_flaws(self) -> list[Flaw]:
