@@ -1,7 +1,7 @@
 """The paper's table 2 in our terms: programs of the pyperformance suite, recorded at every collection, at each level.
 
     python -m benchmarks slowdown [--python PYTHON]... [--program NAME]... [--mode NAME]... [--pairs N] [--scale X]
-                                  [--most SECONDS] [--write FILE] [--json FILE]
+                                  [--most SECONDS] [--write FILE [--section NAME]] [--json FILE]
 
 Each row is a program under `gcspy run` with `gcspy record --lossless` as its client; its time is
 divided by the mean of its time alone right before and right after. No budget: every start and every
@@ -270,6 +270,9 @@ def _arguments() -> argparse.Namespace:
         "--most", type=float, default=15.0, metavar="SECONDS", help="a run is ended after so long"
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this page")
+    parser.add_argument(
+        "--section", default="", metavar="NAME", help="of that page, such as 'level 4'"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
     return parser.parse_args()
 
@@ -307,7 +310,9 @@ def _tell(options: argparse.Namespace) -> list[Row]:
         print("\n" + tables(rows, modes))
         if options.write:
             put_section(
-                options.write, f"{machine_line(sys.argv[1:], 'slowdown')}\n\n{tables(rows, modes)}"
+                options.write,
+                f"{machine_line(sys.argv[1:], 'slowdown')}\n\n{tables(rows, modes)}",
+                options.section,
             )
     return rows
 

@@ -1,7 +1,7 @@
 """The paper's table 2 on a second runtime: real Java programs under Serial, Parallel and G1, recorded at every collection, at each level.
 
     python -m benchmarks jvm_slowdown [--java JAVA] [--program NAME]... [--collector NAME]... [--mode NAME]... [--pairs N] [--scale X]
-                                      [--most SECONDS] [--programs FOLDER] [--passive] [--write FILE] [--json FILE]
+                                      [--most SECONDS] [--programs FOLDER] [--passive] [--write FILE [--section NAME]] [--json FILE]
 
 A program waits until gcspy and its recorder are attached, and then times itself from its first
 statement to its end. Runs alone alternate with the others: the time of a recorded run is divided by
@@ -299,6 +299,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this page")
     parser.add_argument(
+        "--section", default="", metavar="NAME", help="of that page, such as 'level 4'"
+    )
+    parser.add_argument(
         "--json",
         type=Path,
         metavar="FILE",
@@ -337,7 +340,7 @@ def main() -> int:
                 [options.java, "-version"], capture_output=True, text=True, check=True
             ).stderr.splitlines()[0]
             said = machine_line(sys.argv[1:], "jvm_slowdown", f"{version}.")
-            put_section(options.write, f"{said}\n\n{table(rows, modes)}")
+            put_section(options.write, f"{said}\n\n{table(rows, modes)}", options.section)
     return 0 if rows else 1
 
 

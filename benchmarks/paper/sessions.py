@@ -18,7 +18,7 @@ from gcspy_replay.file import Recording
 
 from benchmarks.harness.environment import Unavailable
 
-__all__ = ["JvmRun", "record_java", "record_native"]
+__all__ = ["JvmRun", "record_java", "record_native", "running_java"]
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _PATIENCE_SECS = 90.0
@@ -67,6 +67,25 @@ def record_java(
     command = ["java", *flags, f"-Xlog:gc*:file={log}", "-cp", str(folder), name, *arguments]
     _record(command, made, options, secs)
     return JvmRun(made, log)
+
+
+@contextmanager
+def running_java(
+    name: str, folder: Path, *, flags: Sequence[str], arguments: Sequence[str]
+) -> Iterator[int]:
+    """A Java program that has said "ready", for the block; it yields the process.
+
+    Raises:
+        Unavailable: There is no JDK on the path, or the program failed.
+    """
+    if shutil.which("javac") is None or shutil.which("java") is None:
+        raise Unavailable("there is no JDK on PATH: apt-get install openjdk-17-jdk-headless")
+    subprocess.run(["javac", "-d", folder, str(_PROGRAMS / f"{name}.java")], check=True)
+    with _running(["java", *flags, "-cp", str(folder), name, *arguments]) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != "ready\n":
+            raise Unavailable(f"{name} ended at once")
+        yield process.pid
 
 
 def record_native(name: str, folder: Path, *, options: Sequence[str]) -> Path:

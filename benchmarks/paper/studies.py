@@ -18,6 +18,7 @@ from gcspy_replay.file import RecordedEvent, Recording
 from gcspy_replay.samples import lesson_recording, samples
 from numpy.typing import NDArray
 
+from benchmarks.paper import popular_objects
 from benchmarks.paper.sessions import record_java, record_native
 
 __all__ = ["STUDIES", "Study"]
@@ -218,4 +219,6 @@ STUDIES = (
     Study("free lists", _free_lists),
     Study("size classes", _size_classes),
     Study("dirty cards", _dirty_cards),
+    Study("popular objects, simulated", lambda _: popular_objects.in_the_train()),
+    Study("popular objects", popular_objects.in_a_compiler),
 )

@@ -134,6 +134,8 @@ _PAPER_TABLE_3 = (
 )
 _SLOWDOWNS = (("docs/slowdown.md", "CPython"), ("docs/jvm-slowdown.md", "HotSpot"))
 _LEVELS = 4
+_LAST_LEVEL = f"level {_LEVELS}"
+"""Section of these pages with what was measured at the last level, which takes too long to be measured with the others."""
 _MEDIANS = "| by the clock |"
 
 
@@ -158,18 +160,24 @@ def table_2() -> str:
 
 def real_programs() -> str:
     """Return the slowdowns that the pages about CPython and HotSpot have for real programs."""
-    titles = [f"level {level}" for level in range(1, _LEVELS)]
+    titles = [f"level {level}" for level in range(1, _LEVELS + 1)]
     lines = [f"| program | {' | '.join(titles)} |", f"|---|{'--:|' * len(titles)}"]
     for page, runtime in _SLOWDOWNS:
+        last = dict(_measured_rows(_ROOT / page, _LAST_LEVEL))
         for name, cells in _measured_rows(_ROOT / page):
+            cells |= last.get(name, {})
             levels = [cells.get(title, "") for title in titles]
             lines.append(f"| {runtime}: {name} | {' | '.join(levels)} |")
     return "\n".join(lines)
 
 
-def _measured_rows(page: Path) -> list[tuple[str, dict[str, str]]]:
-    """Rows of the tables between a page's marks: a name, and the slowdown in each mode."""
-    measured = page.read_text().partition(BEGIN)[2].partition(END)[0]
+def _measured_rows(page: Path, section: str = "") -> list[tuple[str, dict[str, str]]]:
+    """Rows of the tables between a page's marks, or those of a section: a name, and the slowdown in each mode."""
+    begin, end = (
+        mark.replace("measured", f"measured {section}", 1) if section else mark
+        for mark in (BEGIN, END)
+    )
+    measured = page.read_text().partition(begin)[2].partition(end)[0]
     found, title, header = [], "", None
     for line in measured.splitlines():
         if line.startswith("###"):

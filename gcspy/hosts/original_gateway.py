@@ -309,6 +309,8 @@ class _Visualiser:
                 self._leaves = True
             case wire.EventFilters():
                 self._filters = message.filters
+                # At once: what it asks for next, such as a pause, comes behind it at the session, too.
+                self._subscribe()
             case wire.PauseRequest():
                 self._ask(Pause())
             case wire.Restart():

@@ -43,6 +43,7 @@ from gcspy_drivers.cpython.layouts import (
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.objects.heap_copy import COPY_BYTES, HeapCopy
 from gcspy_drivers.cpython.objects.large import LargeBlocks, LargeReader
+from gcspy_drivers.cpython.objects.large_chunks import LargeChunks, MallocChunks
 from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
 from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import Outward, PoolIndex
@@ -164,6 +165,7 @@ class ObjectReading:
         references: (pools of all heaps, 5) the number of each of `references.FOUND`; None if they
             were not searched for.
         large: Blocks outside of pools that objects lead to; None if they were not searched for.
+        chunks: Their chunks of malloc; None if references were not searched for, or malloc cannot be read.
     """
 
     heaps: tuple[PymallocObjects, ...]
@@ -174,6 +176,7 @@ class ObjectReading:
     nodes_by_list: npt.NDArray[np.int64]
     references: npt.NDArray[np.int64] | None = None
     large: LargeBlocks | None = None
+    chunks: LargeChunks | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +227,7 @@ class Target:
     def __init__(self, pid: int, *, start_ticks: int | None = None) -> None:
         self.process = Process(pid, start_ticks=start_ticks)
         self._found: RuntimeFound | None = None
+        self._malloc = MallocChunks(self.process)
         deadline = time.monotonic() + _STARTING_SECS
         while not self._try_attach(last=time.monotonic() >= deadline):
             time.sleep(_STARTING_POLL_SECS)
@@ -310,6 +314,7 @@ class Target:
         if self._found is not None:
             self._found.close()
             self._found = None
+        self._malloc.close()
         self.process.close()
 
     @property
@@ -503,7 +508,7 @@ class Target:
                 inside = lists.inside
                 blocks.give_lists(inside.address, lists.of_node[: len(inside)], LISTS, code)
             counted = find_references(blocks, parts, code)
-        blocks_outside = None
+        blocks_outside = chunks = None
         if large:
             reader = LargeReader(self._memory, self._maps, types, self._layout.objects, index)
             holders = np.concatenate([NO_HOLDERS, *(one.objects.holders for one in found)])
@@ -511,8 +516,10 @@ class Target:
             if blocks is not None:
                 leads = find_leads(blocks, parts, Outward.of(index, self._maps.maps), code)
             blocks_outside = reader.read(holders, lists, leads)
+            if references:
+                chunks = self._malloc.of(blocks_outside)
         return ObjectReading(
-            tuple(found), lists, owners, types, by_pool, by_list, counted, blocks_outside
+            tuple(found), lists, owners, types, by_pool, by_list, counted, blocks_outside, chunks
         )
 
     def sample_objects(

@@ -42,7 +42,7 @@ from gcspy_drivers.native_heap.thread_caches import (
     ThreadCache,
     is_mangled,
 )
-from gcspy_drivers.native_heap.walk_state import ChunkKind
+from gcspy_drivers.native_heap.walk_state import CLASSES, ChunkKind
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.memory import Memory
@@ -57,6 +57,7 @@ __all__ = [
     "MallocReader",
     "MallocReading",
     "NamedChunks",
+    "UsedChunks",
 ]
 
 ARENAS, BINS_LEVEL, CHUNKS, PAGES = 1, 2, 3, 4
@@ -119,6 +120,23 @@ class ArenaLists:
 
 
 @dataclass(frozen=True, eq=False)
+class UsedChunks:
+    """All chunks in use at one walk.
+
+    Attributes:
+        counts: (classes,) those of arenas, by size class.
+        sums: (classes,) their bytes.
+        mapped_chunks: Those with mappings of their own.
+        mapped_bytes: Their bytes.
+    """
+
+    counts: U64
+    sums: U64
+    mapped_chunks: int
+    mapped_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
 class NamedChunks:
     """The chunks that hold some addresses, (n,) each.
 
@@ -127,12 +145,14 @@ class NamedChunks:
         sizes: Its bytes.
         kinds: Its `ChunkKind`; -1: in no chunk.
         mapped: Whether it has a mapping of its own.
+        used: All chunks in use, whether they hold one of the addresses or not; None: some are not known.
     """
 
     chunks: U64
     sizes: U64
     kinds: npt.NDArray[np.int64]
     mapped: npt.NDArray[np.bool_]
+    used: UsedChunks | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,18 +360,21 @@ class MallocReader:
         reading = self.read(BINS_LEVEL)
         walker = self._walker_now()
         known = [self._known(lists, reading.cached) for lists in reading.lists]
+        counts, sums = np.zeros((2, CLASSES), dtype=np.uint64)
+        whole = bool(reading.arenas) and reading.used_is_known
         for arena, lists in zip(reading.arenas, known, strict=bool(known)):
             for span in self._arenas.spans(arena, reading.parameters, self._maps):
                 first, last = np.searchsorted(
                     wanted, np.array([span.begin, span.end], dtype=np.uint64)
                 )
-                if first == last:
-                    continue
                 part = np.ascontiguousarray(wanted[first:last])
                 walk = walker.walk(span, lists, main=arena.main, cell_bytes=1 << 30, wanted=part)
                 found[first:last] = walk.found
                 hit = walk.found[:, 0] != 0
                 kinds[first:last][hit] = walk.found[hit, 2].astype(np.int64)
+                counts += walk.counts[ChunkKind.USED]
+                sums += walk.sums[ChunkKind.USED]
+                whole &= not walk.unknown_bytes
         mapped = np.zeros(len(wanted), dtype=np.bool_)
         chunks = reading.mapped
         if chunks is not None and len(chunks.chunks):
@@ -362,9 +385,13 @@ class MallocReader:
                 chunks.sizes[row[inside]],
             )
             kinds[inside], mapped[inside] = 0, True
+        used = None
+        if whole and reading.parameters is not None:
+            counted = reading.parameters
+            used = UsedChunks(counts, sums, counted.maps, counted.mapped_bytes)
         back = np.empty(len(order), dtype=np.intp)
         back[order] = np.arange(len(order))
-        return NamedChunks(found[back, 0], found[back, 1], kinds[back], mapped[back])
+        return NamedChunks(found[back, 0], found[back, 1], kinds[back], mapped[back], used)
 
     def _walker_now(self) -> ChunkWalker:
         if self._walker is None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.collector.generations import LISTS
 from gcspy_drivers.cpython.objects.large import KINDS, NO_BYTES, NOT_TRACKED, LargeBlocks
+from gcspy_drivers.cpython.objects.large_chunks import LargeChunks
 from gcspy_drivers.cpython.spaces.object_space import LIST_NAMES
 from gcspy_drivers.cpython.spaces.type_space import TypeSpace
 from gcspy_drivers.cpython.target import ObjectReading
@@ -45,6 +46,10 @@ _OF_TILE: Final = (
     DetailColumn(name="Block", kind=ColumnKind.TEXT, about="Address of the block"),
     DetailColumn(
         name="Object", kind=ColumnKind.TEXT, about="Address of the object: what id() returns of it"
+    ),
+    DetailColumn(name="Chunk", kind=ColumnKind.TEXT, about="Address of its chunk of malloc"),
+    DetailColumn(
+        name="Chunk bytes", kind=ColumnKind.BYTES, about="Of that chunk, with malloc's header"
     ),
 )
 _OF_SPACE: Final = (
@@ -105,6 +110,14 @@ class LargeSpace:
             order=3,
             paint_style=PaintStyle.ZERO,
         )
+        self.chunk = add_amount(
+            self.space,
+            "Chunk of malloc",
+            "Bytes of the chunk of malloc that holds the block, with its header and what is left over in it; from level 4 on. Unknown: malloc "
+            "did not make the block, or it was freed meanwhile",
+            order=4,
+            suffix=" bytes",
+        )
 
     def fill(self, found: ObjectReading) -> None:
         """Fill the space; the types' numbers are those that `TypeSpace` has by now."""
@@ -129,8 +142,22 @@ class LargeSpace:
             self.generation.set_unknown(torn)
         every = blocks.size[blocks.size != NO_BYTES]
         self.size.set_summary(int(every.sum()), covered=int(np.count_nonzero(known)))
+        self._fill_chunks(found.chunks, rows)
         self.space.info = _info(blocks, size[known])
-        self.space.answer_with(BLOCKS, LargeTables(blocks, rows, found.types.names).table)
+        if found.chunks is not None:
+            self.space.info += f"; {_chunk_text(found.chunks)}"
+        tables = LargeTables(blocks, rows, found.types.names, found.chunks)
+        self.space.answer_with(BLOCKS, tables.table)
+
+    def _fill_chunks(self, chunks: LargeChunks | None, rows: npt.NDArray[np.intp]) -> None:
+        if chunks is None:
+            self.chunk.set_unknown(np.ones(len(rows), dtype=np.bool_))
+            return
+        sizes = chunks.size[rows]
+        self.chunk.data[:] = np.maximum(sizes, 0)
+        if (missing := sizes == NO_BYTES).any():
+            self.chunk.set_unknown(missing)
+        self.chunk.set_summary(chunks.chunk_bytes, covered=int(np.count_nonzero(~missing)))
 
     def _with_tiles(self, blocks: LargeBlocks) -> npt.NDArray[np.intp]:
         """Return the rows that have tiles, in order of address."""
@@ -147,11 +174,13 @@ class LargeTables:
         blocks: All of them.
         rows: (tiles,) the block of each tile.
         names: Names of the types.
+        chunks: Their chunks of malloc; None: not known.
     """
 
     blocks: LargeBlocks
     rows: npt.NDArray[np.intp]
     names: Sequence[str]
+    chunks: LargeChunks | None = None
 
     def table(self, tile: int | None, most: int) -> DetailTable:
         """Return the details of a tile's block, or of all blocks by kind and type."""
@@ -174,8 +203,15 @@ class LargeTables:
             generation,
             f"{int(blocks.address[row]):#x}",
             f"{int(blocks.owner[row]):#x}",
+            *self._chunk_cells(row),
         )
         return DetailTable(columns=_OF_TILE, rows=(cells,))
+
+    def _chunk_cells(self, row: int) -> tuple[str | None, int | None]:
+        chunks = self.chunks
+        if chunks is None or chunks.size[row] == NO_BYTES:
+            return None, None
+        return f"{int(chunks.address[row]):#x}", int(chunks.size[row])
 
     def _of_all(self, most: int) -> DetailTable:
         blocks = self.blocks
@@ -232,3 +268,13 @@ def _info(blocks: LargeBlocks, with_tiles: I64) -> str:
     if blocks.torn:
         parts.append(f"{blocks.torn:,} changed while they were read and are left out")
     return "; ".join(parts)
+
+
+def _chunk_text(chunks: LargeChunks) -> str:
+    """The part of malloc's large chunks that these blocks explain."""
+    named = f"they are in {chunks.chunks:,} chunks of malloc with {chunks.chunk_bytes:,} bytes"
+    if chunks.all_chunks is None or chunks.all_bytes is None:
+        return named
+    others = max(0, chunks.all_chunks - chunks.chunks)
+    rest = max(0, chunks.all_bytes - chunks.chunk_bytes)
+    return f"{named}; {others:,} other chunks of that size in use, with {rest:,} bytes, belong to no object that was found"
