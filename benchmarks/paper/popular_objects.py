@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
+from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, CollectionListener
 from gcspy_drivers.simulator.plans.train import Train

@@ -165,8 +165,8 @@ def real_programs() -> str:
     for page, runtime in _SLOWDOWNS:
         last = dict(_measured_rows(_ROOT / page, _LAST_LEVEL))
         for name, cells in _measured_rows(_ROOT / page):
-            cells |= last.get(name, {})
-            levels = [cells.get(title, "") for title in titles]
+            found = cells | last.get(name, {})
+            levels = [found.get(title, "") for title in titles]
             lines.append(f"| {runtime}: {name} | {' | '.join(levels)} |")
     return "\n".join(lines)
 
