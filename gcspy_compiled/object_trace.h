@@ -41,6 +41,7 @@ enum gct_definition {
 };
 enum gct_column {
     GCT_COLUMN_KIND = 1,
+    GCT_COLUMN_THREAD = 2,
     GCT_COLUMN_DETAIL = 4,
     GCT_COLUMN_STAMP = 5,
     GCT_COLUMN_ALLOCATED = 6,
@@ -284,7 +285,7 @@ static inline int64_t gct_predict(const struct gct_model *m, int64_t count, cons
 /* ---- events ---- */
 
 /*
- * Events of one thread, one behind the other. Arrays that are NULL are 0 throughout. For STAMP, `address` is the difference to the stamp before.
+ * Events of one thread, one behind the other; or of several, with `thread`. Arrays that are NULL are 0 throughout. For STAMP, `address` is the difference to the stamp before.
  */
 struct gct_events {
     int64_t count;
@@ -296,6 +297,7 @@ struct gct_events {
     const int32_t *type;
     const int32_t *site;
     const int32_t *length;
+    const int32_t *thread; /* of events of several threads; else NULL */
 };
 
 /* How to encode them. */
@@ -451,6 +453,10 @@ static inline size_t gct_encode(const struct gct_events *events, const struct gc
         *told = (uint32_t)(events->count - stamps);
     GCT_GATHER(1, kind);
     gct_put_column(&payload, GCT_COLUMN_KIND, room->values, n, 0, c, 0, 0, 0);
+    if (events->thread) {
+        GCT_GATHER(kind != GCT_STAMP, events->thread[i]);
+        gct_put_column(&payload, GCT_COLUMN_THREAD, room->values, n, 0, c, 0, 0, 0);
+    }
     if (events->detail) {
         GCT_GATHER(kind != GCT_STAMP, events->detail[i]);
         gct_put_column(&payload, GCT_COLUMN_DETAIL, room->values, n, 0, c, 0, 0, 0);

@@ -8,8 +8,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,16 +19,21 @@ from numpy.typing import NDArray
 from gcspy.exit_codes import ExitCode
 from gcspy_compiled.c_loops import CLibrary
 
-__all__ = ["DrainCounts", "LiveBlocks", "MergedEvents", "SegmentDrain", "SegmentFacts"]
+__all__ = ["DrainCounts", "EncodedEvents", "LiveBlocks", "SegmentDrain", "SegmentFacts"]
 
 _LIBRARY: Final = CLibrary("gcspy-drain", Path(__file__).parent / "compiled")
 _U8, _I32, _I64 = "uint8[::1]", "int32[::1]", "int64[::1]"
 _SIGNATURES: Final = {
-    "drain_new": "int64()",
+    "drain_new": "int64(int64)",
     "drain_free": "void(int64)",
     "drain_poll": f"int64(int64, int64, {_I64})",
     "drain_merge": (
-        f"int64(int64, {_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_I64}, {_I64}, {_U8}, {_I64}, int64)"
+        f"int64(int64, {_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_U8}, {_I64}, {_I64}, int64)"
+    ),
+    "drain_room": "int64(int64)",
+    "drain_payload": "int64(int64)",
+    "drain_encode": (
+        f"int64({_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, int64, {_U8}, {_U8}, {_I64})"
     ),
     "drain_live": f"int64(int64, {_I64}, {_I64}, {_I32}, {_I32}, {_I64})",
     "drain_facts": f"int64(int64, {_I64})",
@@ -44,7 +48,8 @@ _PROGRAM_AT: Final = 48
 _PROGRAM_BYTES: Final = 1024
 _ARGUMENTS_BYTES: Final = 4096
 _RUNTIME_BYTES: Final = 64
-_ROWS: Final = 1 << 17
+_ROWS: Final = 1 << 18
+"""Rows of a block: enough for the model of addresses."""
 _META_BYTES: Final = 4 << 20
 
 Longs = NDArray[np.int64]
@@ -59,46 +64,35 @@ class _Loops(NamedTuple):
     drain_free: Callable[..., None]
     drain_poll: Callable[..., int]
     drain_merge: Callable[..., int]
+    drain_room: Callable[..., int]
+    drain_payload: Callable[..., int]
+    drain_encode: Callable[..., int]
     drain_live: Callable[..., int]
     drain_facts: Callable[..., int]
     drain_owners: Callable[..., int]
     drain_stop: Callable[..., None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MergedEvents:
-    """Events of all threads of a process in one order.
+class EncodedEvents(NamedTuple):
+    """Events of all threads of a process in one order, as the payload of a block.
 
     Attributes:
-        kind: (n,) `gcspy_objects.records.RecordKind`: ALLOCATE, FREE, LOST, MAP, UNMAP.
-        detail: (n,) of ALLOCATE: 2 if it is the result of a resize.
-        address: (n,) bytes.
-        size: (n,) bytes; of LOST: events.
-        site: (n,) number of the site; 0: none.
-        type: (n,) number of the type; 0: not known.
-        thread: (n,) number of the thread.
-        birth: (n,) of FREE: number of the event that allocated it.
-        time: (n,) nanoseconds of CLOCK_MONOTONIC, never less than before, exact to some events.
-        definitions: What the program defined meanwhile, as the segment has it.
+        payload: Columns; objects/FORMAT.md, section 4.
+        events: How many.
+        thread: Number of the thread that has them all; `ANY_THREAD`: several do.
+        first_stamp: Lower bound of their stamps: nanoseconds since the start.
+        last_stamp: Upper bound.
     """
 
-    kind: Bytes
-    detail: Bytes
-    address: Longs
-    size: Longs
-    site: Ints
-    type: Ints
-    thread: Ints
-    birth: Longs
-    time: Longs
-    definitions: bytes
-
-    def __len__(self) -> int:
-        return len(self.kind)
+    payload: bytes
+    events: int
+    thread: int
+    first_stamp: int
+    last_stamp: int
 
 
 class LiveBlocks(NamedTuple):
-    """Blocks that live, in the order of their births; (n,) each, as in `MergedEvents`."""
+    """Blocks that live, in the order of their births; (n,) each, with the numbers of their sites and types, and of the events that allocated them."""
 
     address: Longs
     size: Longs
@@ -191,22 +185,25 @@ class SegmentDrain:
             self._map = mmap.mmap(file.fileno(), _BYTES)
         self._view: Any = (ctypes.c_char * _BYTES).from_buffer(self._map)
         self._at = ctypes.addressof(self._view)
-        self._handle = self._loops.drain_new()
+        self._started = self.facts.started_monotonic
+        self._handle = self._loops.drain_new(self._started)
         if not self._handle:
             raise CommandError("no memory for the events of a program", exit_code=ExitCode.FAILED)
-        self._columns: dict[str, NDArray[Any]] = {
-            "kind": np.empty(_ROWS, np.uint8),
-            "detail": np.empty(_ROWS, np.uint8),
-            "address": np.empty(_ROWS, np.int64),
-            "size": np.empty(_ROWS, np.int64),
-            "site": np.empty(_ROWS, np.int32),
-            "type": np.empty(_ROWS, np.int32),
-            "thread": np.empty(_ROWS, np.int32),
-            "birth": np.empty(_ROWS, np.int64),
-            "time": np.empty(_ROWS, np.int64),
-        }
+        self._columns: tuple[NDArray[Any], ...] = (
+            np.empty(_ROWS, np.uint8),  # kind
+            np.empty(_ROWS, np.uint8),  # detail
+            np.empty(_ROWS, np.int64),  # address
+            np.empty(_ROWS, np.int64),  # size
+            np.empty(_ROWS, np.int32),  # site
+            np.empty(_ROWS, np.int32),  # type
+            np.empty(_ROWS, np.int32),  # thread
+        )
+        self._work = np.empty(self._loops.drain_room(_ROWS), np.uint8)
+        self._payload = np.empty(self._loops.drain_payload(_ROWS), np.uint8)
         self._meta = np.empty(_META_BYTES, np.uint8)
         self._counters = np.zeros(len(DrainCounts._fields), np.int64)
+        self._state = np.array([0, self._started], np.int64)
+        self._first_stamp = 0
 
     @staticmethod
     def is_ready(path: Path) -> bool:
@@ -234,19 +231,42 @@ class SegmentDrain:
             raise CommandError("no memory for the events of a program", exit_code=ExitCode.FAILED)
         return int(copied)
 
-    def merge(self, *, last: bool = False) -> Iterator[MergedEvents]:
-        """Yield what was copied, in order; `last`: nothing follows, and events wait for no others."""
-        while True:
-            count = self._loops.drain_merge(
-                self._handle, *self._columns.values(), self._meta, self._counters, int(last)
-            )
-            definitions = self._meta[: self.counts.definition_bytes].tobytes()
-            if not count and not definitions:
-                return
-            yield MergedEvents(
-                **{name: column[:count].copy() for name, column in self._columns.items()},
-                definitions=definitions,
-            )
+    def merge(self, *, last: bool = False) -> tuple[bytes, bool]:
+        """Put what was copied in order, behind the events that are there.
+
+        Args:
+            last: Nothing follows, and events wait for no others.
+
+        Returns:
+            What the program defined meanwhile, as the segment has it; and whether there is more, for
+            which there was no room: `encode`, and merge again.
+        """
+        more = self._loops.drain_merge(
+            self._handle, *self._columns, self._meta, self._state, self._counters, int(last)
+        )
+        return self._meta[: self.counts.definition_bytes].tobytes(), bool(more)
+
+    @property
+    def rows(self) -> int:
+        """Events and stamps that `encode` would take."""
+        return int(self._state[0])
+
+    @property
+    def last_stamp(self) -> int:
+        """Stamp of the last event: nanoseconds since the start."""
+        return int(self._state[1]) - self._started
+
+    def encode(self) -> EncodedEvents | None:
+        """Take the events that are in order; None: there are none."""
+        rows = self.rows
+        self._state[0] = 0
+        if not rows:
+            return None
+        facts = np.zeros(2, np.int64)
+        size = self._loops.drain_encode(*self._columns, rows, self._work, self._payload, facts)
+        first, self._first_stamp = self._first_stamp, self.last_stamp
+        payload = self._payload[:size].tobytes()
+        return EncodedEvents(payload, int(facts[0]), int(facts[1]), first, self.last_stamp)
 
     @property
     def counts(self) -> DrainCounts:

@@ -11,13 +11,14 @@ import select
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from gcspy_objects.gctrace.address_model import AddressParameters
 from gcspy_protocol.errors import TraceError
 
-from gcspy.tracer.drain import DrainCounts, MergedEvents, SegmentDrain, SegmentFacts
+from gcspy.tracer.drain import DrainCounts, SegmentDrain, SegmentFacts
 from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy.tracer.trace_file import TraceFile
 
@@ -25,6 +26,8 @@ __all__ = ["ProcessTrace", "TraceSummary"]
 
 _OWN_ALLOCATOR: Final = 1
 _LOOK_SECS: Final = 0.5
+_BLOCK_SECS: Final = 1.0
+"""No event is longer in memory only."""
 _GLIBC: Final = AddressParameters(4, 24, 8)
 
 
@@ -79,7 +82,7 @@ class ProcessTrace:
         self.facts = self.drain.facts
         self.definitions = SegmentDefinitions()
         self.error: TraceError | None = None
-        self._last_time = self.facts.started_monotonic
+        self._written = time.monotonic()
         self._looked = time.monotonic()
         self._threads: set[int] = set()
         self._header = self._header_facts(stacks, run)
@@ -103,9 +106,15 @@ class ProcessTrace:
     def poll(self, *, last: bool = False) -> int:
         """Take what is new into the file; return how many bytes of records were new."""
         copied = self.drain.poll(self._ended_threads())
-        for batch in self.drain.merge(last=last):
-            self._take(batch)
-        self._guarded(self.file.tick)
+        more = True
+        while more:
+            defined, more = self.drain.merge(last=last)
+            definitions = self.definitions.convert(defined) if defined else b""
+            self._guarded(partial(self.file.define, definitions))
+            if more:
+                self._write_block()
+        if self.drain.rows and (last or time.monotonic() - self._written >= _BLOCK_SECS):
+            self._write_block()
         return copied
 
     def finish(self, resolve: Callable[[SegmentDefinitions], bytes]) -> TraceSummary:
@@ -117,9 +126,8 @@ class ProcessTrace:
         while self.poll(last=True):
             pass
         self.facts = self.drain.facts
-        counts = self.drain.counts
+        counts, stamp = self.drain.counts, self.drain.last_stamp
         lost = max(counts.lost, self.facts.lost)
-        self._guarded(self.file.flush)
         self._guarded(lambda: self.file.define(resolve(self.definitions)))
         ended = {
             "lost": lost,
@@ -145,17 +153,15 @@ class ProcessTrace:
             self.file.file_bytes,
             self.definitions.sites,
             self.facts.threads,
-            self._last_time - self.facts.started_monotonic,
+            stamp,
             self.error,
         )
 
-    def _take(self, batch: MergedEvents) -> None:
-        if len(batch):
-            self._last_time = int(batch.time[-1])
-        defined = self.definitions.convert(batch.definitions) if batch.definitions else b""
-        if self.error is None:
-            self._guarded(lambda: self.file.define(defined))
-            self._guarded(lambda: self.file.add(batch))
+    def _write_block(self) -> None:
+        events = self.drain.encode()
+        self._written = time.monotonic()
+        if events is not None:
+            self._guarded(partial(self.file.add, events))
 
     def _guarded(self, write: Callable[[], None]) -> None:
         """Write; when that is no longer possible, let the program go on alone."""
@@ -182,7 +188,7 @@ class ProcessTrace:
         return gone
 
     def _open(self, path: Path) -> TraceFile:
-        return TraceFile(path, self._header, _GLIBC, self.facts.started_monotonic)
+        return TraceFile(path, self._header, _GLIBC)
 
     def _header_facts(self, stacks: str, run: str) -> dict[str, str]:
         program, arguments, runtime = self.drain.texts()

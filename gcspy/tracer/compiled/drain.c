@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "arrays.h"
+#include "object_trace.h"
 #include "trace_segment.h"
 
 #define MOST_PENDING (256u << 20) /* bytes copied and not merged; beyond it blocks stay where they are, and the program waits */
 #define MOST_THREADS 1000000u
 #define PATIENCE 3 /* rounds that an event waits for another thread's */
 
-enum kind { ALLOCATE = 1, COLLECTION_START = 5, COLLECTION_END = 6, FREE = 24, LOST = 29, MAP = 30, UNMAP = 31 };
 enum detail { NEW = 0, RESIZED = 2 };
 
 /* Numbers that Python reads; the same order as in drain.py. */
@@ -57,7 +57,8 @@ struct drain {
     uint64_t horizon, round;
     int64_t counters[COUNTERS];
     size_t pending;
-    uint64_t time; /* of the last event: never less */
+    uint64_t time;  /* of the last event: never less */
+    uint64_t stamp; /* the last that was written */
 };
 
 static uint64_t now_nanos(void) {
@@ -116,10 +117,12 @@ static void take_out(struct drain *drain, struct entry *entry) {
 
 /* ---- copying */
 
-GCSPY_LOOP int64_t drain_new(void) {
+/* `started`: time at stamp 0. */
+GCSPY_LOOP int64_t drain_new(int64_t started) {
     struct drain *drain = calloc(1, sizeof *drain);
     if (drain == NULL) return 0;
     if (!grow_table(drain)) return free(drain), 0;
+    drain->time = drain->stamp = (uint64_t)started;
     return (int64_t)(intptr_t)drain;
 }
 
@@ -229,19 +232,26 @@ GCSPY_LOOP int64_t drain_poll(int64_t handle, int64_t at, struct i64s ended) {
 
 struct columns {
     uint8_t *kind, *detail;
-    int64_t *address, *size, *birth, *time;
+    int64_t *address, *size;
     int32_t *site, *type, *thread;
     int64_t count, room;
     uint8_t *meta;
     size_t meta_used, meta_room;
 };
 
-static void emit(struct drain *drain, struct columns *out, const struct queue *queue, enum kind kind, int detail, uint64_t address, uint64_t size, uint32_t site, uint32_t type, int64_t birth) {
+static void put_row(struct columns *out, const struct queue *queue, int kind, int detail, uint64_t address, uint64_t size, uint32_t site, uint32_t type) {
     int64_t row = out->count++;
     out->kind[row] = (uint8_t)kind, out->detail[row] = (uint8_t)detail;
     out->address[row] = (int64_t)address, out->size[row] = (int64_t)size;
     out->site[row] = (int32_t)site, out->type[row] = (int32_t)type, out->thread[row] = (int32_t)queue->number;
-    out->birth[row] = birth, out->time[row] = (int64_t)drain->time;
+}
+
+static void emit(struct drain *drain, struct columns *out, const struct queue *queue, int kind, int detail, uint64_t address, uint64_t size, uint32_t site, uint32_t type) {
+    if (drain->time != drain->stamp) {
+        put_row(out, queue, GCT_STAMP, 0, drain->time - drain->stamp, 0, 0, 0);
+        drain->stamp = drain->time;
+    }
+    put_row(out, queue, kind, detail, address, size, site, type);
     drain->counters[EVENTS]++;
 }
 
@@ -252,7 +262,7 @@ static void wake(struct drain *drain, uint64_t address) {
 
 static void die(struct drain *drain, struct columns *out, const struct queue *queue, struct entry *entry) {
     if (entry->birth >= 0) {
-        emit(drain, out, queue, FREE, 0, entry->address, 0, 0, 0, entry->birth);
+        emit(drain, out, queue, GCT_FREE, 0, entry->address, 0, 0, 0);
         drain->counters[FREES]++, drain->counters[LIVE_BLOCKS]--, drain->counters[LIVE_BYTES] -= (int64_t)entry->size;
     }
 }
@@ -264,7 +274,7 @@ static void begin_life(struct drain *drain, struct columns *out, const struct qu
         return;
     }
     *entry = (struct entry){address, size, drain->counters[EVENTS], site, type};
-    emit(drain, out, queue, ALLOCATE, detail, address, size, site, type, -1);
+    emit(drain, out, queue, GCT_ALLOCATE, detail, address, size, site, type);
     drain->counters[ALLOCATIONS]++, drain->counters[LIVE_BLOCKS]++, drain->counters[LIVE_BYTES] += (int64_t)size;
 }
 
@@ -322,7 +332,7 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
     struct entry *entry;
     if (kind == RECORD_ALLOCATE || kind == RECORD_MAP || kind == RECORD_UNMAP || kind == RECORD_OBJECT) bytes = 16;
     else if (kind == RECORD_META) bytes = 8 + (word >> 16 & 0xffff) * 8;
-    if (bytes > have || kind == 0 || out->count + 4 > out->room) {
+    if (bytes > have || kind == 0 || out->count + 8 > out->room) {
         if (bytes > have || kind == 0) {
             /* Not a record: nothing behind it can be read. */
             drain->counters[DAMAGED]++;
@@ -379,15 +389,15 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
         break;
     }
     case RECORD_MAP:
-        emit(drain, out, queue, MAP, 0, address, word >> 48 | second >> 32 << 16, (uint32_t)second, 0, -1);
+        emit(drain, out, queue, GCT_MAP, 0, address, word >> 48 | second >> 32 << 16, (uint32_t)second, 0);
         break;
     case RECORD_UNMAP:
-        emit(drain, out, queue, UNMAP, 0, address, second, 0, 0, -1);
+        emit(drain, out, queue, GCT_UNMAP, 0, address, second, 0, 0);
         break;
     case RECORD_META: {
         uint32_t meta = (uint32_t)(word >> 3 & 0x1fff), argument = (uint32_t)(word >> 32);
         if (meta == META_LOST) {
-            emit(drain, out, queue, LOST, 0, 0, argument, 0, 0, -1);
+            emit(drain, out, queue, GCT_LOST, 0, 0, argument, 0, 0);
             drain->counters[LOST_EVENTS] += argument;
         } else if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return STOP_ALL;
         if (meta == META_THREAD_END) queue->ended = 1;
@@ -409,12 +419,14 @@ static void forget_ended(struct drain *drain) {
     drain->queue_count = kept;
 }
 
-/* Make columns of what was copied; `last`: nothing follows. Returns how many rows; again until it returns 0. */
+/* Append columns of what was copied to rows that are there; `last`: nothing follows. `state`: rows that are there; the stamp of the last event; its
+ * number of definitions' bytes. Returns 1 if it stopped for want of room, so that it has to be called again, else 0. */
 GCSPY_LOOP int64_t drain_merge(
-    int64_t handle, struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct i64s birth,
-    struct i64s time, struct u8s meta, struct i64s counters, int64_t last) {
+    int64_t handle, struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct u8s meta,
+    struct i64s state, struct i64s counters, int64_t last) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
-    struct columns out = {kind.at, detail.at, address.at, size.at, birth.at, time.at, site.at, type.at, thread.at, 0, kind.length, meta.at, 0, (size_t)meta.length};
+    struct columns out = {kind.at, detail.at, address.at, size.at, site.at, type.at, thread.at, state.at[0], kind.length, meta.at, 0, (size_t)meta.length};
+    int64_t again = 0;
     uint64_t horizon = last ? ~0ull : drain->horizon;
     for (;;) {
         struct queue *first = NULL;
@@ -450,12 +462,43 @@ GCSPY_LOOP int64_t drain_merge(
             }
             ran = run_one(drain, &out, first, (int)last);
         }
-        if (ran == STOP_ALL) break;
+        if (ran == STOP_ALL) {
+            again = 1;
+            break;
+        }
     }
     forget_ended(drain);
     drain->counters[PENDING_BYTES] = (int64_t)drain->pending, drain->counters[META_BYTES] = (int64_t)out.meta_used;
     for (int64_t index = 0; index < COUNTERS && index < counters.length; index++) counters.at[index] = drain->counters[index];
-    return out.count;
+    state.at[0] = out.count, state.at[1] = (int64_t)drain->stamp;
+    return again;
+}
+
+/* Bytes of memory that `drain_encode` needs for so many rows: for its work, and for the payload. */
+GCSPY_LOOP int64_t drain_room(int64_t rows) { return (int64_t)gct_room_bytes(rows); }
+
+GCSPY_LOOP int64_t drain_payload(int64_t rows) { return (int64_t)gct_payload_bytes(rows); }
+
+/* Encode rows as a payload of EVENTS. `facts` gets the number of events, and the thread that has them all, -1: several. Returns the bytes. */
+GCSPY_LOOP int64_t drain_encode(
+    struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, int64_t rows, struct u8s work,
+    struct u8s payload, struct i64s facts) {
+    struct gct_events events = {.count = rows, .kind = kind.at, .detail = detail.at, .address = address.at, .size = size.at, .type = type.at, .site = site.at};
+    uint64_t low = 0;
+    int several = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        if (kind.at[row] == GCT_ALLOCATE || kind.at[row] == GCT_FREE) low |= (uint64_t)address.at[row];
+        several |= thread.at[row] != thread.at[0];
+    }
+    if (several) events.thread = thread.at;
+    struct gct_manner manner = {.shift = low & 15 ? 3 : 4, .least = low & 15 ? 8 : 24, .overhead = low & 15 ? 0 : 8, .predict = (low & 7) == 0, .compressed = 1};
+    if (low & 7) manner.shift = 0;
+    struct gct_room room;
+    gct_room_init(&room, work.at, rows);
+    uint32_t told;
+    size_t bytes = gct_encode(&events, &manner, &room, payload.at, &told);
+    facts.at[0] = told, facts.at[1] = several ? -1 : thread.at[0];
+    return (int64_t)bytes;
 }
 
 /* The live blocks, in no order; returns how many there are, whether there is room or not. */

@@ -77,17 +77,24 @@ class TraceWriter:
         if not len(events):
             return
         payload = encode_events(events, self._parameters)
+        last = first_stamp + int(events.stamp[-1])
+        self.write_encoded(payload, len(events), thread, first_stamp, last)
+
+    def write_encoded(
+        self, payload: bytes, events: int, thread: int, first_stamp: int, last_stamp: int
+    ) -> None:
+        """Write events that were encoded before, as for `write`."""
         self._write(
             make_block(
                 BlockKind.EVENTS,
                 payload,
                 thread=thread,
-                events=len(events),
+                events=events,
                 first_stamp=first_stamp,
-                last_stamp=first_stamp + int(events.stamp[-1]),
+                last_stamp=last_stamp,
             )
         )
-        self.events += len(events)
+        self.events += events
 
     def write_access(self, access: Access, *, stamp: int = 0) -> None:
         """Write what was accessed."""

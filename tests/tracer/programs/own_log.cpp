@@ -184,7 +184,10 @@ static void storm() {
     for (int round = 0; round < 40; round++) start(jobs, 16, short_work), join(jobs, 16);
 }
 
+static std::atomic<int> handled;
+
 static void handler(int) {
+    handled++;
     void *one = own(malloc(33), 33);
     give_up(one);
 }
@@ -207,7 +210,7 @@ static void signals() {
     target = pthread_self(), over = false;
     job other;
     start(&other, 1, annoy);
-    for (int round = 0; round < 3000; round++) {
+    while (handled < 300) {
         void *memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         munmap(memory, 4096);
     }
