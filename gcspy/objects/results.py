@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gcspy_objects.analysis.findings import Cell, Column, QueryResult
     from gcspy_objects.analysis.store import LifeStore
 
-__all__ = ["Output", "prepare", "show"]
+__all__ = ["Output", "prepare", "show", "show_result"]
 
 _PIPE_COLUMNS = 400
 _PICTURE_PIXELS = 1100, 560
@@ -85,12 +85,9 @@ def show(
             store.write(findings, part)
     if output.plot is not None and drawn is not None:
         _draw(*drawn, output.plot, output)
+    show_result(findings, output)
     if output.as_json:
-        _print_json(findings)
         return
-    _print_table(findings, output)
-    for note in findings.notes:
-        say(note)
     if output.plot is not None:
         say(f"{output.plot}: {output.plot.stat().st_size:,} bytes", err=True)
     if output.parquet is not None:
@@ -98,6 +95,16 @@ def show(
             f"{output.parquet}: {len(findings.rows) + findings.rest:,} rows, {output.parquet.stat().st_size:,} bytes",
             err=True,
         )
+
+
+def show_result(findings: QueryResult, output: Output) -> None:
+    """Print results as a table with notes, or as JSON."""
+    if output.as_json:
+        _print_json(findings)
+        return
+    _print_table(findings, output)
+    for note in findings.notes:
+        say(note)
 
 
 def _draw(kind: str, findings: QueryResult, path: Path, output: Output) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 
+from gcspy_drivers.simulator.access_log import AccessLog
 from gcspy_drivers.simulator.heap import FIELDS_SHIFT, HEADER_WORDS
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_drivers.simulator.shadow import Shadow, ShadowObject
@@ -37,6 +38,7 @@ class Mutator:
         dice: Random numbers for the program.
         shadow: The graph, or None.
         stack_slots: Root slots of each thread's stack.
+        accesses: Notes each access; None: nobody asks.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Mutator:
     ) -> None:
         self.plan = plan
         self.heap = plan.heap
+        self.accesses: AccessLog | None = None
         self.dice = np.random.default_rng(seed)
         self.shadow = Shadow(len(plan.heap.roots)) if shadow else None
         self.stack_slots = (len(plan.heap.roots) - globals_) // plan.threads
@@ -78,6 +81,8 @@ class Mutator:
         size = self.heap.aligned(HEADER_WORDS + fields + data)
         cell = self.plan.alloc(thread, size, fields, type_id)
         self.plan.write_root(slot, cell)
+        if self.accesses is not None:
+            self.accesses.made(cell)
         if self.shadow is not None:
             number = self.heap.identities
             self.shadow.objects[number] = ShadowObject(size, type_id, [0] * fields)
@@ -122,12 +127,17 @@ class Mutator:
     def same(self, slot: int, other: int) -> bool:
         """Return whether two slots hold the same object."""
         self._settle()
+        if self.accesses is not None:
+            for one in (slot, other):
+                self.accesses.touch(int(self.heap.roots[one]))
         return bool(self.heap.roots[slot] == self.heap.roots[other])
 
     def fields(self, slot: int) -> int:
         """Return how many fields the object in a slot has; 0 if it holds none."""
         self._settle()
         cell = int(self.heap.roots[slot])
+        if self.accesses is not None:
+            self.accesses.touch(cell)
         return (int(self.heap.words[cell]) >> FIELDS_SHIFT) & _FIELDS_MASK if cell else 0
 
     def _holder(self, slot: int, field: int) -> int:
@@ -140,6 +150,8 @@ class Mutator:
             raise LocalProtocolError(
                 f"field {field} of slot {slot}, which holds {what}: the program has a defect"
             )
+        if self.accesses is not None:
+            self.accesses.touch(cell)
         return cell
 
     def _settle(self) -> None:

@@ -17,6 +17,8 @@ _SUBCOMMANDS = (
     "collections",
     "lifetimes",
     "survival",
+    "accessed",
+    "idle",
     "find",
     "life",
     "check",

@@ -6,7 +6,7 @@ Knows columns, spaces and findings; does not know what records make of them (`st
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from gcspy_objects.heap.spaces import SpaceTable
 from gcspy_objects.heap.table import Table
 from gcspy_objects.heap.views import COLUMNS, HeapSnapshot, TraceCollection
 from gcspy_objects.names import Causes, Threads
-from gcspy_objects.records import EventPlace, SpaceKind
+from gcspy_objects.records import Access, EventPlace, SpaceKind
 
 if TYPE_CHECKING:
     from gcspy_objects.heap.frees import FreedObjects, OpenTold
 
-__all__ = ["HeapContent", "Observer"]
+__all__ = ["AccessObserver", "HeapContent", "Observer"]
 
 
 class Observer(Protocol):
@@ -41,6 +41,15 @@ class Observer(Protocol):
 
     def freed(self, state: HeapContent, objects: FreedObjects) -> None:
         """Observe objects that were freed one by one."""
+        ...
+
+
+@runtime_checkable
+class AccessObserver(Protocol):
+    """An observer that sees accesses, too."""
+
+    def accessed(self, state: HeapContent, access: Access) -> None:
+        """Observe what was accessed of the objects of `state` since a collection."""
         ...
 
 

@@ -180,7 +180,10 @@ class RebuiltHeap:
 
     def lives(self, progress: Progress | None = None) -> Iterator[Lives]:
         """Yield the lives of all objects: those that died, by collection, then those present at the end."""
-        deaths = DeathRecorder()
+        yield from self.observe(DeathRecorder(), progress)
+
+    def observe(self, deaths: DeathRecorder, progress: Progress | None = None) -> Iterator[Lives]:
+        """Yield the lives of all objects, as `lives`, while a recorder of deaths sees more than them."""
         for state, done in self._read(deaths, progress):
             yield from deaths.take()
             if done:

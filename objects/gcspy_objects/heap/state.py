@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from gcspy_objects.heap import checks, frees, mutator, open_collection
-from gcspy_objects.heap.content import HeapContent
+from gcspy_objects.heap.content import AccessObserver, HeapContent
 from gcspy_objects.heap.findings import Rule, TooManyFindings
 from gcspy_objects.heap.spaces import NO_KIND, SpaceTable
 from gcspy_objects.heap.table import Table
@@ -50,6 +50,7 @@ _CONTROLS: Final = (
     RecordKind.COLLECTION_END,
     RecordKind.COLLECTS,
     RecordKind.FAILED,
+    RecordKind.ACCESSED,
     *_SPACES,
 )
 _IS_CONTROL: Final = np.isin(np.arange(256), _CONTROLS)
@@ -177,6 +178,9 @@ class HeapState(HeapContent):
             self._start(batch, row)
         elif kind == RecordKind.COLLECTION_END:
             return self._end(batch, row)
+        elif kind == RecordKind.ACCESSED:
+            if isinstance(self.observer, AccessObserver):
+                self.observer.accessed(self, batch.accesses[int(batch.length[row])])
         elif kind in (RecordKind.COLLECTS, RecordKind.FAILED):
             if collection is None:
                 self.found(

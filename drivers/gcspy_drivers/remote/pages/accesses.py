@@ -87,7 +87,8 @@ class PageAccesses:
         self._bits: Bits = np.zeros(0, dtype=np.bool_)
         self._known: Bits = np.zeros(0, dtype=np.bool_)
         self._idle: npt.NDArray[np.uint16] = np.zeros(0, dtype=np.uint16)
-        self._saved, self._saved_at = float(_SAVED_NANOS), time_nanos()
+        self._most_saved = self._saved = float(_SAVED_NANOS)
+        self._saved_at = time_nanos()
         self._next_look = 0
         self._charge = 0
         self.intervals = self.number = self.begun_nanos = self.ended_nanos = 0
@@ -101,7 +102,7 @@ class PageAccesses:
     def allowed(self) -> bool:
         """Whether the share of the time has room for another interval."""
         now = self._time_nanos()
-        self._saved = min(float(_SAVED_NANOS), self._saved + _SHARE * (now - self._saved_at))
+        self._saved = min(self._most_saved, self._saved + _SHARE * (now - self._saved_at))
         self._saved_at = now
         return self._saved > 0
 
