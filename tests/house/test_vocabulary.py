@@ -14,6 +14,7 @@ from tests.house.rooms import ROOT, modules, parsed
 VERB_LIKE = re.compile(r"(ing|ed|grown|found|told)$")
 
 TERMS = {
+    "accessed": "a command by its name on the command line",
     "accounting": "bookkeeping of what monitoring costs and of which events were counted",
     "binding": "compilers: from a name to what it stands for",
     "binning": "statistics: values sorted into intervals",

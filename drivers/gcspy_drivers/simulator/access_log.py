@@ -48,7 +48,8 @@ class LoggedObjects:
     def __getattr__(self, name: str) -> Longs:
         """Return a column."""
         try:
-            return self.__dict__["_room"][name][: self.count + 1]
+            column: Longs = self.__dict__["_room"][name]
+            return column[: self.count + 1]
         except KeyError:
             raise AttributeError(name) from None
 
@@ -111,7 +112,8 @@ class AccessLog(CollectionListener):
     def marked(self, objects: Objects) -> NDArray[np.bool_]:
         """Return which objects were accessed in this interval, (n,)."""
         marks = np.frombuffer(self._marks, dtype=np.uint8)
-        return marks[objects.cells] != 0
+        found: NDArray[np.bool_] = marks[objects.cells] != 0
+        return found
 
     def idle(self, objects: Objects) -> Longs:
         """Return for how many intervals before this one each object was not accessed, (n,); 0 for those accessed in this one."""

@@ -131,9 +131,7 @@ class TraceOutput(CollectionListener):
     def _define_types(self) -> None:
         names = self._heap.types[self._types :]
         self._writer.define(
-            pack_type(
-                self._types + row + 1, TypeDefinition(TypeKind.INSTANCE, 0, 0, 0, name, name)
-            )
+            pack_type(self._types + row + 1, TypeDefinition(TypeKind.INSTANCE, 0, 0, 0, name, name))
             for row, name in enumerate(names)
         )
         self._types += len(names)

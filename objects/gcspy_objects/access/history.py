@@ -191,7 +191,8 @@ class AccessHistory:
     def observed_between(self, first: Longs, last: Longs) -> Longs:
         """Return how many intervals from `first` to `last` are observed, both included, (n,)."""
         before = self._observed_before
-        return np.maximum(before[last + 1] - before[np.minimum(first, last + 1)], 0)
+        found: Longs = np.maximum(before[last + 1] - before[np.minimum(first, last + 1)], 0)
+        return found
 
     @cached_property
     def idle(self) -> Longs:

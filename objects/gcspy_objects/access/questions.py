@@ -10,7 +10,7 @@ Knows histories; does not know who asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Final
@@ -29,7 +29,7 @@ Longs = NDArray[np.int64]
 
 
 class Order(Enum):
-    """What comes first in a table."""
+    """The values by which rows of a table are ordered, the greatest first."""
 
     BYTES = "bytes"
     OBJECTS = "objects"
@@ -131,10 +131,9 @@ class Wanted:
         return f"{text} by {self.by}" + (f", {self.words}" if self.words else "")
 
 
-def _matching(names: object, text: str) -> Longs:
-    listed = list(names)  # type: ignore[call-overload]
+def _matching(names: Sequence[str], text: str) -> Longs:
     for pattern in (text, f"*{text}*"):
-        rows = [row for row, name in enumerate(listed) if fnmatchcase(name, pattern)]
+        rows = [row for row, name in enumerate(names) if fnmatchcase(name, pattern)]
         if rows:
             return np.array(rows, np.int64)
     return np.zeros(0, np.int64)

@@ -8,6 +8,9 @@ Knows the rebuilt heap and records; does not know formats.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,7 +47,8 @@ def accessed_rows(
     def count(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
         there = np.unpackbits(packed, count=access.granules, bitorder="little")
         before = np.concatenate((np.zeros(1, np.int64), np.cumsum(there, dtype=np.int64)))
-        return before[high] - before[low]
+        found: NDArray[np.int64] = before[high] - before[low]
+        return found
 
     accessed = touches & (count(access.bits) > 0)
     inside = (first >= 0) & (last < access.granules)
@@ -102,11 +106,12 @@ def access_history(heap: RebuiltHeap, progress: Progress | None = None) -> Acces
     )
 
 
-def _own(lives: Lives, column: NDArray[np.generic]) -> NDArray[np.int64]:
-    return column[~lives.filler].astype(np.int64)
+def _own(lives: Lives, column: NDArray[Any]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = column[~lives.filler].astype(np.int64)
+    return found
 
 
-_TAKEN = {
+_TAKEN: Final[dict[str, Callable[[Lives], NDArray[np.int64]]]] = {
     "ident": lambda lives: _own(lives, lives.birth),
     "type": lambda lives: _own(lives, lives.type),
     "site": lambda lives: _own(lives, lives.site),

@@ -179,8 +179,9 @@ class HeapState(HeapContent):
         elif kind == RecordKind.COLLECTION_END:
             return self._end(batch, row)
         elif kind == RecordKind.ACCESSED:
-            if isinstance(self.observer, AccessObserver):
-                self.observer.accessed(self, batch.accesses[int(batch.length[row])])
+            observer: object = self.observer
+            if isinstance(observer, AccessObserver):
+                observer.accessed(self, batch.accesses[int(batch.length[row])])
         elif kind in (RecordKind.COLLECTS, RecordKind.FAILED):
             if collection is None:
                 self.found(
