@@ -77,7 +77,7 @@ class AccessHistory:
         size: (n,) bytes.
         address: (n,) its last address.
         born: (n,) collections that had ended before its birth; -1: it is older than the trace.
-        died: (n,) number of the collection that found it dead; 0: it lived at the end.
+        died: (n,) number of the collection that found it dead, or that comes next after it was freed; 0: it lived at the end.
         accessed_object: (m,) row of the object of each access, ascending.
         accessed_in: (m,) interval of the access; those of an object ascend, without repetition.
         collections: How many collections there were.

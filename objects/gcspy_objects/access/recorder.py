@@ -118,7 +118,10 @@ _TAKEN: Final[dict[str, Callable[[Lives], NDArray[np.int64]]]] = {
     "size": lambda lives: _own(lives, lives.size),
     "address": lambda lives: _own(lives, lives.address),
     "born": lambda lives: _own(lives, np.where(lives.snapshot, -1, lives.born_after)),
-    "died": lambda lives: _own(lives, lives.died_in),
+    # One that was freed is gone when the next collection looks.
+    "died": lambda lives: _own(
+        lives, np.where(lives.freed_event >= 0, lives.freed_after + 1, lives.died_in)
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +16,14 @@ from gcspy_objects.access.questions import (
     each_collection,
     totals,
 )
-from gcspy_objects.access.recorder import accessed_rows
-from gcspy_objects.records import Access, AccessMeaning
+from gcspy_objects.access.recorder import access_history, accessed_rows
+from gcspy_objects.heap import RebuiltHeap
+from gcspy_objects.records import Access, AccessMeaning, CollectionKind, RecordKind
 from gcspy_protocol.errors import GCspyError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.objects.gctrace.made import MadeTrace, event_columns
 
 NAMES = AccessNames(["(unknown)", "Point", "Move"], ["(unknown)", "main", "loop"])
 
@@ -215,3 +219,32 @@ def test_an_object_is_accessed_if_any_of_its_granules_was(
         assert used[row] == bool(granules & accessed)
         whole = granules <= set(range(10)) and (known is None or granules <= known)
         assert certain[row] == (whole or bool(granules & accessed))
+
+
+def test_a_trace_of_frees_and_accesses_by_page_gives_vectors(tmp_path: Path) -> None:
+    made = MadeTrace(runtime="test", births="all", deaths="told")
+
+    def accessed(interval: int, *pages: int) -> None:
+        bits = np.packbits([page in pages for page in range(2)], bitorder="little")
+        made.writer.write_access(
+            Access(interval, -1, 0x10000, 2, 12, AccessMeaning.WRITTEN_AS_ACCESSED, bits)
+        )
+
+    allocate, free = int(RecordKind.ALLOCATE), int(RecordKind.FREE)
+    starts, ends = int(RecordKind.COLLECTION_START), int(RecordKind.COLLECTION_END)
+    full = int(CollectionKind.FULL_TOLD)
+    places = [0x10000, 0x10100, 0x11000]
+    made.writer.write(event_columns([allocate] * 3, address=places, size=[64] * 3), thread=1)
+    accessed(0, 0, 1)
+    made.writer.write(event_columns([starts, ends], length=[1, 1], detail=[full] * 2), thread=1)
+    made.writer.write(event_columns([free], address=[0x10100]), thread=1)
+    accessed(1, 1)
+    made.writer.end()
+    with made.opened(tmp_path / "made.gctrace") as trace, RebuiltHeap(trace) as heap:
+        history = access_history(heap)
+    vectors = [history.vector(row) for row in range(len(history))]
+    assert [one.address for one in vectors] == places
+    assert [one.died for one in vectors] == [0, 2, 0]
+    assert [one.accessed for one in vectors] == [(0,), (0,), (0, 1)]
+    assert history.idle.tolist() == [1, 1, 0]
+    assert history.granule_bytes == 4096
