@@ -54,7 +54,7 @@ test: qt-libraries
 check: $(READY)
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check --quiet .
-	$(BIN)/mypy --cache-dir=.venv/mypy-cache
+	$(BIN)/mypy --cache-dir=.venv/mypy-cache --num-workers auto
 	$(BIN)/lint-imports --no-cache
 
 bench: qt-libraries

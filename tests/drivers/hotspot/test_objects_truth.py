@@ -504,7 +504,12 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
                 whole = np.sum([streams[name].data.astype(np.int64) for name in names], axis=0)
                 if "Dead bytes" in streams:
                     whole += dead_bytes(streams["Dead bytes"], event)
-                assert np.array_equal(whole[rows], told.values("Heap", "Used")[rows])
+                used = told.values("Heap", "Used")
+                wrong = np.flatnonzero((whole != used) & rows)
+                assert not len(wrong), (
+                    f"{event.event} {event.cause}: tiles {wrong[:8]} hold {whole[wrong[:8]]}, "
+                    f"used {used[wrong[:8]]}; {told.space('Objects').info}"
+                )
                 looks.append((event.event, told.space("Objects").info))
 
             def dead_bytes(dead: ServerStream, event: Event) -> npt.NDArray[np.int64]:
