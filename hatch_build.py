@@ -62,6 +62,8 @@ LOOPS = (
     Loops("gcspy-walk", ROOT / "drivers/gcspy_drivers/cpython/graph/compiled"),
     Loops("gcspy-copied-heap", ROOT / "drivers/gcspy_drivers/hotspot/copied/compiled"),
     Loops("gcspy-dump", ROOT / "objects/gcspy_objects/hprof/compiled"),
+    Loops("gcspy-heap", ROOT / "objects/gcspy_objects/heap/compiled"),
+    Loops("gcspy-anttracks", ROOT / "objects/gcspy_objects/anttracks/compiled"),
     Loops("gcspy-graph", ROOT / "objects/gcspy_objects/graph/compiled"),
     Loops("gcspy-trace", ROOT / "objects/gcspy_objects/gctrace/compiled"),
     Loops("gcspy-malloc", ROOT / "drivers/gcspy_drivers/native_heap/compiled"),

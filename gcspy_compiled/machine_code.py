@@ -248,22 +248,31 @@ def _compile_uncounted(
 
 
 def compile_all(loops: Iterable[Compilable] | None = None) -> bool:
-    """Compile loops, or load them from the cache; False if that is impossible. Takes seconds.
+    """Compile loops that are not in C, or load them from the cache; False if that is impossible. Takes seconds.
 
     Args:
         loops: The loops; None: all loops of all imported modules.
     """
+    needed = [each for each in (_loops if loops is None else loops) if not _is_ready(each)]
+    if not needed:
+        return True
     compiler = find_compiler()
     if compiler is None:
         return False
-    for each in _loops if loops is None else loops:
+    for each in needed:
         each.compile(compiler.njit, keep=compiler.keep)
     return True
 
 
+def _is_ready(loop: Compilable) -> bool:
+    return isinstance(loop, Loop) and loop.machine is not None
+
+
 def want() -> threading.Thread | None:
-    """Compile the loops of imported modules in a thread; returns it at once, None if machine code is disabled."""
+    """Compile the loops of imported modules in a thread; returns it at once, None if there is nothing to compile, or machine code is disabled."""
     with _lock:
+        if all(map(_is_ready, _loops)):
+            return None
         compiling: CompilingThread | None = _state.thread
         if compiling is None or (not compiling.running and _state.asked < len(_loops)):
             compiling = CompilingThread(compile_all, "gcspy objects' machine code")

@@ -6,16 +6,17 @@ import importlib.util
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from gcspy_compiled.c_loops import CLibrary
+from gcspy_compiled.c_loops import CLibrary, CLoop
 from gcspy_compiled.libraries import VARIABLE, load_library
 from tests.house.rooms import ROOT
 
-__all__ = ["check_accesses", "need_c", "without_c"]
+__all__ = ["c_loop", "check_accesses", "need_c", "without_c"]
 
 _SANITIZED = "GCSPY_TEST_C_FOLDER"
 """Names a folder with libraries that check each access."""
@@ -46,6 +47,17 @@ def need_c(library: CLibrary, patch: pytest.MonkeyPatch) -> None:
         pytest.skip(f"{library.name} is not built: {why_not}")
     if library._library is None:
         del library._library
+
+
+@cache
+def c_loop(library: CLibrary, name: str, signature: str) -> CLoop | None:
+    """Return one loop of a library in C, None where it cannot be built; see `need_c`."""
+    with pytest.MonkeyPatch.context() as patched:
+        try:
+            need_c(library, patched)
+        except pytest.skip.Exception:
+            return None
+        return library.loop(name, signature)
 
 
 def without_c(patch: pytest.MonkeyPatch) -> None:

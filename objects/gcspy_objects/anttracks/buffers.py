@@ -6,23 +6,28 @@ Knows the layout of buffers in a file; does not know events.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from gcspy_protocol.errors import TraceError
 from numpy.typing import NDArray
 
+from gcspy_compiled.c_loops import CLibrary
 from gcspy_compiled.machine_code import Loop
 from gcspy_objects.anttracks import lzw
 from gcspy_objects.anttracks.layout import BUFFER_HEADER_BYTES, MAX_PAYLOAD_BYTES
 from gcspy_objects.archive import FileSpan
 
-__all__ = ["CHUNK_BYTES", "Chunk", "read_chunk"]
+__all__ = ["CHUNK_BYTES", "LIBRARY", "Chunk", "read_chunk"]
 
 CHUNK_BYTES: Final = 1 << 20
 """Payload that is decoded at once, some KiB more or less: 262,144 events at most."""
 
-_UNPACK: Final = Loop(lzw.unpack, lzw.SIGNATURE)
+LIBRARY: Final = CLibrary("gcspy-anttracks", Path(__file__).parent / "compiled")
+"""The loops of this folder in C."""
+
+_UNPACK: Final = Loop(lzw.unpack, lzw.SIGNATURE, LIBRARY)
 _READ_BYTES: Final = 1 << 16
 
 _MOST_RATIO: Final = 64

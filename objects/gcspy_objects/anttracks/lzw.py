@@ -9,7 +9,8 @@ An entry is not stored as a string: it is the place of its match in the output, 
 So the dictionary of a buffer is as large as its codes, whatever it unpacks to, and 20 KB that claim
 to unpack to a gigabyte are refused when the limit of the output is reached.
 
-`unpack` is written as a loop for `machine_code`, `unpack_plainly` does the same without it.
+`unpack` is written as a loop for `machine_code`, and in C in ``compiled/unpack.c``; `unpack_plainly`
+does the same without either.
 """
 
 from __future__ import annotations

@@ -312,4 +312,4 @@ def compile_kernels() -> bool:
     Without the library in C, numba compiles them or loads what it compiled before. The first time
     that takes seconds.
     """
-    return all(loop.machine is not None for loop in LOOPS) or compile_all(LOOPS)
+    return compile_all(LOOPS)

@@ -1,24 +1,30 @@
-"""The hot loops of rebuilding, as plain functions over arrays that numba compiles (`gcspy_compiled.machine_code`).
+"""The hot loops of rebuilding as machine code (`gcspy_compiled.machine_code`).
+
+``compiled/rebuild.c`` has them in C. Without that library numba compiles them.
 
 Each does in one pass over the records what numpy does in twenty, and stops at the first invalid
-record: the way that works without numba then finds and reports the error. A test compares the two,
-with the loops in Python and as machine code.
+record: the way that works with numpy then finds and reports the error. A test compares the two,
+with the loops in Python, compiled and in C.
 
 Knows arrays; knows no state.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcspy_compiled.c_loops import CLibrary
 from gcspy_compiled.machine_code import Loop
 from gcspy_objects.heap.views import Fate, ObjectFlag
 from gcspy_objects.records import RecordFlag, RecordKind, SpaceKind
 
-__all__ = ["ALLOCATE", "COLLECT", "MOST_BYTES"]
+__all__ = ["ALLOCATE", "COLLECT", "LIBRARY", "MOST_BYTES"]
+
+LIBRARY: Final = CLibrary("gcspy-heap", Path(__file__).parent / "compiled")
 
 MOST_BYTES: Final = 1 << 40
 """No object or buffer is larger. Sums of as many sizes as there are records stay whole."""
@@ -337,6 +343,7 @@ ALLOCATE: Final[Any] = Loop(
         "int64", _BYTES, _BYTES, _INTS, _LONGS, _LONGS, "int64", "int64", _LONGS, _BYTES, _LONGS, _LONGS, _LONGS,
         _LONGS, _LONGS, _LONGS, _LONGS, _LONGS, _BYTES, _LONGS,
     ),
+    LIBRARY,
 )  # fmt: skip
 
 COLLECT: Final[Any] = Loop(
@@ -345,4 +352,5 @@ COLLECT: Final[Any] = Loop(
         "int64", _BYTES, _BYTES, _INTS, _LONGS, _LONGS, _LONGS, _INTS, "int64", _LONGS, _LONGS, _LONGS, _LONGS, _LONGS, _BYTES,
         _LONGS, _LONGS, _LONGS, _BYTES, _LONGS, _LONGS, _LONGS, _LONGS,
     ),
+    LIBRARY,
 )  # fmt: skip

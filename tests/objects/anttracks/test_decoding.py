@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from gcspy_objects.anttracks import buffers, decoding
 from gcspy_objects.anttracks.buffers import Chunk
+from gcspy_objects.anttracks.decoding import kernel
 from gcspy_objects.anttracks.decoding.tables import FIXED_WORDS, SymbolTables, tables_of
 from gcspy_objects.anttracks.layout import EventId
 from gcspy_objects.anttracks.reader import AntTracksTrace
@@ -37,6 +39,8 @@ from benchmarks.targets.anttracks_writer import (
     write_run,
 )
 from gcspy_compiled import machine_code
+from tests.c_loops import c_loop, check_accesses, need_c, without_c
+from tests.matrix import matrix
 from tests.objects.anttracks.made import (
     BASE,
     EVENTS,
@@ -79,6 +83,14 @@ def both(chunk: Chunk, anchor: int = 0) -> decoding.Decoded:
     owners = np.arange(len(chunk.owners), dtype=np.int32)
     one = as_written(chunk, owners, BASE, anchor, TABLES)
     same(one, in_numpy(chunk, owners, BASE, anchor, TABLES))
+    if (loop := c_loop(buffers.LIBRARY, "decode", kernel.SIGNATURE)) is not None:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(decoding, "_DECODE", SimpleNamespace(machine=loop))
+            threads = Threads()
+            in_c = decoding.decode(chunk, BASE, anchor, TABLES, threads)
+        rows = np.array([threads.row_of(owner) for owner in chunk.owners], np.int32)
+        in_c.columns.thread[:] = owners[np.searchsorted(rows, in_c.columns.thread)]
+        same(one, in_c)
     return one
 
 
@@ -260,23 +272,33 @@ def test_both_ways_say_the_same_of_flipped_bits_and_of_what_is_cut(data: st.Data
     both(chunk_of(bytes(whole[: 4 * data.draw(st.integers(0, len(whole) // 4))])))
 
 
-def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(tmp_path: Path) -> None:
-    pytest.importorskip("numba")
+@pytest.mark.parametrize("way", matrix(["numba", "c"], usual=["c"]))
+def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(
+    way: str, tmp_path: Path
+) -> None:
+    loops = (decoding._DECODE, buffers._UNPACK)
+
+    def read(path: Path) -> list[RecordBatch]:
+        with AntTracksTrace(path, chunk_bytes=1 << 18) as opened:
+            return list(opened.batches())
+
     try:
-        assert compiled_once(partial(machine_code.compile_all, (decoding._DECODE, buffers._UNPACK)))
         folder = write_run(tmp_path / "made", symbols(2), trace())
         for path in (folder, *(sample(name) for name in SAMPLES)):
-            with AntTracksTrace(path, chunk_bytes=1 << 18) as opened:
-                compiled = list(opened.batches())
-            machine, unpack = decoding._DECODE.machine, buffers._UNPACK.machine
-            assert machine is not None
-            assert unpack is not None
-            decoding._DECODE.machine = buffers._UNPACK.machine = None
-            try:
-                with AntTracksTrace(path, chunk_bytes=1 << 18) as opened:
-                    plain = list(opened.batches())
-            finally:
-                decoding._DECODE.machine, buffers._UNPACK.machine = machine, unpack
+            with pytest.MonkeyPatch.context() as patched:
+                if way == "c":
+                    need_c(buffers.LIBRARY, patched)
+                else:
+                    pytest.importorskip("numba")
+                    without_c(patched)
+                    assert compiled_once(partial(machine_code.compile_all, loops))
+                assert None not in [loop.machine for loop in loops]
+                compiled = read(path)
+            with pytest.MonkeyPatch.context() as patched:
+                without_c(patched)
+                machine_code.forget()
+                assert [loop.machine for loop in loops] == [None, None]
+                plain = read(path)
             assert len(compiled) == len(plain)
             for one, other in zip(compiled, plain, strict=True):
                 assert (one.place, one.after) == (other.place, other.after)
@@ -286,6 +308,13 @@ def test_machine_code_says_the_same_of_real_traces_and_of_made_ones(tmp_path: Pa
                     )
     finally:
         machine_code.forget()
+
+
+@pytest.mark.soak
+def test_no_access_in_c_is_outside_of_an_array(tmp_path: Path) -> None:
+    check_accesses(
+        buffers.LIBRARY, tmp_path, Path(__file__), Path(__file__).with_name("test_lzw.py")
+    )
 
 
 # Errors are reported, and the records before them are returned.

@@ -13,16 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.targets.anttracks_writer import pack
+from tests.c_loops import c_loop
 
 ROOM = 1 << 16
 
 
 def unpack(packed: bytes, room: int = ROOM) -> bytes | lzw.LzwDamage:
-    """The loop that numba compiles, as it is written."""
+    """Unpack by the loop that numba compiles, as it is written, and in C, which says the same."""
     out, codes = np.empty(room, np.uint8), len(packed) + 1
     numbers: Any = list(packed)  # whole numbers of Python: as written, no array is needed
     written = lzw.unpack(numbers, out, np.empty(codes, np.int64), np.empty(codes, np.int64))
-    return out[:written].tobytes() if written >= 0 else lzw.LzwDamage(written)
+    found = out[:written].tobytes() if written >= 0 else lzw.LzwDamage(written)
+    if (loop := c_loop(buffers.LIBRARY, "unpack", lzw.SIGNATURE)) is not None:
+        bytes_of = np.frombuffer(bytearray(packed), np.uint8)
+        again = loop(bytes_of, out, np.empty(codes, np.int64), np.empty(codes, np.int64))
+        assert again == written
+        assert written < 0 or out[:written].tobytes() == found
+    return found
 
 
 def test_a_text_by_hand() -> None:

@@ -1,48 +1,50 @@
-"""The loops say what numpy says: as they are written, and as machine code."""
+"""The loops say what numpy says: as they are written, compiled by numba, and in C."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from gcspy_objects.heap import COLUMNS, HeapSnapshot, RebuiltHeap
 from gcspy_objects.heap.cursors import BUFFER, EXPLICIT, NEXT, Cursors, placed_by_numpy
-from gcspy_objects.heap.kernels import ALLOCATE, COLLECT
+from gcspy_objects.heap.kernels import ALLOCATE, COLLECT, LIBRARY
 from gcspy_objects.trace import Trace, open_trace
 
 from benchmarks.targets.made_trace import MadeTrace
 from gcspy_compiled import machine_code
+from tests.c_loops import check_accesses, need_c, without_c
+from tests.matrix import matrix
 from tests.objects.anttracks.samples import FOLDER
 from tests.objects.heap.copying_world import Told, World
 from tests.objects.heap.test_rules import BROKEN, small
 from tests.once import compiled_once
 
 
-@pytest.fixture(params=["written", "machine"], name="loops")
+@pytest.fixture(params=matrix(["written", "numba", "c"], usual=["written", "c"]), name="loops")
 def _loops(request: pytest.FixtureRequest) -> str:
-    if request.param == "machine":
-        pytest.importorskip("numba")
     return str(request.param)
 
 
-def taken(trace: Trace, loops: str) -> Iterator[tuple[HeapSnapshot, str]]:
-    """Yield the heap at the end and at each collection, rebuilt by loops, or by numpy."""
+def taken(trace: Trace, loops: str) -> tuple[list[HeapSnapshot], str]:
+    """Return the heap at each collection and at the end, rebuilt by loops or by numpy, and what was found."""
     with pytest.MonkeyPatch.context() as patched:
-        if loops == "machine":
+        machine_code.forget()
+        if loops == "c":
+            need_c(LIBRARY, patched)
+        else:
+            without_c(patched)
+        if loops == "numba":
+            pytest.importorskip("numba")
             assert compiled_once(partial(machine_code.compile_all, (ALLOCATE, COLLECT)))
-        for each in (ALLOCATE, COLLECT):
-            patched.setattr(
-                each,
-                "machine",
-                {"numpy": None, "written": each.written, "machine": each.machine}[loops],
-            )
+        elif loops == "written":
+            for each in (ALLOCATE, COLLECT):
+                patched.setattr(each, "machine", each.written)
+        assert (ALLOCATE.machine is None) == (loops == "numpy")
         heap = RebuiltHeap(trace)
         told = f"{[str(one) for one in heap.findings.kept]} {heap.collections.rows} {heap.ended}"
-        for step in heap.steps():
-            yield step.after, told
-        yield heap.at(heap.events), told
+        return [*(step.after for step in heap.steps()), heap.at(heap.events)], told
 
 
 def damaged(world: World, seed: int) -> Told:
@@ -72,21 +74,25 @@ def test_the_loop_of_a_collection_leaves_what_breaks_a_rule_to_numpy(what: str) 
     compare(Told(rows), "written")
 
 
-def test_machine_code_and_numpy_rebuild_the_same_from_a_real_trace_and_a_made_one() -> None:
-    pytest.importorskip("numba")
-    try:
-        with open_trace(FOLDER / "list.tar.xz") as trace:
-            compare(trace, "machine")
-        compare(MadeTrace(60_000, live=2_000, buffers=4), "machine")
-    finally:
-        machine_code.forget()
+@pytest.mark.parametrize("way", matrix(["numba", "c"], usual=["c"]))
+def test_machine_code_and_numpy_rebuild_the_same_from_a_real_trace_and_a_made_one(way: str) -> None:
+    with open_trace(FOLDER / "list.tar.xz") as trace:
+        compare(trace, way)
+    compare(MadeTrace(60_000, live=2_000, buffers=4), way)
+
+
+@pytest.mark.soak
+def test_no_access_in_c_is_outside_of_an_array(tmp_path: Path) -> None:
+    check_accesses(LIBRARY, tmp_path, Path(__file__))
 
 
 def compare(trace: Trace, loops: str) -> None:
-    for (one, told), (other, also_told) in zip(
-        taken(trace, loops), taken(trace, "numpy"), strict=True
-    ):
-        assert told == also_told
+    try:
+        (snapshots, told), (others, also_told) = taken(trace, loops), taken(trace, "numpy")
+    finally:
+        machine_code.forget()
+    assert told == also_told
+    for one, other in zip(snapshots, others, strict=True):
         assert one.event == other.event
         for name in COLUMNS:
             assert np.array_equal(getattr(one, name), getattr(other, name)), name

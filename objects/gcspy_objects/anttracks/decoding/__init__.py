@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gcspy_compiled.machine_code import Loop
-from gcspy_objects.anttracks.buffers import Chunk
+from gcspy_objects.anttracks.buffers import LIBRARY, Chunk
 from gcspy_objects.anttracks.decoding import kernel, vectors
 from gcspy_objects.anttracks.decoding.problem import Problem
 from gcspy_objects.anttracks.decoding.tables import (
@@ -21,7 +21,7 @@ from gcspy_objects.names import Threads
 
 __all__ = ["Decoded", "decode"]
 
-_DECODE: Final = Loop(kernel.decode, kernel.SIGNATURE)
+_DECODE: Final = Loop(kernel.decode, kernel.SIGNATURE, LIBRARY)
 
 
 class Decoded(NamedTuple):

@@ -1,5 +1,7 @@
 """Decoding as one loop over the words of a chunk, for `machine_code`. `layout` defines the words. Equivalent to `vectors`.
 
+``compiled/decode.c`` has it in C. Without that library numba compiles it.
+
 It calls nothing, so that numba's cache can be trusted, and is one function, because each call in it
 would cost as much as it saves.
 """
