@@ -21,6 +21,7 @@ from gcspy_replay.file import (
 )
 
 from tests.cli.every_command import COMMANDS, SLOW, assert_every_command_reads, run
+from tests.matrix import matrix
 from tests.replay.recorded import Small, small
 from tests.replay.test_kill import record_and_kill
 
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 RULE = ChunkRule(weight=99, most_events=4)
 
 
-@pytest.mark.parametrize("events", [8, 30])
+@pytest.mark.parametrize("events", matrix([8, 30], usual=[8]))
 def test_a_file_whose_recorder_was_killed(events: int, tmp_path: Path) -> None:
     path = tmp_path / "killed.gcspy"
     record_and_kill(path, events)
@@ -63,7 +64,7 @@ def assert_torn(left: int, folder: Path) -> None:
     assert_every_command_reads([path], 5, folder / "out")
 
 
-@pytest.mark.parametrize("left", [28, -1])
+@pytest.mark.parametrize("left", matrix([28, -1], usual=[-1]))
 def test_a_torn_last_event(left: int, tmp_path: Path) -> None:
     assert_torn(left if left > 0 else torn_lengths()[-1], tmp_path)
 

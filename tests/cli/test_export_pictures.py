@@ -16,6 +16,7 @@ from PIL import Image
 
 from gcspy.cli import main
 from gcspy.exit_codes import ExitCode
+from tests.matrix import matrix
 from tests.replay.recorded import small
 
 EVENTS = 12
@@ -203,7 +204,7 @@ def test_a_folder_is_replaced_only_if_it_holds_such_pictures(
     assert sorted(p.name for p in folder.glob("*.png")) == ["000002.png", "000008.png"]
 
 
-@pytest.mark.parametrize("output", ["shots/", "a.gif"])
+@pytest.mark.parametrize("output", matrix(["shots/", "a.gif"], usual=["a.gif"]))
 def test_ctrl_c_leaves_no_half_file(output: str, path: Path, tmp_path: Path) -> None:
     path.write_bytes(small(3000, tiles=2000))
     code = (

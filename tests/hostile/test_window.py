@@ -27,6 +27,7 @@ from tests.hostile.sentinel import Sentinel
 from tests.hostile.server import SpeakingServer
 from tests.hostile.session import ANSWER, EVENTS, NAMES, event, introduction, partings
 from tests.hostile.walk import walked
+from tests.matrix import matrix
 from tests.protocol.sameness import same
 
 FIXED = {"Stream.dtype"}
@@ -161,7 +162,7 @@ def assert_letter_by_letter(
     assert psutil.Process().memory_info().rss - before < MOST_GROWN
 
 
-@pytest.mark.parametrize("turn", [0, 15])
+@pytest.mark.parametrize("turn", matrix([0, 15], usual=[15]))
 def test_hostile_texts_in_all_fields_are_shown_letter_by_letter(
     make_window: MakeWindow, wait: Wait, sentinel: Sentinel, socket_directory: Path, turn: int
 ) -> None:

@@ -29,6 +29,7 @@ from gcspy_replay.file.parts.source import Window
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.matrix import matrix
 from tests.protocol.strategies import damaged
 from tests.replay.recorded import WELCOME, Small, small
 
@@ -160,9 +161,13 @@ def test_a_frame_that_claims_more_than_the_limit_is_not_read() -> None:
 
 
 _BLOCK_ENDS = _SEARCH_BYTES - len(CHUNK_MAGIC)
+SEARCHED = matrix(
+    [1, 2, 1000, *range(_BLOCK_ENDS, _SEARCH_BYTES + 4)],
+    usual=[1, 1000, _BLOCK_ENDS, _SEARCH_BYTES - 1, _SEARCH_BYTES, _SEARCH_BYTES + 1],
+)
 
 
-@pytest.mark.parametrize("count", [1, 2, 1000, *range(_BLOCK_ENDS, _SEARCH_BYTES + 4)])
+@pytest.mark.parametrize("count", SEARCHED)
 def test_bytes_that_were_put_between_two_chunks_cost_no_event(count: int) -> None:
     """As few as one: the search for the next chunk begins right behind the byte at which none begins; nor is one missed where blocks meet."""
     chunks = Recording([MemorySource(whole())]).chunks

@@ -103,7 +103,7 @@ def test_a_changed_byte_costs_at_most_its_block_and_is_told_with_its_place(colum
     whole = packed(small(60), rule) if columns else bytearray(small(60, rule=rule))
     chunks = Recording([MemorySource(whole)]).chunks
     places = random.Random(5)
-    for _ in range(30):
+    for _ in range(12):
         at = places.randrange(chunks[0].place.offset, len(whole))
         data = bytearray(whole)
         data[at] ^= 1 << places.randrange(8)

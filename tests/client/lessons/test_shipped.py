@@ -21,6 +21,7 @@ from gcspy_client.lessons import Lesson, find_lesson, lesson_names, shipped_less
 from gcspy_client.lessons.claims import check_claims, events_of_steps
 from gcspy_client.lessons.lint import lint_lessons
 from gcspy_client.view.window import MainWindow
+from tests.matrix import matrix
 from tests.waiting import PATIENCE_MILLIS
 
 Values = NDArray[np.int64]
@@ -92,11 +93,7 @@ def happened(state: ClientInterpreter) -> tuple[object, ...]:
 
 # Of the same collector and program as "tiles", and 575 events long.
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.soak) if name == "diagonals" else name
-        for name in lesson_names()
-    ],
+    "name", matrix(lesson_names(), usual=["tiles", "generations", "tricolour"])
 )
 def test_a_lesson_that_is_led_anew_is_the_recorded_one_event_for_event(
     name: str, led: Callable[[str], Led], tmp_path: Path

@@ -24,6 +24,7 @@ from gcspy_drivers.cpython.target import ObjectReading, Target
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.test_objects import ZOO, by_type
 from tests.drivers.targets import write_memory
+from tests.matrix import matrix
 from tests.once import compiled_once
 
 U64 = npt.NDArray[np.uint64]
@@ -114,7 +115,7 @@ def assert_readings_same(one: ObjectReading, other: ObjectReading) -> None:
         assert np.array_equal(getattr(one.large, name), getattr(other.large, name)), name
 
 
-@pytest.mark.parametrize("setting", ["", "debug"])
+@pytest.mark.parametrize("setting", matrix(["", "debug"], usual=[""]))
 def test_loops_and_numpy_find_the_same_in_a_real_heap(
     python: str, start: Start, code: Kernels, setting: str
 ) -> None:

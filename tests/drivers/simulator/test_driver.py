@@ -16,6 +16,7 @@ from gcspy_drivers.simulator.shadow import Shadow
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_server.api import Control, Event, ServerSpace, ServerStream, SettingKind, StringNames
+from tests.matrix import matrix
 
 HEAP_BYTES = 32 << 10
 STEPS = 60
@@ -339,7 +340,7 @@ def test_settings_change_tiles_knobs_and_collect_while_it_runs() -> None:
     assert done[1] == "Full collection starts"
 
 
-@pytest.mark.parametrize("collector", PLANS)
+@pytest.mark.parametrize("collector", matrix(PLANS, usual=["marksweep", "generational"]))
 def test_the_heap_of_every_collector_is_made_smaller_and_larger_while_it_is_watched(
     collector: str,
 ) -> None:
