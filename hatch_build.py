@@ -59,6 +59,7 @@ class Loops(NamedTuple):
 LOOPS = (
     Loops("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled"),
     Loops("gcspy-collect", ROOT / "drivers/gcspy_drivers/cpython/cooperation/compiled"),
+    Loops("gcspy-objects", ROOT / "drivers/gcspy_drivers/cpython/objects/compiled"),
     Loops("gcspy-walk", ROOT / "drivers/gcspy_drivers/cpython/graph/compiled"),
     Loops("gcspy-copied-heap", ROOT / "drivers/gcspy_drivers/hotspot/copied/compiled"),
     Loops("gcspy-dump", ROOT / "objects/gcspy_objects/hprof/compiled"),

@@ -18,6 +18,16 @@ struct i32s {
     int64_t length, width;
 };
 
+struct i8s {
+    int8_t *at;
+    int64_t length, width;
+};
+
+struct u16s {
+    uint16_t *at;
+    int64_t length, width;
+};
+
 struct u8s {
     uint8_t *at;
     int64_t length, width;

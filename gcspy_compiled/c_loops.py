@@ -1,7 +1,7 @@
 """`CLibrary`: loops in C, called with the same arrays as their twins that numba compiles.
 
-A loop has one signature, numba's. An array becomes a ``struct i64s``, ``i32s`` or ``u8s`` of
-``arrays.h`` by value, a tuple of arrays a pointer to the structs one behind the other, a number an
+A loop has one signature, numba's. An array becomes a ``struct i64s``, ``i32s``, ``i8s``, ``u16s``
+or ``u8s`` of ``arrays.h`` by value, a tuple of arrays a pointer to the structs one behind the other, a number an
 ``int64_t``. An array of another type, or one that is not contiguous or not writable, is refused, as
 numba does. A call gives up the interpreter's lock.
 
@@ -26,7 +26,14 @@ __all__ = ["CLibrary", "CLoop"]
 
 K = TypeVar("K", bound=tuple[Any, ...])
 
-_DTYPES: Final = {"int64": "int64", "int32": "int32", "uint8": "uint8", "boolean": "bool"}
+_DTYPES: Final = {
+    "int64": "int64",
+    "int32": "int32",
+    "int8": "int8",
+    "uint16": "uint16",
+    "uint8": "uint8",
+    "boolean": "bool",
+}
 _TOKEN = re.compile(r"[a-zA-Z]\w*(?:\[[:,1]+\])?|\d+|[()]")
 
 
@@ -92,9 +99,14 @@ class CLibrary:
         path = find_library(self.name, self.folder)
         return None if path is None else load_library(path)
 
+    @property
+    def available(self) -> bool:
+        """Whether the library was built and libraries in C are not disabled (``GCSPY_C_CODE=no``)."""
+        return os.environ.get(VARIABLE) != "no" and self._library is not None
+
     def loop(self, name: str, signature: str) -> CLoop | None:
-        """Return a loop; None: the library was not built, or libraries in C are disabled (``GCSPY_C_CODE=no``)."""
-        if os.environ.get(VARIABLE) == "no" or self._library is None:
+        """Return a loop; None: the library is not `available`."""
+        if not self.available or self._library is None:
             return None
         # A function object of its own: its type of result is set.
         return CLoop(self._library.released[name], signature)

@@ -1,6 +1,6 @@
 """`Loop` and `Compiled`: loops over arrays as machine code, in C if that was built (`c_loops`), or compiled by numba, and cached.
 
-numba takes half a second to load and seconds to compile, so it is not loaded before it is needed,
+Loops in C are there at once. numba takes half a second to load and seconds to compile, so it is not loaded before it is needed,
 and nothing waits for it: until the code is ready, and without numba, plain numpy does the same work
 (each loop here has such a twin, and a test that both agree).
 
@@ -317,17 +317,29 @@ class Compiled(Generic[K]):
         self._thread = CompilingThread(self._prepare, "gcspy machine code")
         self._found: K | None = None
         self._loaded: K | None = None
+        self._made: K | None = None
+
+    @property
+    def _in_c(self) -> K | None:
+        if self._library is None or not self._library.available:
+            return None
+        if self._made is None:
+            self._made = self._library.loops(self._kind, self._kernels)
+        return self._made
 
     def want(self) -> None:
-        """Compile them, or load them from the cache, in a thread; returns at once. Only the first call has an effect."""
-        self._thread.start()
+        """Compile them unless they are in C, or load them from the cache, in a thread; returns at once. Only the first call has an effect."""
+        if self._in_c is None:
+            self._thread.start()
 
     def get(self, *, wait_secs: float = 0.0) -> K | None:
-        """Return the compiled functions; None while they are not ready, or if they never will be.
+        """Return the functions in C or compiled; None while they are not ready, or if they never will be.
 
         Args:
             wait_secs: How long to wait for them, if they were requested.
         """
+        if self._in_c is not None:
+            return self._in_c
         if not wanted():
             return None
         if wait_secs > 0:
@@ -344,9 +356,8 @@ class Compiled(Generic[K]):
 
         The first call takes seconds if they are compiled.
         """
-        in_c = None if self._library is None else self._library.loops(self._kind, self._kernels)
-        if in_c is not None:
-            return in_c
+        if self._in_c is not None:
+            return self._in_c
         compiler = find_compiler()
         if compiler is None:
             return None
@@ -366,7 +377,9 @@ class Compiled(Generic[K]):
         return self.get()
 
     def kept(self) -> bool:
-        """Return whether machine code is enabled, and the cache has code of all functions that is newer than their source."""
+        """Return whether they are in C, or machine code is enabled and the cache has code of all functions that is newer than their source."""
+        if self._in_c is not None:
+            return True
         if not wanted():
             return False
         folder, source = cache_folder(), getattr(self._module, "__file__", None)

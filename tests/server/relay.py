@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from gcspy_protocol import Connection
@@ -86,7 +87,8 @@ class Relay:
     def cut(self) -> None:
         for pair in self._pairs:
             for sock in pair:
-                sock.shutdown(socket.SHUT_RDWR)
+                with suppress(OSError):  # its end has gone already
+                    sock.shutdown(socket.SHUT_RDWR)
                 sock.close()
         self._pairs.clear()
 

@@ -6,6 +6,7 @@ import os
 import random
 import struct
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from gcspy_drivers.cpython.objects.ways import UNKNOWN, LoopWays, NumpyWays
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.cpython.target import ObjectReading, Target
 
+from gcspy_compiled.c_loops import CLoop
+from tests.c_loops import check_accesses, need_c, without_c
 from tests.drivers.conftest import Start
 from tests.drivers.cpython.test_objects import ZOO, by_type
 from tests.drivers.targets import write_memory
@@ -30,13 +33,20 @@ from tests.once import compiled_once
 U64 = npt.NDArray[np.uint64]
 
 
-@pytest.fixture(scope="module")
-def code() -> Kernels:
-    """Return the compiled kernels."""
-    pytest.importorskip("numba", reason="numba is not installed: compiled loops are not compared")
-    found = compiled_once(machine_code.load)
-    assert found is not None
-    return found
+@pytest.fixture(params=matrix(["numba", "c"], usual=["c"]), scope="module")
+def code(request: pytest.FixtureRequest) -> Iterator[Kernels]:
+    """The kernels, in C or compiled."""
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param == "c":
+            need_c(machine_code.LIBRARY, patched)
+            found = machine_code.load()
+        else:
+            pytest.importorskip("numba")
+            without_c(patched)
+            found = compiled_once(machine_code.load)
+        assert found is not None
+        assert isinstance(found.walk, CLoop) == (request.param == "c")
+        yield found
 
 
 def assert_same(one: Any, other: Any, names: tuple[str, ...]) -> None:
@@ -201,6 +211,11 @@ def random_nodes(
     return some(~outside, 0), some(outside, -1), heads
 
 
+@pytest.mark.soak
+def test_no_access_in_c_is_outside_of_an_array(tmp_path: Path) -> None:
+    check_accesses(machine_code.LIBRARY, tmp_path, Path(__file__))
+
+
 @pytest.mark.parametrize("far", [False, True])
 def test_ways_of_random_lists_end_at_the_same_heads(code: Kernels, far: bool) -> None:
     rng = np.random.default_rng(3)
@@ -251,6 +266,7 @@ def test_without_numba_and_where_it_is_not_wanted_there_are_no_loops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert os.environ[machine_code.VARIABLE] == "no"
+    without_c(monkeypatch)
     machine_code.want()
     assert machine_code.compiled(wait_secs=30) is None
     monkeypatch.setitem(sys.modules, "numba", None)

@@ -35,8 +35,7 @@ def test_every_event_is_answered_or_says_why_not(
     question = HeapQuestion(kind=HeapQuestionKind.HOLDERS, type_name="Promote$Tree")
     first = session.heap.collections[0]
     answered = 0
-    asked = [*range(8), *range(8, len(session.events), len(session.events) // 12)]
-    for number, event in ((one + 1, session.events[one]) for one in asked):
+    for number, event in list(enumerate(session.events, start=1))[::3]:
         if event <= first.end_event:
             with pytest.raises(CommandError, match="no collection has ended yet"):
                 service.investigate(question, number)
@@ -54,7 +53,7 @@ def test_every_event_is_answered_or_says_why_not(
             assert not last.full
             assert str(row[0]).startswith("(a root that is not in the trace)")
         answered += 1
-    assert answered > 8
+    assert answered > len(session.heap.collections) // 3
     assert service.investigate(question, len(session.events) + 1) is None
 
 

@@ -1,8 +1,8 @@
 """The loops of level 3 over blocks and nodes, one at a time, as only a compiler can make them fast.
 
 Plain Python over arrays, of the kind that numba compiles (`machine_code`); uncompiled, each gives
-the same results, slowly. `scan` and `lists` have the same in numpy, and a test compares the two to
-the bit.
+the same results, slowly. The folder ``compiled`` has them in C; `scan` and `lists` have the same in
+numpy, and a test compares all to the bit.
 
 All words are signed 64 bits here, also addresses and reference counts: the processor's arithmetic
 is the same, and numba makes a float of a signed and an unsigned number. A shift to the right is

@@ -1,6 +1,7 @@
 """The kernels as machine code: what `gcspy_compiled.machine_code` needs to know about them.
 
-Nothing waits for the compiler, so the first reading of a session may take longer than the later
+The folder ``compiled`` has them in C. Without that library numba compiles them; nothing waits for
+it, so the first reading of a session may take longer than the later
 ones.
 
 Knows names and types of the kernels; does not know their purpose.
@@ -9,12 +10,15 @@ Knows names and types of the kernels; does not know their purpose.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from gcspy_compiled.c_loops import CLibrary
 from gcspy_compiled.machine_code import VARIABLE, Compiled, cache_folder
 from gcspy_drivers.cpython.objects import kernels
 
 __all__ = [
+    "LIBRARY",
     "VARIABLE",
     "Kernels",
     "build",
@@ -26,6 +30,8 @@ __all__ = [
     "load_kept",
     "want",
 ]
+
+LIBRARY: Final = CLibrary("gcspy-objects", Path(__file__).parent / "compiled")
 
 _I64, _I32, _U16, _I8, _FLAGS = (
     "int64[::1]",
@@ -82,7 +88,7 @@ class Kernels(NamedTuple):
     lead_out: Callable[..., int]
 
 
-_compiled: Final = Compiled(kernels, Kernels, _HELPERS, _KERNELS)
+_compiled: Final = Compiled(kernels, Kernels, _HELPERS, _KERNELS, LIBRARY)
 want, compiled, load, build = _compiled.want, _compiled.get, _compiled.load, _compiled.build
 kept, load_kept = _compiled.kept, _compiled.load_kept
 
