@@ -35,7 +35,7 @@ def measure(path: Path) -> None:
         heap.index()
         indexed = time.process_time()
         session, store = TracedSession(heap), MemoryStore()
-        events = record_trace(session, store)
+        events = record_trace(session, store, path=path)
         recorded, waited = time.process_time(), time.perf_counter() - clock
         query_service, answers = TraceQueryService(session), []
         for number in range(1, events + 1, max(1, events // _QUESTIONS)):

@@ -39,7 +39,8 @@ __all__ = [
 ARCHIVES = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 """Suffixes of archives that may contain the files of a trace."""
 
-_MAGIC = bytes.fromhex("eeffc000")
+_MAGICS = bytes.fromhex("eeffc000"), b"\x89GCOT\r\n\x1a"
+"""First bytes of files of traces: of AntTracks, and of ours."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, its progress, and its total."""
@@ -73,7 +74,7 @@ def _begins_like_one(path: Path) -> bool:
     with suppress(OSError):
         if path.is_file():  # opening a pipe would wait for its writer
             with path.open("rb") as file:
-                return file.read(len(_MAGIC)) == _MAGIC
+                return file.read(max(map(len, _MAGICS))).startswith(_MAGICS)
     return False
 
 
@@ -128,8 +129,16 @@ def event_of(heap: RebuiltHeap, text: str) -> int:
     return one.end_event + 1 if match[3] == ":end" else one.start_event
 
 
-def record_trace(session: TracedSession, store: Store, progress: Progress | None = None) -> int:
+def record_trace(
+    session: TracedSession, store: Store, progress: Progress | None = None, *, path: Path
+) -> int:
     """Run a traced session through all its events, into a store.
+
+    Args:
+        session: Not run yet.
+        store: Takes the recording.
+        progress: Called while it runs.
+        path: Of the trace: its date counts where the trace has none.
 
     Returns:
         How many events were written.
@@ -146,7 +155,22 @@ def record_trace(session: TracedSession, store: Store, progress: Progress | None
             else lambda done, total: progress("rebuilding the heap", done, total)
         ),
         store,
+        wall_offset_nanos=session.wall_offset_nanos or _dated(path, session),
     )
+
+
+def _dated(path: Path, session: TracedSession) -> int:
+    """Return when a trace began that does not say it, nanoseconds since 1970: its file was written to when it ended."""
+    with suppress(OSError):
+        if path.is_dir():
+            path = max(
+                (one for one in path.iterdir() if one.is_file()),
+                key=lambda one: one.stat().st_size,
+                default=path,
+            )
+        last = session.heap.collections[-1].end_millis if len(session.heap.collections) else 0
+        return path.stat().st_mtime_ns - last * 1_000_000
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +210,7 @@ def traced_recording(
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gcspy-trace-"))
         file = Path(folder) / f"{path.name.split('.')[0] or 'trace'}.gcspy"
         session = TracedSession(heap, options)
-        record_trace(session, FileStore(file), progress)
+        record_trace(session, FileStore(file), progress, path=path)
         query_service = TraceQueries(session)
         stack.callback(query_service.close)
 

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["record_server"]
 
 
-def record_server(server: Server, run: Callable[[], None], store: Store) -> int:
+def record_server(
+    server: Server, run: Callable[[], None], store: Store, *, wall_offset_nanos: int = 0
+) -> int:
     """Record a server's events into a store.
 
     Args:
         server: It must not listen.
         run: Makes all events.
         store: Takes the recording.
+        wall_offset_nanos: Add to a time of the server for nanoseconds since 1970; 0: not known.
 
     Returns:
         How many events were written.
@@ -51,7 +54,7 @@ def record_server(server: Server, run: Callable[[], None], store: Store) -> int:
             writer.add(message)
 
     try:
-        server.deliver_to(take)
+        server.deliver_to(take, wall_offset_nanos=wall_offset_nanos)
         run()
     finally:
         writer.close()

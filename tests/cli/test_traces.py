@@ -69,6 +69,21 @@ def test_a_trace_is_converted_to_a_recording_that_all_commands_read(
     assert main(["convert", str(folder), "-o", str(made)]) == ExitCode.USAGE, "it exists already"
 
 
+def test_a_trace_is_converted_to_one_of_ours_and_asked(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "list.gctrace"
+    assert main(["convert", str(folder), "-o", str(made), "--json"]) == ExitCode.OK
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["bytes"] == made.stat().st_size < facts["bytes_before"] / 10
+    assert names_trace(made)
+    answers = []
+    for path in (folder, made):
+        assert main(["objects", "collections", str(path), "--json"]) == ExitCode.OK
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0] == answers[1]
+
+
 def test_a_trace_that_was_cut_is_converted_as_far_as_it_goes(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

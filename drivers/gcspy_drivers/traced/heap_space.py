@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, TraceSpace
 from gcspy_objects.names import TypeKind, Types
+from gcspy_objects.records import SpaceKind
 from numpy.typing import NDArray
 
 from gcspy_drivers.kit.stream_sequence import StreamSequence
@@ -26,7 +27,7 @@ from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 
 __all__ = ["BIG_LENGTH", "TITLES", "TracedHeapSpace", "extents_of"]
 
-TITLES: Final = ("Eden", "Survivors", "Old")
+TITLES: Final = ("Eden", "Survivors", "Old", "Heap")
 """Names of spaces of each kind (`gcspy_objects.records.SpaceKind`)."""
 
 BIG_LENGTH: Final = 255
@@ -102,8 +103,10 @@ class TracedHeapSpace:
             names=extents_of(self._spaces, tile_bytes),
             driver="traced",
             unused_text="not in use",
-            main=kind == 0,
-            description=f"All {TITLES[kind].lower()} spaces of the heap, {tile_bytes:,} bytes a tile",
+            main=kind in (SpaceKind.EDEN, SpaceKind.HEAP),
+            description=f"The heap, {tile_bytes:,} bytes a tile"
+            if kind == SpaceKind.HEAP
+            else f"All {TITLES[kind].lower()} spaces of the heap, {tile_bytes:,} bytes a tile",
             details=details,
         )
         self._gathered: tuple[int, int, tuple[TraceSpace, ...]] | None = None
@@ -170,12 +173,11 @@ class TracedHeapSpace:
         told = [self.survived, self.died, self.promoted]
         collects = moment.kind in (GC_START, GC_END)
         here = self._rows_here(heap)
-        if not collects and self._gathered == (len(here), heap.collections, self._spaces):
+        same = None if moment.frees else (len(here), heap.collections, self._spaces)
+        if not collects and same is not None and self._gathered == same:
             self._repeat(told)
             return
-        self._gathered = (
-            (len(here), heap.collections, self._spaces) if moment.kind != GC_START else None
-        )
+        self._gathered = same if moment.kind != GC_START else None
         self.space.reset(*(one for one in self.space.streams if collects or one not in told))
         self._mark_spaces()
         rows = self._rows(heap.address[here], heap.size[here])

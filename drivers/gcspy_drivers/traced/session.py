@@ -35,6 +35,12 @@ _ABOUT: Final = (
 )
 
 
+_PROVENANCE: Final = (
+    "program", "pid", "host", "writer", "unit", "births", "deaths", "moves", "stacks"
+)  # fmt: skip
+"""What the HEADER of a trace of ours says of its origin and of its exactness."""
+
+
 class TracedSession(EmbeddedSession):
     """The session of one trace.
 
@@ -69,8 +75,8 @@ class TracedSession(EmbeddedSession):
                 EventKind(id=number, name=name, description=about)
                 for number, (name, about) in enumerate(zip(KINDS, _ABOUT, strict=True))
             ),
-            mode=Mode.EMBEDDED,  # the VM itself reports it
-            pause_acts_on=PauseActsOn.PROGRAM,
+            mode=Mode.PLAYBACK,  # nothing runs any more
+            pause_acts_on=PauseActsOn.PLAYBACK,
             general_info=self._general_info(),
             target=self._facts(end.allocated_bytes),
             time_nanos=lambda: self._now,
@@ -102,9 +108,20 @@ class TracedSession(EmbeddedSession):
         full = sum(one.full for one in collections)
         words = f"{self.heap.events:,} events, {len(collections) - full:,} minor and {full:,} full collections"
         ended = self.heap.ended
-        return f"A trace of every allocation and every move: {words}." + (
+        what = (
+            "every allocation and every free"
+            if self.heap.frees
+            else "every allocation and every move"
+        )
+        return f"A trace of {what}: {words}." + (
             f" It was rebuilt as far as it goes: {ended}" if ended else ""
         )
+
+    @property
+    def wall_offset_nanos(self) -> int:
+        """Offset to add to times of this session for nanoseconds since 1970; 0: the trace does not say when it was written."""
+        said = getattr(self.heap.trace, "header", {}).get("started", "")
+        return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else 0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -118,7 +135,9 @@ class TracedSession(EmbeddedSession):
         return tuple(notes)
 
     def _facts(self, allocated_bytes: int) -> dict[str, str]:
+        said = getattr(self.heap.trace, "header", {})
         return {
+            **{name: said[name] for name in _PROVENANCE if said.get(name)},
             "runtime": "trace",
             "trace": self.heap.trace.name,
             "allocated": f"{allocated_bytes:,} bytes",

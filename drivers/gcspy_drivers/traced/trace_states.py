@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from gcspy_objects.heap import CollectionStep, HeapSnapshot, RebuiltHeap, TraceCollection
+from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, RebuiltHeap, TraceCollection
 from gcspy_objects.records import CollectionKind
 
 __all__ = [
@@ -34,6 +34,10 @@ STARTS, CLOCK, GC_START, GC_END, ENDS = range(5)
 KINDS: Final = ("Trace begins", "Allocation", "GC start", "GC end", "Trace ends")
 
 _NANOS_A_MILLI = 1_000_000
+_ORDER: Final = {GC_END: 0, CLOCK: 1, GC_START: 2}
+"""Order of kinds at one event: a collection ends before the next one starts."""
+_MOST_TOLD: Final = 500
+"""Collections that are shown, of those that only free: a program that counts references may have very many."""
 _SHORTEST_NANOS = 1_000
 """Minimum time between two moments: the trace has milliseconds, and two collections may follow each other within one."""
 
@@ -49,6 +53,7 @@ class TraceState:
         nanos: Since the VM's start. Between collections it is in proportion to the allocation, as
             the trace has no other times.
         step: The collection that starts or ends now.
+        frees: Objects may have been freed since the moment before.
     """
 
     kind: int
@@ -56,6 +61,7 @@ class TraceState:
     cause: str
     nanos: int
     step: CollectionStep | None = None
+    frees: bool = False
 
 
 def words_of(collection: TraceCollection) -> str:
@@ -96,6 +102,9 @@ def moments_of(heap: RebuiltHeap, clock_bytes: int) -> Iterator[TraceState]:
         heap: The rebuilt heap.
         clock_bytes: How much the program allocates between two moments of the clock.
     """
+    if heap.frees or any(one.told for one in heap.collections):
+        yield from _moments_of_frees(heap, clock_bytes)
+        return
     times = _Times()
     yield TraceState(STARTS, heap.at(_first_event(heap)), "", times.at(0, 0))
     since = 0
@@ -111,6 +120,48 @@ def moments_of(heap: RebuiltHeap, clock_bytes: int) -> Iterator[TraceState]:
     until = times.nanos + int(rate * max(0, last.allocated_bytes - _allocated_at(heap)))
     yield from _clock(last, since, clock_bytes, times, until)
     yield TraceState(ENDS, last, "", times.at(until, last.allocated_bytes))
+
+
+def _moments_of_frees(heap: RebuiltHeap, clock_bytes: int) -> Iterator[TraceState]:
+    """Yield the moments of a trace whose objects are freed one by one: the heap is asked for at each."""
+    total = heap.at(heap.events).allocated_bytes
+    marks: list[tuple[int, int, TraceCollection | None]] = [
+        (heap.event_at(mark), CLOCK, None) for mark in range(clock_bytes, total, clock_bytes)
+    ]
+    told = [one for one in heap.collections if one.told]
+    every = -(-len(told) // _MOST_TOLD)
+    for one in told[:: every or 1]:
+        marks += [(one.start_event, GC_START, one), (one.end_event + 1, GC_END, one)]
+    times = _Times()
+    first = heap.event_at(1)
+    yield TraceState(STARTS, heap.at(0), "", times.at(0, 0), frees=True)
+    step: CollectionStep | None = None
+    before = -1
+    for event, kind, collection in sorted(marks, key=lambda one: (one[0], _ORDER[one[1]])):
+        if kind == CLOCK and event in (before, heap.events, first):
+            continue
+        before = event
+        now = heap.at(event)
+        if collection is not None and kind == GC_START:
+            step = _told_step(collection, now, heap.at(collection.end_event + 1))
+        cause = words_of(collection) if collection is not None else ""
+        nanos = times.at(heap.nanos_at(event), now.allocated_bytes)
+        yield TraceState(
+            kind, now, cause, nanos, step if collection is not None else None, frees=True
+        )
+    last = heap.at(heap.events)
+    yield TraceState(
+        ENDS, last, "", times.at(heap.nanos_at(heap.events), last.allocated_bytes), frees=True
+    )
+
+
+def _told_step(
+    collection: TraceCollection, before: HeapSnapshot, after: HeapSnapshot
+) -> CollectionStep:
+    """Return a collection whose deaths are told: what is no longer there has died."""
+    kept = np.isin(before.birth, after.birth)
+    fate = np.where(kept, Fate.KEPT, Fate.DIED).astype(np.uint8)
+    return CollectionStep(collection, before, fate, np.where(kept, before.address, -1), after)
 
 
 def _first_event(heap: RebuiltHeap) -> int:

@@ -1,4 +1,4 @@
-"""`gcspy convert`: an object trace, or a stored trace of the original GCspy, into a recording."""
+"""`gcspy convert`: an object trace, or a stored trace of the original GCspy, into a recording; or an object trace into another format."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from gcspy.output.terminal import say, say_aside
 from gcspy.recorder.original_traces import names_original
 
 __all__ = ["command"]
+
+SUFFIX = ".gctrace"
+"""Ending of object traces of ours."""
 
 
 @click.command()
@@ -37,10 +40,14 @@ def command(
 ) -> None:
     """Convert an object trace, or a trace of GCspy 1.0, to a recording.
 
-    TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them.
+    TRACE is an object trace of gcspy (.gctrace), a folder with the files of an AntTracks trace, its
+    trace file, or a .tar.xz of them.
     The recording shows the rebuilt heap at the start and the end of each collection, and between
     them at fixed amounts of allocation. A recording has no single objects: for those, use
     `gcspy replay TRACE` and `gcspy objects`.
+
+    If FILE ends in .gctrace, the result is an object trace of gcspy instead: every record and every
+    name of TRACE, in a fraction of the bytes (objects/FORMAT.md). So a .gctrace is packed, too.
 
     TRACE may also be a trace of GCspy 1.0 (2002): what its server sent, compressed by gzip or not.
     """
@@ -50,6 +57,13 @@ def command(
                 "--tile-bytes and --clock-bytes are for object traces: a trace of GCspy 1.0 has its tiles and events"
             )
         _convert_original(trace, output, force=force, as_json=as_json)
+        return
+    if output.suffix == SUFFIX:
+        if tile_bytes is not None or clock_bytes is not None:
+            raise click.UsageError(
+                "--tile-bytes and --clock-bytes are for recordings: an object trace has neither"
+            )
+        _convert_trace(trace, output, force=force, as_json=as_json)
         return
     from gcspy_drivers.traced import TracedOptions, TracedSession
     from gcspy_replay.file import FileStore
@@ -66,7 +80,7 @@ def command(
 
         with opened_heap(trace, advance) as heap:
             session = TracedSession(heap, options)
-            events = record_trace(session, FileStore(part, replace=True), advance)
+            events = record_trace(session, FileStore(part, replace=True), advance, path=trace)
             size = part.stat().st_size
             collections, ended, notes = len(heap.collections), heap.ended, session.notes
     facts = {
@@ -89,6 +103,35 @@ def command(
             say_aside(note)
     if ended is not None:
         raise ended
+
+
+def _convert_trace(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:
+    """Write an object trace as one of ours."""
+    from gcspy_objects.gctrace.conversion import convert_trace
+    from gcspy_objects.trace import open_trace
+
+    from gcspy.output.progress import progress_bar
+    from gcspy.recorder.new_file import new_file
+
+    with (
+        open_trace(trace) as opened,
+        new_file(output, replace=force) as part,
+        progress_bar(f"converting {trace.name}") as bar,
+        part.open("wb") as file,
+    ):
+        written = convert_trace(opened, file, progress=bar)
+        before = opened.size_bytes
+    facts = {
+        "file": str(output),
+        "events": written.events,
+        "bytes": written.bytes,
+        "bytes_before": before,
+    }
+    say(
+        json.dumps(facts)
+        if as_json
+        else f"gcspy: {output}: {written.events:,} events, {written.bytes:,} bytes, {written.bytes / max(written.events, 1):.2f} an event; {before:,} bytes before"
+    )
 
 
 def _convert_original(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:

@@ -69,7 +69,7 @@ class RebuiltHeap:
         self.trace = trace
         self._contiguous = trace.contiguous if contiguous is None else contiguous
         self._touched = TouchedMemory()
-        self._clock: list[tuple[int, int]] = []
+        self._clock: list[tuple[int, int, int]] = []
         self._frees = False
         self._checkpoints = Checkpoints(keep or Keep())
         self._findings = Findings()
@@ -306,10 +306,14 @@ class RebuiltHeap:
     def event_at(self, allocated_bytes: int) -> int:
         """Return about the event before which the program had allocated so many bytes."""
         self.index()
-        events, clocks = (
-            ([0], [0]) if not self._clock else map(list, zip(*self._clock, strict=True))
-        )
+        events, clocks, _ = zip(*self._clock, strict=True) if self._clock else ((0,), (0,), (0,))
         return int(np.interp(allocated_bytes, [0, *clocks], [0, *events]))
+
+    def nanos_at(self, event: int) -> int:
+        """Return about the time of an event, nanoseconds since the trace's start; 0 where the trace has no times."""
+        self.index()
+        events, _, nanos = zip(*self._clock, strict=True) if self._clock else ((0,), (0,), (0,))
+        return int(np.interp(event, [0, *events], [0, *nanos]))
 
     @property
     def frees(self) -> bool:
@@ -322,7 +326,8 @@ class RebuiltHeap:
         if not len(state.spaces):
             self._touched.note(batch)
         self._frees = self._frees or bool((batch.kind == RecordKind.FREE).any())
-        self._clock.append((state.event, state.allocated_bytes))
+        nanos = int(batch.stamps[-1]) if batch.stamps is not None and len(batch.stamps) else 0
+        self._clock.append((state.event, state.allocated_bytes, nanos))
         if state.settled and self._checkpoints.wanted(
             state.event, state.young.count + state.old.count
         ):

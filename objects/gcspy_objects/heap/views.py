@@ -240,6 +240,11 @@ class TraceCollection(NamedTuple):
     tops_after: tuple[int, ...]
 
     @property
+    def told(self) -> bool:
+        """Whether only objects died in it that were freed one by one."""
+        return self.kind in (4, 5)
+
+    @property
     def full(self) -> bool:
         """Whether all spaces were collected."""
         return self.kind in (1, 2, 5)
