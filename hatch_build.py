@@ -61,6 +61,7 @@ LOOPS = (
     Loops("gcspy-collect", ROOT / "drivers/gcspy_drivers/cpython/cooperation/compiled"),
     Loops("gcspy-objects", ROOT / "drivers/gcspy_drivers/cpython/objects/compiled"),
     Loops("gcspy-walk", ROOT / "drivers/gcspy_drivers/cpython/graph/compiled"),
+    Loops("gcspy-heap-walk", ROOT / "drivers/gcspy_drivers/hotspot/objects/compiled"),
     Loops("gcspy-copied-heap", ROOT / "drivers/gcspy_drivers/hotspot/copied/compiled"),
     Loops("gcspy-dump", ROOT / "objects/gcspy_objects/hprof/compiled"),
     Loops("gcspy-heap", ROOT / "objects/gcspy_objects/heap/compiled"),

@@ -301,7 +301,7 @@ class Compiled(Generic[K]):
         kind: The named tuple that holds them.
         helpers: Signatures of functions that others call, by name, in order of dependency.
         kernels: Signatures of the others.
-        library: The library that has the others in C; None: there is none.
+        library: The library that has in C those of the others that are public; None: there is none.
     """
 
     def __init__(
@@ -324,7 +324,8 @@ class Compiled(Generic[K]):
         if self._library is None or not self._library.available:
             return None
         if self._made is None:
-            self._made = self._library.loops(self._kind, self._kernels)
+            public = {name: one for name, one in self._kernels.items() if name[0] != "_"}
+            self._made = self._library.loops(self._kind, public)
         return self._made
 
     def want(self) -> None:

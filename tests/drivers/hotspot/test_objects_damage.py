@@ -1,4 +1,4 @@
-"""Walks of damaged copies: none leaves its arrays or goes round, and what is compiled, what is written and what numpy does agree to the bit."""
+"""Walks of damaged copies: none leaves its arrays or goes round, and what is in C, compiled, written and done by numpy agrees to the bit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from gcspy_drivers.remote.process import Process
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcspy_compiled.c_loops import CLoop
+from tests.c_loops import check_accesses, need_c, without_c
+from tests.matrix import matrix
 from tests.once import compiled_once
 
 I64 = npt.NDArray[np.int64]
@@ -166,12 +170,25 @@ def case() -> Case:
     )
 
 
-@pytest.fixture(scope="module")
-def compiled() -> Walk:
-    """Return the walk as machine code."""
-    found = compiled_once(machine_code.load)
-    assert found is not None
-    return found.walk
+@pytest.fixture(params=matrix(["numba", "c"], usual=["c"]), scope="module")
+def compiled(request: pytest.FixtureRequest) -> Iterator[Walk]:
+    """The walk as machine code."""
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param == "c":
+            need_c(machine_code.LIBRARY, patched)
+            found = machine_code.load()
+        else:
+            pytest.importorskip("numba")
+            without_c(patched)
+            found = compiled_once(machine_code.load)
+        assert found is not None
+        assert isinstance(found.walk, CLoop) == (request.param == "c")
+        yield found.walk
+
+
+@pytest.mark.soak
+def test_no_access_in_c_is_outside_of_an_array(tmp_path: Path) -> None:
+    check_accesses(machine_code.LIBRARY, tmp_path, Path(__file__))
 
 
 def as_written(*arguments: Any) -> int:

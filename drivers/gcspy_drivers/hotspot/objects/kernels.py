@@ -1,7 +1,8 @@
 """The walk from object to object, one at a time, as only a compiler can make it fast.
 
 Plain Python over arrays, of the kind that numba compiles (`machine_code`); uncompiled it gives the
-same results, slowly. `arrays` has the same in numpy, and a test compares the two to the bit.
+same results, slowly. ``compiled/walk.c`` has it in C, `arrays` in numpy, and a test compares all to
+the bit.
 
 The data may be torn or damaged in any way: each index is checked against the copy before it is
 used, each object must end within its span, and each step goes forward. All words are signed 64
