@@ -17,26 +17,26 @@ from gcspy.output.quantities import amount_of, budget_of, patience_of
 
 __all__ = [
     "CONDITION",
+    "DriverCommand",
     "allocation_samples_option",
     "class_options",
-    "file_argument",
-    "files_argument",
-    "DriverCommand",
     "driver_option",
-    "is_address",
     "driver_options",
     "driver_values_of",
+    "file_argument",
+    "files_argument",
     "heap_source_argument",
     "hold_option",
     "inject_option",
+    "is_address",
     "json_option",
     "loads_stub",
+    "mode_option",
+    "moment_option",
     "needs_token",
     "new_file_option",
     "read_token",
     "reconnect_option",
-    "mode_option",
-    "moment_option",
     "sampling_options",
     "theme_option",
     "token_option",
@@ -45,6 +45,7 @@ __all__ = [
     "tree_option",
     "tree_refusal",
     "until_option",
+    "web_option",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -340,6 +341,13 @@ original_port_option = click.option(
     type=click.IntRange(1, 65535),
     metavar="PORT",
     help="Also serve a visualiser of GCspy 1.0 (2002), on this TCP port of this machine.",
+)
+
+web_option = click.option(
+    "--web",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Also serve the session as a page to web browsers: HOST:PORT on this machine (port 0: any free port), or tls:HOST:PORT. Repeatable.",
 )
 
 theme_option = click.option(

@@ -39,10 +39,12 @@ class ServedSession:
     Attributes:
         addresses: Addresses for clients, in the order given to `serve`; a port of 0 is replaced by
             the real one, TLS has its fingerprint.
+        pages: Addresses of its page, for web browsers; set by the host that serves them.
     """
 
     def __init__(self, addresses: tuple[str, ...], close: Callable[[], None]) -> None:
         self.addresses = addresses
+        self.pages: tuple[str, ...] = ()
         self._close = close
 
     def close(self) -> None:

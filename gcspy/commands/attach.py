@@ -34,6 +34,7 @@ from gcspy.options import (
     token_option,
     tree_option,
     tree_refusal,
+    web_option,
 )
 from gcspy.output.share_lines import reachable_ones, say_addresses
 from gcspy.output.terminal import say
@@ -69,6 +70,7 @@ class _Target(click.ParamType[int | OriginalServer]):
     is_flag=True,
     help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
+@web_option
 @click.option(
     "--listen",
     multiple=True,
@@ -97,6 +99,7 @@ def command(
     tree: bool,
     no_window: bool,
     listen: tuple[str, ...],
+    web: tuple[str, ...],
     triggers: tuple[str, ...],
     drivers: tuple[str, ...],
     share_events: bool,
@@ -136,7 +139,7 @@ def command(
     addresses = tuple(parse_address(address) for address in listen)
     with ExitStack() as stack:
         token = None
-        if any(isinstance(address, TcpAddress) for address in addresses):
+        if web or any(isinstance(address, TcpAddress) for address in addresses):
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(pid))
         options = ServingOptions(
             pid=0 if is_original else pid,
@@ -144,6 +147,7 @@ def command(
             original=str(target) if is_original else "",
             listen=(str(local), *(str(address) for address in addresses)),
             token=token,
+            web=web,
             tiles=tiles,
             level=level,
             budget=budget,
@@ -166,7 +170,7 @@ def command(
             from gcspy_client.app import run_window
             from gcspy_client.model.attendance import ClassOptions
 
-        say_addresses(sidecar.addresses[1:], original_port=original_port)
+        say_addresses(sidecar.addresses[1:], original_port=original_port, pages=sidecar.pages)
         class_options = ClassOptions(
             person=person, successor=successor, addresses=reachable_ones(sidecar.addresses[1:])
         )
@@ -187,7 +191,9 @@ def _serve(options: ServingOptions) -> int:
         )
         if loads_stub(options.values) and server.mode is not Mode.COOPERATIVE:
             say(Lines.of(f"gcspy: {server.general_info}"))
-        say_addresses(listening.addresses, original_port=options.original_port)
+        say_addresses(
+            listening.addresses, original_port=options.original_port, pages=listening.pages
+        )
 
     ended = serve_target(options, stop=stop, on_ready=ready)
     say(f"gcspy: {ended}")

@@ -20,7 +20,7 @@ from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, simulate
 from gcspy.hosts.stop_signals import stop_at_signals
-from gcspy.options import read_token, theme_option, token_option
+from gcspy.options import read_token, theme_option, token_option, web_option
 from gcspy.output.share_lines import say_addresses
 from gcspy.output.terminal import say
 from gcspy_client.interruption import interruption_held_back
@@ -76,6 +76,7 @@ __all__ = ["command"]
     is_flag=True,
     help="Serve a simulation or lesson without a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
+@web_option
 @click.option(
     "--listen",
     multiple=True,
@@ -132,6 +133,7 @@ def command(
     steps: int | None,
     no_window: bool,
     listen: tuple[str, ...],
+    web: tuple[str, ...],
     record: Path | None,
     python: str,
     seconds: float,
@@ -164,9 +166,9 @@ def command(
         # So small that each step of it can be watched.
         chosen = {"heap_bytes": "64KiB", "slow": 20, **chosen}
     found: Lesson | None = None
-    if versus is not None and (lesson is not None or no_window or listen):
+    if versus is not None and (lesson is not None or no_window or listen or web):
         raise click.UsageError(
-            "--versus works only for simulations in a window: omit the lesson, --no-window and --listen"
+            "--versus works only for simulations in a window: omit the lesson, --no-window, --listen and --web"
         )
     if lesson is not None:
         if chosen or given:
@@ -181,9 +183,9 @@ def command(
     if record is not None:
         return _record(found, record)
     if found is None and not chosen and not given and versus is None:
-        if no_window or listen:
+        if no_window or listen or web:
             raise click.UsageError(
-                "--no-window and --listen need a lesson or a simulation: name one"
+                "--no-window, --listen and --web need a lesson or a simulation: name one"
             )
         return _watch_service(
             python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz
@@ -192,12 +194,16 @@ def command(
     addresses = tuple(parse_address(address) for address in listen)
     with ExitStack() as stack:
         token = None
-        if any(isinstance(address, TcpAddress) for address in addresses):
+        if web or any(isinstance(address, TcpAddress) for address in addresses):
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(os.getpid()))
         options = SimulatingOptions(
             simulation=fields,
             listen=(str(default_address(os.getpid())), *(str(address) for address in addresses)),
             token=token,
+            web=web,
+            web_lesson=""
+            if found is None or lesson is None or not lesson.endswith(".md")
+            else lesson,
             linger=not no_window,
             longest_hold_secs=LONGEST_HOLD_SECS if no_window and found is None else None,
             pause_at=_beginning(found),
@@ -304,7 +310,7 @@ def _serve(options: SimulatingOptions) -> int:
         say(
             f"gcspy: simulating {server.name}; it starts when the first client connects; a pause stops the program"
         )
-        say_addresses(listening.addresses)
+        say_addresses(listening.addresses, pages=listening.pages)
 
     ended = simulate(options, stop=stop, on_ready=ready)
     say(f"gcspy: {ended}")
@@ -329,7 +335,7 @@ def _show(
         from gcspy_client.app import run_window, take_screenshot  # while the sidecar starts
 
     address = sidecar.addresses[0]
-    say_addresses(sidecar.addresses[1:])
+    say_addresses(sidecar.addresses[1:], pages=sidecar.pages)
 
     def arrange(window: MainWindow) -> None:
         if lesson is not None:

@@ -24,6 +24,7 @@ from gcspy.options import (
     theme_option,
     token_option,
     trace_options,
+    web_option,
 )
 from gcspy.output.share_lines import reachable_ones, say_addresses
 from gcspy.output.terminal import say, say_aside
@@ -85,6 +86,7 @@ class _Played(click.Path):
     is_flag=True,
     help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
 )
+@web_option
 @click.option(
     "--listen",
     multiple=True,
@@ -143,6 +145,7 @@ def command(
     files: tuple[Path, ...],
     no_window: bool,
     listen: tuple[str, ...],
+    web: tuple[str, ...],
     speed: float,
     pace: str | None,
     interval_millis: int | None,
@@ -180,13 +183,14 @@ def command(
     addresses = tuple(parse_address(address) for address in listen)
     with ExitStack() as stack:
         token = None
-        if any(isinstance(address, TcpAddress) for address in addresses):
+        if web or any(isinstance(address, TcpAddress) for address in addresses):
             token = read_token(token_file, ask=False) or stack.enter_context(own_token(os.getpid()))
-        local = () if no_window and addresses else (str(default_playing_address()),)
+        local = () if no_window and addresses and not web else (str(default_playing_address()),)
         options = PlayingOptions(
             files=tuple(str(path) for path in files),
             listen=(*local, *(str(address) for address in addresses)),
             token=token,
+            web=web,
             pace=pace or ("original" if interval_millis is None else "fixed"),
             interval_millis=100 if interval_millis is None else interval_millis,
             speed=speed,
@@ -207,7 +211,7 @@ def command(
             from gcspy_client.app import run_window
             from gcspy_client.model.attendance import ClassOptions
 
-        say_addresses(sidecar.addresses[1:], original_port=original_port)
+        say_addresses(sidecar.addresses[1:], original_port=original_port, pages=sidecar.pages)
         for note in sidecar.notes:
             say_aside(note)
         class_options = ClassOptions(
@@ -234,7 +238,7 @@ def _serve(options: PlayingOptions) -> int:
         )
         for line in notes:
             say_aside(line)
-        say_addresses(playing.addresses, original_port=options.original_port)
+        say_addresses(playing.addresses, original_port=options.original_port, pages=playing.pages)
 
     play(options, stop=stop, on_ready=ready)
     say("gcspy: stopped")

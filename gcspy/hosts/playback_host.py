@@ -16,6 +16,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
 from gcspy.hosts.original_gateway import original_gateway
+from gcspy.hosts.web_pages import web_gateway
 from gcspy.objects.trace_conversion import named_trace
 from gcspy.output.progress import progress_bar
 from gcspy.recorder.original_traces import named_original, original_recording
@@ -57,6 +58,7 @@ class PlayingOptions:
         clock_bytes: For an object trace: bytes allocated between two events of the clock; None: by
             all allocations.
         original_port: TCP port of this machine for visualisers of GCspy 1.0; None: none.
+        web: Addresses at which web browsers get a page of the playback.
     """
 
     files: tuple[str, ...]
@@ -73,6 +75,7 @@ class PlayingOptions:
     tile_bytes: int | None = None
     clock_bytes: int | None = None
     original_port: int | None = None
+    web: tuple[str, ...] = ()
 
     def beginning(self) -> PlaybackStart:
         """How each playback begins."""
@@ -165,6 +168,11 @@ def play(
         )
         stack.enter_context(
             original_gateway(playing.addresses[0], options.original_port, options.token)
+        )
+        playing.pages = stack.enter_context(
+            web_gateway(
+                playing.addresses[0], options.web, options.token, title=recording.welcome.server
+            )
         )
         on_ready(recording, playing, (*losses_of(recording), *notes))
         stop.wait()

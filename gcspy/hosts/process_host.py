@@ -13,6 +13,7 @@ from gcspy_protocol.errors import CommandError, ExpressionError
 
 from gcspy.connection.original_server import OriginalServer
 from gcspy.hosts.original_gateway import original_gateway
+from gcspy.hosts.web_pages import web_gateway
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class ServingOptions:
         share_events: Each driver gathers at the exact events of the others, too.
         values: Options of the drivers: ``NAME=VALUE`` or ``DRIVER.NAME=VALUE``.
         original_port: TCP port of this machine for visualisers of GCspy 1.0; None: none.
+        web: Addresses at which web browsers get a page of the session.
     """
 
     pid: int
@@ -76,6 +78,7 @@ class ServingOptions:
     share_events: bool = False
     values: tuple[str, ...] = ()
     original_port: int | None = None
+    web: tuple[str, ...] = ()
 
 
 def serve_target(
@@ -114,6 +117,9 @@ def serve_target(
         with (
             server.serve(*addresses, token=options.token) as listening,
             original_gateway(listening.addresses[0], options.original_port, options.token),
+            web_gateway(
+                listening.addresses[0], options.web, options.token, title=server.name
+            ) as listening.pages,
         ):
             on_ready(server, listening)
             while (

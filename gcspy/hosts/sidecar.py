@@ -80,6 +80,15 @@ class SidecarProcess:
         return tuple(self._ready["notes"])
 
     @property
+    def pages(self) -> tuple[str, ...]:
+        """Addresses of its page, for web browsers; waits as `addresses` does.
+
+        Raises:
+            CommandError: See `addresses`.
+        """
+        return tuple(self._ready["pages"])
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files that it made of a trace, valid while it runs; empty if it plays the given files. Waits as `addresses` does.
 
@@ -179,7 +188,7 @@ def _stop_at_eof(stop: threading.Event) -> None:
 
 
 def _say_listening(_server: Server, listening: ServedSession) -> None:
-    _answer(addresses=list(listening.addresses), notes=[])
+    _answer(addresses=list(listening.addresses), notes=[], pages=list(listening.pages))
 
 
 def _say_playing(
@@ -190,7 +199,12 @@ def _say_playing(
         if named_trace(named) is None and named_original(named) is None
         else [str(Path(part.window.source.name).absolute()) for part in recording.parts]
     )
-    _answer(addresses=list(playing.addresses), notes=list(notes), files=made)
+    _answer(
+        addresses=list(playing.addresses),
+        notes=list(notes),
+        files=made,
+        pages=list(playing.pages),
+    )
 
 
 class _WarningLines(logging.Handler):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcspy.hosts.web_pages import web_gateway
 from gcspy_session.network.address import default_address
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class SimulatingOptions:
             controller replaces.
         versus: Fields in which another simulation differs, which keeps step with this one; empty: there is none.
         versus_listen: Addresses of that one.
+        web: Addresses at which web browsers get a page of the session.
+        web_lesson: File of a lesson whose text the page has besides those that come with GCspy; empty: none.
     """
 
     simulation: Mapping[str, Any] = field(default_factory=dict)
@@ -56,6 +59,8 @@ class SimulatingOptions:
     pause_at: str = ""
     versus: Mapping[str, Any] = field(default_factory=dict)
     versus_listen: str = ""
+    web: tuple[str, ...] = ()
+    web_lesson: str = ""
 
 
 def fields_of_lesson(lesson: Lesson) -> dict[str, Any]:
@@ -127,6 +132,15 @@ def simulate(
         if lockstep is not None:
             stack.enter_context(_beside(options, lockstep, stop))
         listening = stack.enter_context(session.server.serve(*addresses, token=options.token))
+        listening.pages = stack.enter_context(
+            web_gateway(
+                listening.addresses[0],
+                options.web,
+                options.token,
+                title=session.server.name,
+                lesson=options.web_lesson,
+            )
+        )
         on_ready(session.server, listening)
         while options.wait and not stop.is_set() and not session.server.wait_for_client(_LOOK_SECS):
             pass

@@ -13,12 +13,16 @@ from gcspy.output.terminal import say
 __all__ = ["reachable", "reachable_ones", "say_addresses"]
 
 
-def say_addresses(addresses: Iterable[str], *, original_port: int | None = None) -> None:
-    """Print a join line for each address, and one for visualisers of GCspy 1.0 if they have a port."""
+def say_addresses(
+    addresses: Iterable[str], *, original_port: int | None = None, pages: Iterable[str] = ()
+) -> None:
+    """Print a join line for each address, one for visualisers of GCspy 1.0 if they have a port, and one for each page."""
     if original_port is not None:
         say(f"gcspy: a visualiser of GCspy 1.0 connects to 127.0.0.1, port {original_port}")
     for address in addresses:
         say(f"gcspy: join with  gcspy view {reachable(address)}")
+    for page in pages:
+        say(f"gcspy: join with a web browser at  {page}")
 
 
 def reachable_ones(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ SCRIPTS: Final = (
     "timeline.js",
     "lesson.js",
     "page.js",
+    "live.js",
 )
 """The page's program, in an order in which each part needs only those before it."""
 
@@ -94,31 +95,22 @@ def make_document(facts: Mapping[str, Any], events: str = "") -> bytes:
     )
 
 
-def page_of_session(
-    title: str,
-    kinds: Iterable[str],
-    lessons: Iterable[Lesson],
-    *,
-    asks_token: bool,
-    lesson: str = "",
-) -> bytes:
+def page_of_session(title: str, lessons: Iterable[Lesson], *, asks_token: bool) -> bytes:
     """The page of a session that is served to browsers.
 
     Args:
         title: Name of the session.
-        kinds: Names of the kinds of event.
         lessons: Lessons whose texts the page has, so that it can follow a leader through them.
         asks_token: Whether a browser must know the token.
-        lesson: Name of the lesson that the session is of; empty: none.
     """
     facts = {
         "live": True,
         "title": title,
         "subtitle": "live",
-        "kinds": [{"name": name} for name in kinds],
+        "theme": "",
+        "kinds": [],
         "lessons": {one.name: texts_of_lesson(one) for one in lessons},
         "lesson": None,
-        "ofLesson": lesson,
         "asksToken": asks_token,
     }
     return make_document(facts)

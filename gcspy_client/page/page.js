@@ -65,6 +65,7 @@ class Page {
 
   // Show an event. Of requests that come meanwhile only the latest is served. Resolves when it is shown.
   show(place) {
+    if (!this.store.length) return Promise.resolve();
     this.wanted = Math.max(this.store.dropped, Math.min(place, this.limit));
     this.seeking ??= this.seek().finally(() => { this.seeking = null; });
     return this.seeking;
@@ -90,8 +91,10 @@ class Page {
 
   step(by_) {
     this.stop();
-    this.followsLive = false;
-    return this.remote?.isPlayback ? this.remote.step(by_) : this.show(this.at + by_);
+    if (this.remote?.isPlayback) return this.remote.step(by_);
+    this.followsLive = by_ === Infinity;
+    this.showPlay();
+    return this.show(this.at + by_);
   }
 
   stop() {
@@ -381,7 +384,9 @@ class Page {
   }
 
   showPlay() {
-    by("play").textContent = this.playing ? "Stop" : "Play";
+    const { remote } = this, plays = remote ? (remote.isPlayback && !remote.isLed ? remote.state === "running" : this.followsLive) : this.playing;
+    by("play").textContent = plays ? "Stop" : remote && !remote.isPlayback ? "Live" : "Play";
+    by("play").disabled = !!remote?.isPlayback && remote.isLed;
   }
 
   showKinds() {
@@ -420,6 +425,13 @@ class Page {
       });
       on(id, "pointermove", drag);
     }
+    for (const dialog of document.querySelectorAll("dialog")) {
+      // Not left to the form: a policy without form actions stops it in some browsers.
+      dialog.querySelector("form").addEventListener("submit", (event) => {
+        event.preventDefault();
+        dialog.close();
+      });
+    }
     document.addEventListener("keydown", (event) => this.press(event));
     new ResizeObserver(() => this.render()).observe(by("picture"));
     matchMedia("(prefers-color-scheme: light)").addEventListener("change", () => {
@@ -439,6 +451,7 @@ class Page {
       ["Home, End", "first event, last event"], ["Tab", "from part to part; on the map the arrow keys select a tile"],
       ["[ and ]", "space before, next space"], ["S, Shift+S", "next stream, stream before"],
       ...(this.lesson ? [["1 to 6", "answer the question"], ["N or Alt+Right, P or Alt+Left", "next step, step before"], ["R", "read the step again"]] : []),
+      ...(this.remote ? [["F", "follow the leader of the class, or roam"]] : []),
       ...(this.graph ? [["G", "objects or tiles"]] : []),
       ["T", "theme: dark, light, and both with high contrast"], ["?", "these keys"],
     ];
@@ -482,6 +495,7 @@ class Page {
       case "s": return () => this.moveStream(1);
       case "S": return () => this.moveStream(-1);
       case "g": case "G": return this.graph ? () => this.toggleGraph() : null;
+      case "f": case "F": return this.remote ? () => this.remote.follow(!this.remote.following) : null;
       case "t": case "T": return () => this.nextTheme();
       case "?": return () => this.showKeys();
       default: return null;

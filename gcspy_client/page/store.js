@@ -118,7 +118,8 @@ class EventStore {
     last.bytes += bytes.length;
     this.bytes += bytes.length;
     this.rows.push({
-      number: this.length + 1, time: event.time, kind: event.kind, occurrence: event.occurrence, missed: this.live.missed - missed, left: 0,
+      number: this.length + 1, time: event.time, kind: event.kind, occurrence: event.occurrence, missed: Math.max(0, this.live.missed - missed), left: 0,
+      sequence: event.sequence,
       held: event.held, gathered: event.gathered,
     });
     while (this.bytes > KEPT_BYTES && this.chunks.length > 2) {

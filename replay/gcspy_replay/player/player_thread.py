@@ -21,10 +21,12 @@ class PlayerThread:
 
     Attributes:
         addresses: Addresses for clients, in the order given.
+        pages: Addresses of its page, for web browsers; set by the host that serves them.
     """
 
     def __init__(self, addresses: tuple[str, ...], thread: SessionThread) -> None:
         self.addresses = addresses
+        self.pages: tuple[str, ...] = ()
         self._thread = thread
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ _KEYS = {
     "Home": ("Home", 36, "\ue011"),
     "End": ("End", 35, "\ue010"),
     "Tab": ("Tab", 9, "\ue004"),
-    "Enter": ("Enter", 13, "\ue007"),
+    "Enter": ("Enter", 13, "\ue006"),
     "Escape": ("Escape", 27, "\ue00c"),
 }
 
@@ -302,6 +302,7 @@ class Firefox(Browser):
         self.command("session.subscribe", events=["network.beforeRequestSent", "log.entryAdded"])
         tree = self.command("browsingContext.getTree")
         self._context = tree["contexts"][0]["context"]
+        self.command("browsingContext.activate", context=self._context)
         width, height = self._size
         self.command(
             "browsingContext.setViewport",
