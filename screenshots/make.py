@@ -223,7 +223,15 @@ def main() -> int:
     take_investigations()
     take_two_collectors()
     take_jvms()
-    for script in ("presentation.py", "large.py", "leak.py", "lessons.py", "pages.py", "traces.py"):
+    for script in (
+        "presentation.py",
+        "large.py",
+        "leak.py",
+        "lessons.py",
+        "native.py",
+        "pages.py",
+        "traces.py",
+    ):
         subprocess.run([sys.executable, str(HERE / script)], check=True)
     return 0
 

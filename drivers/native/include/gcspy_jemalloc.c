@@ -116,6 +116,9 @@ static void open_spy(void) {
     muzzy = gcspy_add_stream(&spy, arenas, "Muzzy", 0, GCSPY_MAX_VAR, 0x668844);
     resident = gcspy_add_stream(&spy, arenas, "Resident", 0, GCSPY_MAX_VAR, 0);
     mapped = gcspy_add_stream(&spy, arenas, "Mapped", 0, GCSPY_MAX_VAR, 0);
+    gcspy_stream *in_bytes[] = {held, room, region_bytes, small, large, dirty, muzzy, resident, mapped};
+    for (unsigned i = 0; i < sizeof in_bytes / sizeof *in_bytes; i++)
+        if (in_bytes[i]) snprintf(in_bytes[i]->suffix, sizeof in_bytes[i]->suffix, " bytes");
 }
 
 static void start(void) {

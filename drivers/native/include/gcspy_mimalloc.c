@@ -177,6 +177,9 @@ static void open_spy(void) {
     thread_pages = gcspy_add_stream(&spy, threads, "Pages", 0, GCSPY_MAX_VAR, 0);
     thread_age = gcspy_add_stream(&spy, threads, "Age", 0, GCSPY_MAX_VAR, 0x888888);
     gcspy_percent_of(&spy, thread_used, thread_room);
+    gcspy_stream *in_bytes[] = {size_used, size_room, size_bytes, thread_used, thread_room};
+    for (unsigned i = 0; i < sizeof in_bytes / sizeof *in_bytes; i++)
+        if (in_bytes[i]) snprintf(in_bytes[i]->suffix, sizeof in_bytes[i]->suffix, " bytes");
 }
 
 static void start(void) {

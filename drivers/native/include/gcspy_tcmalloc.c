@@ -100,6 +100,9 @@ static void open_spy(void) {
     runs = gcspy_add_named_space(&spy, "Page heap", GCSPY_TEXTS, MOST_RUNS);
     run_bytes = gcspy_add_stream(&spy, runs, "Bytes", 0, GCSPY_MAX_VAR, 0x668844);
     run_count = gcspy_add_stream(&spy, runs, "Runs", 0, GCSPY_MAX_VAR, 0);
+    gcspy_stream *in_bytes[] = {part_bytes, class_bytes, run_bytes};
+    for (unsigned i = 0; i < sizeof in_bytes / sizeof *in_bytes; i++)
+        if (in_bytes[i]) snprintf(in_bytes[i]->suffix, sizeof in_bytes[i]->suffix, " bytes");
     if (classes) snprintf(classes->about, sizeof classes->about, "Freed objects in caches of threads, the transfer cache and the central one, by size");
     if (runs) snprintf(runs->about, sizeof runs->about, "Free runs of pages by length; longer ones than 128 are in \"Memory\" only");
 }

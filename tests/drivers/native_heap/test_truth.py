@@ -106,6 +106,35 @@ def test_other_versions(malloc_program: StartMalloc, name: str, threads: int) ->
     check(program, narrow=oldest or name in {"focal", "bullseye"}, counts_top=not oldest)
 
 
+@pytest.mark.skipif(
+    not OTHERS, reason=f"{GLIBCS} names no folder of other glibcs: only this machine's is tested"
+)
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_versions_that_run(malloc_program: StartMalloc, name: str, threads: int) -> None:
+    program = malloc_program(
+        command=OTHERS[name], threads=threads, size_bytes=20_000_000, churns=True
+    )
+    before = program.ask("alive")
+    with Process(program.pid) as process:
+        reader = MallocReader(process)
+        readings = [reader.read(3) for _ in range(10)]
+        reader.close()
+    assert program.ask("alive") > before
+    whole = [reading for reading in readings if reading.arenas]
+    assert whole
+    system = sum(arena.system_bytes for reading in whole for arena in reading.arenas)
+    walks = [walk for reading in whole for each in reading.walks for walk in each]
+    unknown = sum(walk.unknown_bytes for walk in walks)
+    known = sum(reading.used_is_known for reading in whole)
+    print(
+        f"{name}, {threads} threads, running: {len(whole)} of 10 readings have arenas, {known} bytes in use; {unknown / system:.2%} unknown"
+    )
+    program.ask("hold")  # what they did meanwhile is read as malloc says it, too
+    oldest = name in {"xenial", "bionic"}
+    check(program, narrow=oldest or name in {"focal", "bullseye"}, counts_top=not oldest)
+
+
 def test_a_running_heap_is_unknown_where_it_was_torn(malloc_program: StartMalloc) -> None:
     program = malloc_program(threads=2, churns=True)
     before = program.ask("alive")
